@@ -1,0 +1,53 @@
+# Two commands do all the set-up: `make quick` and `make test`.
+.DEFAULT_GOAL := help
+SHELL := bash
+PYTHON ?= $(shell command -v python3.12 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) (about two minutes, once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	@touch $@
+
+setup: $(STAMP)  ## create .venv with every library, once
+
+quick: setup  ## evaluate all libraries on the quick suite
+	@$(BIN)/boosters-eval quick
+
+test: setup format-check lint types imports tests  ## everything that must hold before a merge
+
+format-check: setup
+	@$(BIN)/ruff format --check .
+
+lint: setup  ## ruff's rules
+	@$(BIN)/ruff check .
+
+types: setup  ## mypy --strict
+	@$(BIN)/mypy
+
+imports: setup  ## the direction of imports between the rooms
+	@$(BIN)/lint-imports
+
+tests: setup  ## all tests with coverage
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
+
+test-slow: setup  ## simulations that prove the statistics
+	@$(BIN)/python -m pytest -m slow -n 2
+
+bench: setup  ## speeds, as ratios measured in one run
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+format: setup  ## format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+.PHONY: help setup quick test format-check lint types imports tests test-slow bench format clean

@@ -1,0 +1,57 @@
+"""Reading and writing files so that nothing is half there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from boosters_eval.errors import ConfigError, FileFormatError, RunError
+
+MAX_TEXT = 256 * 1024 * 1024
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write beside the target, then rename over it: a reader sees the old file or the new one."""
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def check_writable(path: Path) -> None:
+    """Fail before the work, not after it, when the output cannot be written."""
+    if path.is_dir():
+        raise ConfigError(f"Cannot write {path}: it is a directory.")
+    parent = next(p for p in [path.parent, *path.parent.parents] if p.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise ConfigError(f"Cannot write {path}: {parent} is not a writable directory.")
+
+
+def read_text(path: Path) -> str:
+    """A file from outside as text, with every way it can fail told in one sentence."""
+    try:
+        if path.stat().st_size > MAX_TEXT:
+            raise FileFormatError(f"{path} is larger than {MAX_TEXT // 2**20} MB: not a file of this program.")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist.") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not a text file.") from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None

@@ -1,0 +1,70 @@
+"""The exception types, each with the exit code that the command line gives for it."""
+
+from __future__ import annotations
+
+import difflib
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class ExitCode(IntEnum):
+    """What the process says to its caller."""
+
+    SUCCESS = 0
+    REGRESSION = 1
+    EXECUTION_ERROR = 2
+    CONFIGURATION_ERROR = 3
+    INTERRUPTED = 130
+
+
+class BoostersEvalError(Exception):
+    """Base of every error that a user can act on: one sentence, no traceback."""
+
+    exit_code = ExitCode.EXECUTION_ERROR
+
+
+class ConfigError(BoostersEvalError):
+    """The user asked for something that is not valid."""
+
+    exit_code = ExitCode.CONFIGURATION_ERROR
+
+
+class UnknownNameError(ConfigError):
+    """A name that nothing is registered under."""
+
+    def __init__(self, kind: str, got: str, valid: Iterable[str]) -> None:
+        names = sorted(valid)
+        super().__init__(f"Unknown {kind} '{got}'.{suggest(got, names)} Known: {', '.join(names) or 'none'}.")
+
+
+class MetricInputError(ConfigError):
+    """Predictions, labels or weights that have no meaningful score."""
+
+
+class FileFormatError(ConfigError):
+    """A file that is not what it should be: truncated, foreign, or from a newer version."""
+
+
+class MissingLibraryError(BoostersEvalError):
+    """A library under test, or an optional helper, that is not installed."""
+
+
+class UnsupportedError(BoostersEvalError):
+    """No library can do what was asked, so nothing would run."""
+
+
+class DatasetError(BoostersEvalError):
+    """A data set that could not be loaded, fetched or split."""
+
+
+class RunError(BoostersEvalError):
+    """The run could not go on: a locked or damaged journal, a disk that is full."""
+
+
+def suggest(got: str, valid: Iterable[str]) -> str:
+    """A sentence with the nearest valid name, or nothing."""
+    close = difflib.get_close_matches(got, list(valid), n=1, cutoff=0.6)
+    return f" Did you mean '{close[0]}'?" if close else ""

@@ -1,0 +1,176 @@
+"""What a library's adapter is: it translates, builds, fits and predicts, and never times, scores or prints."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from boosters_eval.config import BoosterType, Mark, Profile, Task, TrainingConfig
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from boosters_eval.config import BenchmarkConfig
+    from boosters_eval.results import BenchmarkResult
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """Everything a runner must know to translate, short of the data itself."""
+
+    task: Task
+    training: TrainingConfig
+    booster_type: BoosterType = BoosterType.GBDT
+    profile: Profile = Profile.PARITY
+    n_classes: int | None = None
+    quantiles: tuple[float, ...] = ()
+    categorical: tuple[int, ...] = ()
+    has_missing: bool = False
+    weighted: bool = False
+    n_threads: int = 1
+    seed: int = 42
+
+
+@dataclass(frozen=True)
+class TrainData:
+    """Rows to learn from. `groups` holds a query id per row, equal ids adjacent."""
+
+    x: NDArray[np.float32]
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
+    groups: NDArray[np.int64] | None = None
+    feature_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The native parameters that will be used, and how faithful each canonical one is."""
+
+    request: FitRequest
+    native: dict[str, Any]
+    marks: tuple[Mark, ...] = ()
+    nondeterministic: str | None = None  # why the same seed may give another model
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What was actually built."""
+
+    n_trees: int | None = None  # rounds x outputs where a tree has one output
+    n_leaves: int | None = None
+    extra: dict[str, float] = field(default_factory=dict)
+
+
+class Runner(ABC):
+    """A library's adapter. All methods are class methods: a runner has no state."""
+
+    name: ClassVar[str]
+    module: ClassVar[str]  # what is imported
+    distributions: ClassVar[tuple[str, ...]]  # what may have installed it, the preferred first
+    install: ClassVar[str]  # what `pip install` is told
+    min_python: ClassVar[tuple[int, int]] = (3, 11)
+
+    @classmethod
+    @abstractmethod
+    def unsupported(cls, request: FitRequest) -> str | None:
+        """Why this library cannot do what is asked, or None. Imports nothing."""
+
+    @classmethod
+    @abstractmethod
+    def translate(cls, request: FitRequest) -> Translation:
+        """Canonical parameters to native ones, by the table in mapping.py. Imports nothing."""
+
+    @classmethod
+    @abstractmethod
+    def build(cls, translation: Translation, data: TrainData) -> Any:
+        """The library's own data set."""
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, translation: Translation, dataset: Any) -> Any:
+        """A trained model."""
+
+    @classmethod
+    @abstractmethod
+    def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """(n,) values or probabilities of class 1 or ranking scores; (n, k) for classes and quantiles."""
+
+    @classmethod
+    def inspect(cls, model: Any) -> ModelFacts:  # noqa: ARG003 (a library that cannot tell says nothing)
+        """Trees and leaves actually built."""
+        return ModelFacts()
+
+    @classmethod
+    def dump(cls, model: Any) -> bytes | None:  # noqa: ARG003 (a library that cannot serialise says nothing)
+        """The serialised model, for its size."""
+        return None
+
+    @classmethod
+    def load(cls) -> None:
+        """Import the library, and nothing else: this runs in the process that all cells are forked from."""
+        import_module(cls.module)
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Why the library cannot be used here, or None; found without importing it."""
+        import sys  # noqa: PLC0415 (only read here)
+
+        if sys.version_info < cls.min_python:
+            needed = ".".join(map(str, cls.min_python))
+            return f"needs Python {needed} or newer, this is {sys.version_info.major}.{sys.version_info.minor}"
+        if find_spec(cls.module.partition(".")[0]) is None:
+            return f"not installed: pip install {cls.install}"
+        return None
+
+    @classmethod
+    def version(cls) -> str | None:
+        """The installed version, found without importing the library."""
+        for distribution in cls.distributions:
+            try:
+                return version(distribution)
+            except PackageNotFoundError:
+                continue
+        return None
+
+    @classmethod
+    def supports(cls, config: BenchmarkConfig) -> bool:
+        """The RFC's question, answered by `unsupported`."""
+        return cls.unsupported(request_for(config)) is None
+
+    @classmethod
+    def run(
+        cls,
+        config: BenchmarkConfig,
+        x_train: NDArray[np.float32],
+        y_train: NDArray[Any],
+        x_valid: NDArray[np.float32],
+        y_valid: NDArray[Any],
+        seed: int,
+    ) -> BenchmarkResult:
+        """Fit and score once in this process; the engine does the same in an isolated one."""
+        from boosters_eval.runners.measure import run_once  # noqa: PLC0415 (keeps numpy out of start-up)
+
+        return run_once(cls, config, x_train, y_train, x_valid, y_valid, seed)
+
+
+def request_for(config: BenchmarkConfig, *, n_threads: int = 1, seed: int = 42) -> FitRequest:
+    """What can be said of a benchmark before its data is opened."""
+    dataset = config.dataset
+    named = [c if isinstance(c, int) else dataset.feature_names.index(c) for c in dataset.categorical]
+    return FitRequest(
+        task=config.task,
+        training=config.training,
+        booster_type=config.booster_type,
+        profile=config.profile,
+        n_classes=dataset.n_classes,
+        quantiles=dataset.quantiles,
+        categorical=tuple(named),
+        has_missing=bool(dataset.has_missing),
+        n_threads=n_threads,
+        seed=seed,
+    )
