@@ -1,0 +1,22 @@
+"""One table model, and its renderings: terminal, Markdown, JSON, CSV and HTML."""
+
+from __future__ import annotations
+
+from boosters_eval.reports.build import build_tables
+from boosters_eval.reports.model import Cell, Column, Comparison, Report, Row, Table
+from boosters_eval.reports.terminal import print_report
+from boosters_eval.reports.text import render_csv, render_json, render_markdown
+
+__all__ = [
+    "Cell",
+    "Column",
+    "Comparison",
+    "Report",
+    "Row",
+    "Table",
+    "build_tables",
+    "print_report",
+    "render_csv",
+    "render_json",
+    "render_markdown",
+]

@@ -1,0 +1,176 @@
+"""From results to the table model: what is a row, what is a column, and what stands in a cell."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boosters_eval.errors import UnknownNameError
+from boosters_eval.reports import notes
+from boosters_eval.reports.contenders import clean, group, point
+from boosters_eval.reports.model import Cell, Column, Report, Row, Table
+from boosters_eval.reports.numbers import estimate, mean_and_std
+from boosters_eval.reports.verdicts import judge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.reports.contenders import Contender
+    from boosters_eval.reports.model import Comparison
+    from boosters_eval.results import BenchmarkResult, ResultCollection
+
+# What is measured beside the metrics; less is better in all of them.
+MEASURES = {
+    "train_time_s": ("Train time (s)", "time"),
+    "predict_time_s": ("Predict time (s)", "time"),
+    "peak_memory_mb": ("Peak memory (MB)", "memory"),
+    "model_size_mb": ("Model size (MB)", "memory"),
+}
+_LABELS = {
+    "rmse": "RMSE",
+    "rmsle": "RMSLE",
+    "mae": "MAE",
+    "mape": "MAPE",
+    "r2": "R²",
+    "crps": "CRPS",
+    "logloss": "Log loss",
+    "mlogloss": "Log loss",
+    "accuracy": "Accuracy",
+    "auc_roc": "AUC",
+    "f1": "F1",
+    "macro_f1": "Macro F1",
+    "brier": "Brier",
+    "ece": "ECE",
+    "ndcg": "NDCG",
+    "map": "MAP",
+    "mrr": "MRR",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller of `build_tables` asked for."""
+
+    metrics: Sequence[str] | None
+    times: bool
+    test: str
+    alpha: float
+    highlight: bool
+    require_significance: bool
+
+
+def build_tables(
+    collection: ResultCollection,
+    *,
+    metrics: Sequence[str] | None = None,
+    times: bool = True,
+    test: str = "corrected",
+    alpha: float = 0.05,
+    highlight: bool = True,
+    require_significance: bool = True,
+) -> Report:
+    """One table a benchmark. `metrics` chooses and orders the columns; an empty one leaves only measures."""
+    wanted = Wanted(metrics, times, test, alpha, highlight, require_significance)
+    tables = [_table(name, list(rows.values()), wanted) for name, rows in group(collection).items()]
+    return Report(tuple(tables), notes.of_report(collection, times=times), test, alpha)
+
+
+def label(metric: str) -> str:
+    """A metric as a person reads it: "ndcg@10" is "NDCG@10"."""
+    base, at, parameters = metric.partition("@")
+    return clean(_LABELS.get(base, base) + at + parameters)
+
+
+def _table(name: str, contenders: list[Contender], wanted: Wanted) -> Table:
+    results = [result for contender in contenders for result in contender.results]
+    first = results[0] if results else contenders[0].errors[0]
+    columns = _columns(results, wanted)
+    grid = [[_cell(contender, column) for column in columns] for contender in contenders]
+    comparisons: list[Comparison] = []
+    for position, column in enumerate(columns):
+        found = judge(clean(name), column, contenders, test=wanted.test, alpha=wanted.alpha)
+        comparisons += found.comparisons
+        best = (
+            found.winners
+            if wanted.require_significance
+            else _leaders([row[position] for row in grid], column)
+        )
+        for index in best if wanted.highlight else ():
+            grid[index][position] = dataclasses.replace(grid[index][position], best=True)
+    rows = tuple(_row(contender, tuple(cells)) for contender, cells in zip(contenders, grid, strict=True))
+    return Table(
+        name=clean(name),
+        task=first.task.value,
+        dataset=clean(first.dataset_name),
+        booster=clean(first.booster_type),
+        splits=_splits(results),
+        profile=first.profile,
+        columns=columns,
+        rows=rows,
+        notes=notes.of_table(contenders, columns, comparisons),
+        comparisons=tuple(comparisons),
+    )
+
+
+def _columns(results: list[BenchmarkResult], wanted: Wanted) -> tuple[Column, ...]:
+    present = list(dict.fromkeys(name for result in results for name in result.metrics))
+    primary = next((result.primary_metric for result in results if result.primary_metric), None)
+    present.sort(key=lambda name: name != primary)
+    chosen = present if wanted.metrics is None else [name for name in wanted.metrics if name in present]
+    found = [
+        Column(name, label(name), _direction(name), primary=name == (primary or present[0]))
+        for name in chosen
+    ]
+    for name, (text, kind) in MEASURES.items() if wanted.times else ():
+        if any(getattr(result, name) is not None for result in results):
+            found.append(Column(name, text, higher_is_better=False, kind=kind))
+    return tuple(found)
+
+
+def _direction(metric: str) -> bool | None:
+    """Whether more is better; a metric that is not registered here (a user's own) has no known direction."""
+    from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (metrics load when they are needed)
+
+    try:
+        return higher_is_better(metric)
+    except UnknownNameError:
+        return None
+
+
+def _cell(contender: Contender, column: Column) -> Cell:
+    values = contender.values(column)
+    mean, std = mean_and_std(values)
+    text = estimate(mean, std)
+    if values and len(values) != len(contender.results):
+        text += f" (n = {len(values)})"
+    return Cell(mean, std, len(values), text, values=tuple(values))
+
+
+def _row(contender: Contender, cells: tuple[Cell, ...]) -> Row:
+    return Row(
+        library=clean(contender.library),
+        variant=None if contender.variant is None else clean(contender.variant),
+        n=len(contender.results),
+        failed=len(contender.errors),
+        cells=cells,
+        points=tuple(map(point, contender.results)),
+    )
+
+
+def _leaders(cells: list[Cell], column: Column) -> list[int]:
+    """The best means, whatever their uncertainty."""
+    if column.higher_is_better is None:
+        return []
+    means = {index: cell.mean for index, cell in enumerate(cells) if cell.mean is not None}
+    if len(means) < 2:
+        return []
+    best = max(means.values()) if column.higher_is_better else min(means.values())
+    return [index for index, mean in means.items() if mean == best]
+
+
+def _splits(results: list[BenchmarkResult]) -> str:
+    seeds = len({result.seed for result in results})
+    folds = len({result.fold for result in results if result.fold is not None})
+    text = f"{seeds} seed{'' if seeds == 1 else 's'}"
+    return f"{text} x {folds} folds" if folds else text

@@ -1,0 +1,87 @@
+"""How a number looks. This is the only place that writes "mean ± std"."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MISSING = "\u2013"
+_LONE_DIGITS = 4  # of a number whose uncertainty is unknown
+_EXACT_DIGITS = 6  # of a number that did not vary at all
+_SMALL, _LARGE = 1e-4, 1e7  # beyond these a number is written with an exponent
+
+
+def mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Mean and standard deviation (ddof 1); None where there are too few values to tell."""
+    if not values:
+        return None, None
+    if not all(map(math.isfinite, values)):
+        return math.nan, None
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return mean, None
+    if min(values) == max(values):  # the mean's own rounding must not look like variation
+        return values[0], 0.0
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def estimate(mean: float | None, std: float | None) -> str:
+    """A mean to the digits that its standard deviation leaves standing: two of the deviation's own."""
+    if mean is None:
+        return MISSING
+    if not math.isfinite(mean):
+        return "not finite"
+    if std is None:
+        return number(mean)
+    size = max(abs(mean), std)
+    scale = _exponent(size, 3) if size and not _SMALL <= size < _LARGE else 0
+    mean, std = mean / 10.0**scale, std / 10.0**scale
+    if std == 0:
+        text = f"{_significant(mean, _EXACT_DIGITS)} ± 0"
+    else:
+        decimals = 1 - _exponent(std, 2)
+        text = f"{_fixed(mean, decimals)} ± {_fixed(std, decimals)}"
+    return f"({text})e{scale:+03d}" if scale else text
+
+
+def number(value: float, digits: int = _LONE_DIGITS) -> str:
+    """A number whose uncertainty is not known."""
+    size = abs(value)
+    if size and not _SMALL <= size < _LARGE:
+        return f"{value:.{digits - 1}e}"
+    return _significant(value, digits)
+
+
+def percent(share: float) -> str:
+    """A relative change, for example "+2.6 %"."""
+    size = abs(share) * 100
+    return f"{share * 100:+.{0 if size >= 100 else 1 if size >= 1 else 2}f} %"
+
+
+def p_value(p: float) -> str:
+    """A p-value; below a thousandth only that is said."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def count(value: float) -> str:
+    """A whole number with thin groups of three, as 12 400."""
+    return f"{round(value):,}".replace(",", "\u202f")
+
+
+def _exponent(value: float, digits: int) -> int:
+    """The power of ten of the leading digit, after rounding to `digits`."""
+    return int(f"{value:.{digits - 1}e}".partition("e")[2])
+
+
+def _fixed(value: float, decimals: int) -> str:
+    rounded = round(value, decimals)
+    return f"{rounded + 0.0:.{max(decimals, 0)}f}"  # + 0.0: no "-0"
+
+
+def _significant(value: float, digits: int) -> str:
+    if value == 0:
+        return "0"
+    return _fixed(value, digits - 1 - _exponent(abs(value), digits))
