@@ -1,0 +1,1 @@
+"""Statistics over finished results: pure functions, no input or output, no other room."""

@@ -1,0 +1,206 @@
+"""The tests behind a verdict, each on one sample of differences (or two samples, for Welch).
+
+A test answers for any shift of the null, so that "different from zero" and "inside the region of practical
+equivalence" come from the same arithmetic. Only scipy.special is used: scipy.stats takes a second to import.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from boosters_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+POWER = 0.8  # of the smallest difference that is called detectable
+SAME = 1e-12  # relative: differences closer than this are rounding, not variance
+SMALLEST_P = sys.float_info.min  # a p-value is never 0
+
+
+class StatisticsInputError(ConfigError):
+    """Values or settings that no statistic can be made from."""
+
+
+class Test(Protocol):
+    """What a verdict needs to know of a test."""
+
+    @property
+    def attainable(self) -> float:
+        """The smallest two-sided p-value that this sample size can give."""
+
+    def greater(self, shift: float) -> float:
+        """The p-value of "the true difference is at most `shift`"."""
+
+    def less(self, shift: float) -> float:
+        """The p-value of "the true difference is at least `shift`"."""
+
+    def interval(self, alpha: float) -> tuple[float, float] | None:
+        """The two-sided interval, or nothing where the sample cannot bound it."""
+
+    def detectable(self, alpha: float) -> float | None:
+        """The true difference that four of five such runs would show."""
+
+    def positive(self) -> float:
+        """How probable it is that the true difference is above zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudentT:
+    """A mean difference with its standard error: paired, corrected or Welch's."""
+
+    estimate: float
+    error: float
+    freedom: float
+    attainable: float = 0.0
+
+    def greater(self, shift: float) -> float:
+        return max(float(stdtr(self.freedom, (shift - self.estimate) / self.error)), SMALLEST_P)
+
+    def less(self, shift: float) -> float:
+        return max(float(stdtr(self.freedom, (self.estimate - shift) / self.error)), SMALLEST_P)
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        half = float(stdtrit(self.freedom, 1 - alpha / 2)) * self.error
+        return self.estimate - half, self.estimate + half
+
+    def detectable(self, alpha: float) -> float:
+        return float(stdtrit(self.freedom, 1 - alpha / 2) + stdtrit(self.freedom, POWER)) * self.error
+
+    def positive(self) -> float:
+        return float(stdtr(self.freedom, self.estimate / self.error))
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A difference without any variance: only the permutation test is left, and it is exact."""
+
+    value: float
+    attainable: float
+
+    def greater(self, shift: float) -> float:
+        return self.attainable / 2 if self.value > shift else 1.0
+
+    def less(self, shift: float) -> float:
+        return self.attainable / 2 if self.value < shift else 1.0
+
+    def interval(self, alpha: float) -> None:  # noqa: ARG002 (the protocol's signature)
+        return None
+
+    def detectable(self, alpha: float) -> None:  # noqa: ARG002 (the protocol's signature)
+        return None
+
+    def positive(self) -> float:
+        return 1 - self.attainable / 2 if self.value > 0 else self.attainable / 2
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRank:
+    """Wilcoxon's test with the exact distribution of the ranks at hand, ties included."""
+
+    differences: tuple[float, ...]
+    attainable: float
+
+    def greater(self, shift: float) -> float:
+        return _signed_rank_tail(np.asarray(self.differences) - shift)
+
+    def less(self, shift: float) -> float:
+        return _signed_rank_tail(shift - np.asarray(self.differences))
+
+    def interval(self, alpha: float) -> tuple[float, float] | None:
+        """The Walsh averages between the test's critical ranks."""
+        values = np.asarray(self.differences)
+        count = len(values)
+        below = np.cumsum(_rank_sums(2 * np.arange(1, count + 1)))[::2]  # doubled ranks: odd sums are empty
+        cut = int(np.searchsorted(below, alpha / 2, side="right"))
+        if cut == 0:
+            return None
+        rows, columns = np.triu_indices(count)
+        walsh = np.sort((values[rows] + values[columns]) / 2)
+        return float(walsh[cut - 1]), float(walsh[-cut])
+
+    def detectable(self, alpha: float) -> float | None:
+        """Student's answer on the same differences: ranks have no closed form."""
+        return paired(np.asarray(self.differences)).detectable(alpha) if self.attainable <= alpha else None
+
+    def positive(self) -> float:
+        """The mid-p value, so that a mirrored sample gives the complement."""
+        return (1 - self.greater(0.0) + self.less(0.0)) / 2
+
+
+def paired(differences: Floats, *, overlap: float = 0.0) -> Test:
+    """Student's test on differences; `overlap` is Nadeau and Bengio's n_test / n_train, 0 for none."""
+    count = len(differences)
+    mean = float(differences.mean())
+    spread = float(differences.std(ddof=1))
+    return StudentT(mean, spread * math.sqrt(1 / count + overlap), count - 1)
+
+
+def welch(a: Floats, b: Floats) -> Test:
+    """Welch's test of two samples taken as independent."""
+    part_a, part_b = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
+    error = math.sqrt(part_a + part_b)
+    # Shares instead of squares of variances: they cannot underflow.
+    share_a, share_b = part_a / (part_a + part_b), part_b / (part_a + part_b)
+    freedom = 1 / (share_a * share_a / (len(a) - 1) + share_b * share_b / (len(b) - 1))
+    return StudentT(float(a.mean() - b.mean()), error, freedom)
+
+
+def signed_rank(differences: Floats) -> Test:
+    """Wilcoxon's test; pairs without a difference say nothing and are left out."""
+    kept = differences[differences != 0]
+    return SignedRank(tuple(kept.tolist()), sign_flip_floor(len(kept)))
+
+
+def sign_flip_floor(count: int) -> float:
+    """The smallest two-sided p-value of any test that flips signs of `count` pairs."""
+    return min(1.0, math.ldexp(1.0, 1 - count)) if count < 1000 else SMALLEST_P
+
+
+def permutation_floor(count_a: int, count_b: int) -> float:
+    """The smallest two-sided p-value of any test that permutes two samples."""
+    return max(min(1.0, 2 / math.comb(count_a + count_b, count_a)), SMALLEST_P)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjustment, in the order given."""
+    adjusted = [1.0] * len(p_values)
+    running = 0.0
+    for step, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        running = max(running, min(1.0, (len(p_values) - step) * p_values[index]))
+        adjusted[index] = running
+    return adjusted
+
+
+def spread_is_zero(values: Floats, scale: float) -> bool:
+    """Whether values differ by no more than rounding."""
+    return float(np.ptp(values)) <= SAME * scale
+
+
+def _rank_sums(doubled: NDArray[np.int64]) -> Floats:
+    """The probability of each sum of (doubled) ranks when every sign is a fair coin."""
+    chances = np.zeros(int(doubled.sum()) + 1)
+    chances[0] = 1.0
+    for rank in doubled.tolist():
+        moved = np.zeros_like(chances)
+        moved[rank:] = chances[: len(chances) - rank]
+        chances = (chances + moved) / 2
+    return chances
+
+
+def _signed_rank_tail(values: Floats) -> float:
+    kept = values[values != 0]
+    _, group, counts = np.unique(np.abs(kept), return_inverse=True, return_counts=True)
+    doubled = (2 * np.cumsum(counts) - counts + 1)[group]  # twice the mid-rank, a whole number
+    observed = int(doubled[kept > 0].sum())
+    return max(float(_rank_sums(doubled)[observed:].sum()), SMALLEST_P)

@@ -1,0 +1,359 @@
+"""Is one library better than another? Four verdicts, from paired splits that share data.
+
+The default test is the paired one with Nadeau and Bengio's correction: the libraries share each split, and
+the splits share rows. Welch's test, the RFC's, is offered by name.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from boosters_eval.errors import UnknownNameError
+from boosters_eval.stats import inference
+from boosters_eval.stats.inference import StatisticsInputError, holm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.stats.inference import Floats, Test
+
+Method = Literal["corrected", "paired", "welch", "wilcoxon"]
+Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
+DEFAULT_ALPHA = 0.05
+DEFAULT_ROPE = 0.01
+
+_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is known of a against b. Every number is a's minus (or over) b's; the verdict is a's."""
+
+    verdict: Verdict
+    method: Method
+    n: int  # splits that both have
+    alpha: float
+    rope: float  # region of practical equivalence, relative
+    p_value: float | None = None  # two-sided, of "no difference"
+    p_adjusted: float | None = None  # after Holm's correction over the table
+    mean_a: float | None = None
+    mean_b: float | None = None
+    difference: float | None = None  # in the metric's unit
+    percent: float | None = None  # of b
+    interval: tuple[float, float] | None = None  # of the difference, or of the ratio where there is one
+    ratio: float | None = None  # a over b, for times and memory
+    min_detectable: float | None = (
+        None  # in the metric's unit, or as a relative change where there is a ratio
+    )
+    prob_better: float | None = None
+    note: str = ""
+
+    @property
+    def percent_interval(self) -> tuple[float, float] | None:
+        """The interval in percent of b."""
+        if self.interval is None or not self.mean_b:
+            return None
+        low, high = self.interval
+        if self.ratio is not None:
+            return 100 * (low - 1), 100 * (high - 1)
+        return 100 * low / abs(self.mean_b), 100 * high / abs(self.mean_b)
+
+    @property
+    def min_detectable_percent(self) -> float | None:
+        """The smallest detectable difference in percent of b."""
+        if self.min_detectable is None or not self.mean_b:
+            return None
+        return 100 * self.min_detectable / (1.0 if self.ratio is not None else abs(self.mean_b))
+
+    def flipped(self) -> Comparison:
+        """The same comparison as b sees it."""
+        ratio = None if self.ratio is None else 1 / self.ratio
+        return replace(
+            self,
+            verdict=_OPPOSITE.get(self.verdict, self.verdict),
+            mean_a=self.mean_b,
+            mean_b=self.mean_a,
+            difference=None if self.difference is None else 0.0 - self.difference,
+            percent=_percent(self.mean_b, self.mean_a, ratio),
+            interval=_mirror(self.interval, ratio=ratio is not None),
+            ratio=ratio,
+            prob_better=None if self.prob_better is None else 1 - self.prob_better,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a table is judged."""
+
+    higher_is_better: bool
+    method: Method = "corrected"
+    alpha: float = DEFAULT_ALPHA
+    rope: float = DEFAULT_ROPE
+
+    def __post_init__(self) -> None:
+        """Refuse what no verdict can be made with."""
+        if self.method not in get_args(Method):
+            raise UnknownNameError("test", self.method, get_args(Method))
+        if not 0 < self.alpha < 1:
+            raise StatisticsInputError(
+                f"The 'alpha' parameter must be between 0 and 1. Got {self.alpha} instead."
+            )
+        if not 0 <= self.rope < math.inf:
+            raise StatisticsInputError(f"The 'rope' parameter must be 0 or more. Got {self.rope} instead.")
+
+    def refusal(self, note: str) -> Prepared:
+        """A comparison that cannot be made, with the reason."""
+        return Prepared(Comparison("inconclusive", self.method, 0, self.alpha, self.rope, note=note), self)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A comparison before the correction for its table: the test, or the reason why there is none."""
+
+    blank: Comparison
+    settings: Settings
+    test: Test | None = None
+    margin: float = 0.0  # the region of practical equivalence in the test's unit
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, against no difference."""
+        return min(1.0, 2 * min(self._tails(0.0, 0.0)))
+
+    @property
+    def p_equivalence(self) -> float:
+        """Two one-sided tests, doubled: below alpha when the 1 - alpha interval lies inside the region."""
+        return min(1.0, 2 * max(self._tails(-self.margin, self.margin)))
+
+    def noted(self, *sentences: str) -> Prepared:
+        """The same with further remarks."""
+        return replace(self, blank=replace(self.blank, note=_joined(self.blank.note, *sentences)))
+
+    def _tails(self, low: float, high: float) -> tuple[float, float]:
+        if self.test is None:
+            raise AssertionError("there is no p-value without a test")
+        return self.test.greater(low), self.test.less(high)
+
+
+def compare_pair(
+    a: Sequence[float] | Floats,
+    b: Sequence[float] | Floats,
+    *,
+    higher_is_better: bool,
+    test_train_ratio: float | None = None,
+    method: Method = "corrected",
+    alpha: float = DEFAULT_ALPHA,
+    rope: float = DEFAULT_ROPE,
+) -> Comparison:
+    """Compare two libraries' scores, position by position the same split (Welch's test needs no pairs).
+
+    `test_train_ratio` is n_test / n_train of the splits; the corrected test cannot do without it.
+    """
+    settings = Settings(higher_is_better, method, alpha, rope)
+    return conclude([prepare(a, b, settings, test_train_ratio=test_train_ratio)])[0]
+
+
+def compare_times(
+    a: Sequence[float] | Floats,
+    b: Sequence[float] | Floats,
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    rope: float = DEFAULT_ROPE,
+) -> Comparison:
+    """Compare interleaved measurements (seconds, megabytes; less is better) by their ratio.
+
+    Repeated measurements do not share data as splits do, so the test is the plain paired one, on log ratios.
+    """
+    settings = Settings(higher_is_better=False, method="paired", alpha=alpha, rope=rope)
+    return conclude([prepare_times(a, b, settings)])[0]
+
+
+def prepare(
+    a: Sequence[float] | Floats,
+    b: Sequence[float] | Floats,
+    settings: Settings,
+    *,
+    test_train_ratio: float | None,
+) -> Prepared:
+    """Everything up to the correction for the table."""
+    method = settings.method
+    if method == "corrected" and not (test_train_ratio and 0 < test_train_ratio < math.inf):
+        raise StatisticsInputError(
+            "The 'test_train_ratio' parameter of the corrected test must be a positive number "
+            f"(n_test / n_train). Got {test_train_ratio!r} instead."
+        )
+    left, right = _values("a", a), _values("b", b)
+    if method != "welch":
+        _check_pairs(left, right)
+    blank = _blank(left, right, settings)
+    known = _without_test(blank, left, right, settings)
+    if known:
+        return known
+    margin = settings.rope * (abs(float(left.mean())) + abs(float(right.mean()))) / 2
+    test = _choose(left, right, method, test_train_ratio or 0.0)
+    return Prepared(_told(blank, test), settings, test, margin)
+
+
+def prepare_times(a: Sequence[float] | Floats, b: Sequence[float] | Floats, settings: Settings) -> Prepared:
+    """Everything up to the correction for the table, on the log ratio."""
+    left, right = _values("a", a), _values("b", b)
+    _check_pairs(left, right)
+    least = min(left.min(), right.min())
+    if least <= 0:
+        raise StatisticsInputError(
+            f"The 'a' and 'b' parameters of compare_times must be positive. Got {least} instead."
+        )
+    logs = np.log(left) - np.log(right)
+    ratio = math.exp(float(logs.mean()))
+    blank = replace(_blank(left, right, settings), ratio=ratio, percent=100 * (ratio - 1))
+    known = _without_test(blank, left, right, settings)
+    if known:
+        return known
+    test: Test = inference.paired(logs)
+    if inference.spread_is_zero(logs, 1.0):
+        test = inference.Constant(float(logs.mean()), inference.sign_flip_floor(len(logs)))
+    return Prepared(_told(blank, test), settings, test, math.log1p(settings.rope))
+
+
+def conclude(family: Sequence[Prepared]) -> list[Comparison]:
+    """The verdicts of one table: Holm over its tests of difference, and over those of equivalence."""
+    tested = [index for index, ready in enumerate(family) if ready.test is not None]
+    different = dict(zip(tested, holm([family[index].p_value for index in tested]), strict=True))
+    alike = dict(zip(tested, holm([family[index].p_equivalence for index in tested]), strict=True))
+    return [
+        _verdict(ready, different[index], alike[index], len(tested)) if index in different else ready.blank
+        for index, ready in enumerate(family)
+    ]
+
+
+def _verdict(ready: Prepared, different: float, alike: float, tests: int) -> Comparison:
+    blank, test = ready.blank, ready.test
+    if test is None:
+        raise AssertionError("a comparison without a test has no verdict to find")
+    a_leads = (test.greater(0.0) < test.less(0.0)) == ready.settings.higher_is_better
+    verdict: Verdict = "inconclusive"
+    note = blank.note
+    if alike <= blank.alpha:
+        verdict = "equivalent"
+        if different <= blank.alpha:
+            note = _joined(
+                note, "The difference is significant but inside the region of practical equivalence."
+            )
+    elif different <= blank.alpha:
+        verdict = "better" if a_leads else "worse"
+    elif test.attainable > blank.alpha / tests:
+        note = _joined(
+            note, f"n too small: the smallest p-value of {blank.n} splits is {test.attainable:.3g}."
+        )
+    above = test.positive()
+    detectable = test.detectable(blank.alpha / tests)
+    interval = test.interval(blank.alpha)
+    if blank.ratio is not None:
+        interval = interval and (math.exp(interval[0]), math.exp(interval[1]))
+        detectable = None if detectable is None else math.expm1(detectable)
+    return replace(
+        blank,
+        verdict=verdict,
+        p_value=ready.p_value,
+        p_adjusted=different,
+        interval=interval,
+        min_detectable=detectable,
+        prob_better=above if ready.settings.higher_is_better else 1 - above,
+        note=note,
+    )
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
+
+
+def _told(blank: Comparison, test: Test) -> Comparison:
+    if isinstance(test, inference.Constant):
+        return replace(blank, note="Zero variance: the difference is the same in every split.")
+    return blank
+
+
+def _blank(a: Floats, b: Floats, settings: Settings) -> Comparison:
+    mean_a, mean_b = float(a.mean()), float(b.mean())
+    return Comparison(
+        verdict="inconclusive",
+        method=settings.method,
+        n=min(len(a), len(b)),
+        alpha=settings.alpha,
+        rope=settings.rope,
+        mean_a=mean_a,
+        mean_b=mean_b,
+        difference=mean_a - mean_b,
+        percent=_percent(mean_a, mean_b, None),
+    )
+
+
+def _without_test(blank: Comparison, a: Floats, b: Floats, settings: Settings) -> Prepared | None:
+    """The answers that need no test: one split, and the same scores everywhere."""
+    same = len(a) == len(b) and bool(np.all(np.abs(a - b) <= inference.SAME * _scale(a, b)))
+    if blank.n == 1:
+        note = "One split only: its variance is unknown" + (
+            ", but the scores are identical." if same else "."
+        )
+        return Prepared(replace(blank, note=note), settings)
+    if same:
+        unit = 1.0 if blank.ratio is not None else 0.0
+        note = f"Identical scores in all {blank.n} splits."
+        answer = replace(blank, verdict="equivalent", interval=(unit, unit), prob_better=0.5, note=note)
+        return Prepared(answer, settings)
+    return None
+
+
+def _choose(a: Floats, b: Floats, method: Method, overlap: float) -> Test:
+    scale = _scale(a, b)
+    if method == "welch":
+        if inference.spread_is_zero(a, scale) and inference.spread_is_zero(b, scale):
+            floor = inference.permutation_floor(len(a), len(b))
+            return inference.Constant(float(a.mean() - b.mean()), floor)
+        return inference.welch(a, b)
+    differences = a - b
+    if inference.spread_is_zero(differences, scale):
+        return inference.Constant(float(differences.mean()), inference.sign_flip_floor(len(a)))
+    if method == "wilcoxon":
+        return inference.signed_rank(differences)
+    return inference.paired(differences, overlap=overlap if method == "corrected" else 0.0)
+
+
+def _values(name: str, values: Sequence[float] | Floats) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+        raise StatisticsInputError(
+            f"The '{name}' parameter of a comparison must be finite numbers. Got {values!r} instead."
+        )
+    return array
+
+
+def _check_pairs(a: Floats, b: Floats) -> None:
+    if len(a) != len(b):
+        raise StatisticsInputError(
+            "The 'a' and 'b' parameters of a paired comparison must be of the same length. "
+            f"Got {len(a)} and {len(b)} values instead."
+        )
+
+
+def _scale(a: Floats, b: Floats) -> float:
+    return float(max(np.abs(a).max(), np.abs(b).max()))
+
+
+def _percent(mean_a: float | None, mean_b: float | None, ratio: float | None) -> float | None:
+    if ratio is not None:
+        return 100 * (ratio - 1)
+    if mean_a is None or not mean_b:
+        return None
+    return 100 * (mean_a - mean_b) / abs(mean_b)
+
+
+def _mirror(interval: tuple[float, float] | None, *, ratio: bool) -> tuple[float, float] | None:
+    if interval is None:
+        return None
+    low, high = interval
+    return (1 / high, 1 / low) if ratio else (0.0 - high, 0.0 - low)
