@@ -214,10 +214,14 @@ class ResultCollection:
         keys = list(group_by)
         unknown = [key for key in keys if key not in frame.columns]
         if unknown:
-            raise ConfigError(f"The 'group_by' parameter of summary must name columns. Got {unknown[0]!r} instead.")
+            raise ConfigError(
+                f"The 'group_by' parameter of summary must name columns. Got {unknown[0]!r} instead."
+            )
         if "variant" not in keys and frame["variant"].notna().any():
             keys.append("variant")
-        values = [name for name in frame.columns if name in self.metric_names() or name.endswith(("_s", "_mb"))]
+        values = [
+            name for name in frame.columns if name in self.metric_names() or name.endswith(("_s", "_mb"))
+        ]
         return frame.groupby(keys, dropna=False, sort=False)[values].agg(["mean", "std", "count"])
 
     def metric_names(self) -> list[str]:
@@ -250,6 +254,32 @@ class ResultCollection:
         if path is not None:
             write_atomically(Path(path), buffer.getvalue())
         return buffer.getvalue()
+
+    def to_markdown(
+        self,
+        highlight_best: bool = True,
+        require_significance: bool = True,
+        alpha: float = 0.05,
+        *,
+        test: str = "corrected",
+    ) -> str:
+        """The tables as Markdown; the best is bold only where the test says so, unless that is not required."""
+        from boosters_eval.reports import build_tables, render_markdown  # noqa: PLC0415 (a facade)
+
+        return render_markdown(
+            build_tables(
+                self,
+                test=test,
+                alpha=alpha,
+                highlight=highlight_best,
+                require_significance=require_significance,
+            )
+        )
+
+    def _repr_html_(self) -> str:
+        from boosters_eval.reports import build_tables, render_fragment  # noqa: PLC0415 (a facade)
+
+        return render_fragment(build_tables(self))
 
     def save_partial(self, path: str | Path) -> None:
         """Keep what there is so far."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boosters_eval.reports.build import build_tables
+from boosters_eval.reports.html.tables import render_fragment
 from boosters_eval.reports.model import Cell, Column, Comparison, Report, Row, Table
 from boosters_eval.reports.terminal import print_report
 from boosters_eval.reports.text import render_csv, render_json, render_markdown
@@ -17,6 +18,7 @@ __all__ = [
     "build_tables",
     "print_report",
     "render_csv",
+    "render_fragment",
     "render_json",
     "render_markdown",
 ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
-import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
 
 from boosters_eval.reports.numbers import number
 
@@ -63,7 +63,7 @@ def markdown_section(table: Table, *, level: int = 2) -> str:
     if totals := _run_times(table):
         parts.append(totals)
     if table.notes:
-        parts.append("".join(f"- {escape(note)}\n" for note in table.notes))
+        parts.append("**Notes:**\n\n" + "".join(f"- {escape(note)}\n" for note in table.notes))
     return "\n".join(parts)
 
 
@@ -104,19 +104,8 @@ def render_csv(report: Report) -> str:
 
 
 def render_json(report: Report) -> str:
-    """The table model itself."""
-    return json.dumps(as_json(report), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def as_json(value: Any) -> Any:
-    """Dataclasses as plain data; a number that JSON cannot hold becomes null."""
-    if dataclasses.is_dataclass(value):
-        return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple):
-        return [as_json(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    """The table model itself; a number that JSON cannot hold becomes null."""
+    return TypeAdapter(type(report)).dump_json(report, indent=1).decode() + "\n"
 
 
 def _run_times(table: Table) -> str:

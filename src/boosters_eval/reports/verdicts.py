@@ -34,13 +34,16 @@ def judge(
 
     if column.higher_is_better is None or not any(contender.values(column) for contender in contenders):
         return Judgement()
-    # A variant counts as a library of its own here, and all variants as one config.
-    names = [contender.name for contender in contenders]
-    results = [
-        result.model_copy(update={"library": contender.name, "config_name": table})
-        for contender in contenders
-        for result in contender.results
-    ]
+    results = [result for contender in contenders for result in contender.results]
+    if any(contender.variant is not None for contender in contenders):
+        # A variant counts as a library of its own here, and all variants as one config.
+        results = [
+            result.model_copy(update={"library": contender.name, "config_name": table})
+            for contender in contenders
+            for result in contender.results
+        ]
+    rows = [index for index, contender in enumerate(contenders) for _ in contender.results]
+    row_of = {result.library: index for result, index in zip(results, rows, strict=True)}
     try:
         found = compare_table(
             results,
@@ -52,8 +55,11 @@ def judge(
     except StatisticsInputError:
         return Judgement()
     return Judgement(
-        winners=() if found.winner is None else (names.index(found.winner),),
-        comparisons=tuple(_comparison(table, column, a, b, pair) for (a, b), pair in found.pairs.items()),
+        winners=() if found.winner is None else (row_of[found.winner],),
+        comparisons=tuple(
+            _comparison(table, column, contenders[row_of[a]].name, contenders[row_of[b]].name, pair)
+            for (a, b), pair in found.pairs.items()
+        ),
     )
 
 
