@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 POWER = 0.8  # of the smallest difference that is called detectable
 SAME = 1e-12  # relative: differences closer than this are rounding, not variance
+TINY = 1e-140  # what is smaller has no square in floating point
+HUGE = 1e140  # what is larger has none either: a score like that is a failure
 SMALLEST_P = sys.float_info.min  # a p-value is never 0
 
 
@@ -150,7 +152,7 @@ def welch(a: Floats, b: Floats) -> Test:
     """Welch's test of two samples taken as independent."""
     part_a, part_b = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
     error = math.sqrt(part_a + part_b)
-    # Shares instead of squares of variances: they cannot underflow.
+    # Shares instead of squares of variances: these could underflow.
     share_a, share_b = part_a / (part_a + part_b), part_b / (part_a + part_b)
     freedom = 1 / (share_a * share_a / (len(a) - 1) + share_b * share_b / (len(b) - 1))
     return StudentT(float(a.mean() - b.mean()), error, freedom)
@@ -184,7 +186,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def spread_is_zero(values: Floats, scale: float) -> bool:
     """Whether values differ by no more than rounding."""
-    return float(np.ptp(values)) <= SAME * scale
+    return float(np.ptp(values)) <= max(SAME * scale, TINY)
 
 
 def _rank_sums(doubled: NDArray[np.int64]) -> Floats:

@@ -294,7 +294,9 @@ def _blank(a: Floats, b: Floats, settings: Settings) -> Comparison:
 
 def _without_test(blank: Comparison, a: Floats, b: Floats, settings: Settings) -> Prepared | None:
     """The answers that need no test: one split, and the same scores everywhere."""
-    same = len(a) == len(b) and bool(np.all(np.abs(a - b) <= inference.SAME * _scale(a, b)))
+    same = len(a) == len(b) and bool(
+        np.all(np.abs(a - b) <= max(inference.SAME * _scale(a, b), inference.TINY))
+    )
     if blank.n == 1:
         note = "One split only: its variance is unknown" + (
             ", but the scores are identical." if same else "."
@@ -325,7 +327,7 @@ def _choose(a: Floats, b: Floats, method: Method, overlap: float) -> Test:
 
 def _values(name: str, values: Sequence[float] | Floats) -> Floats:
     array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+    if array.ndim != 1 or not array.size or not (np.abs(array) < inference.HUGE).all():
         raise StatisticsInputError(
             f"The '{name}' parameter of a comparison must be finite numbers. Got {values!r} instead."
         )

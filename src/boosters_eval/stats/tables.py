@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boosters_eval.errors import UnknownNameError
-from boosters_eval.stats.inference import StatisticsInputError, paired
+from boosters_eval.stats.inference import HUGE, StatisticsInputError, paired
 from boosters_eval.stats.significance import (
     DEFAULT_ALPHA,
     DEFAULT_ROPE,
@@ -47,7 +47,7 @@ ASSUMED_RATIO = 0.25  # n_test / n_train of the default split, for results that 
 class Summary:
     """One library's scores over its splits."""
 
-    mean: float
+    mean: float  # NaN when a score is no finite number
     std: float | None  # ddof 1; nothing for one split
     n: int
     interval: tuple[float, float] | None  # of the mean, splits taken as independent: the RFC's
@@ -216,7 +216,7 @@ def _obstacle(
             return f"{group[0].library} has more than one result for the same seed and fold."
         for result in group:
             value = _value(result, metric)
-            if value is not None and not math.isfinite(value):
+            if value is not None and not abs(value) < HUGE:
                 return f"{metric} of {result.library} is not a finite number for seed {result.seed}."
             if value is not None and value <= 0 and metric in MEASUREMENTS:
                 return f"{metric} of {result.library} is not positive for seed {result.seed}."
@@ -270,6 +270,8 @@ def _number(result: BenchmarkResult, metric: str) -> float:
 
 def _summary(group: list[BenchmarkResult], metric: str, alpha: float) -> Summary:
     values = np.asarray([_number(result, metric) for result in _by_cell(group, metric).values()])
+    if not (np.abs(values) < HUGE).all():
+        return Summary(math.nan, None, len(values), None)
     mean = float(values.mean())
     if len(values) < 2:
         return Summary(mean, None, 1, None)

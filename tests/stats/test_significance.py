@@ -1,0 +1,285 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from boosters_eval.errors import ConfigError, UnknownNameError
+from boosters_eval.stats.inference import StatisticsInputError, holm, paired, signed_rank, welch
+from boosters_eval.stats.significance import compare_pair, compare_times
+
+A = [0.50, 0.52, 0.49, 0.51, 0.50, 0.53, 0.48]
+B = [0.60, 0.63, 0.58, 0.61, 0.62, 0.60, 0.59]
+NEAR = [0.501, 0.519, 0.491, 0.509, 0.502, 0.529, 0.481]
+
+scores = st.lists(
+    st.tuples(st.floats(0.1, 1.0), st.floats(0.1, 1.0)).map(lambda pair: tuple(round(v, 4) for v in pair)),
+    min_size=2,
+    max_size=12,
+)
+methods = st.sampled_from(["corrected", "paired", "welch", "wilcoxon"])
+
+
+def corrected(a, b, **options):
+    return compare_pair(a, b, **{"higher_is_better": False, "test_train_ratio": 0.25, **options})
+
+
+def test_the_corrected_test_adds_the_overlap_of_the_splits_to_the_variance_of_the_mean():
+    differences = np.subtract(A, B)
+    error = differences.std(ddof=1) * math.sqrt(1 / 7 + 1 / 4)
+    expected = 2 * scipy_stats.t.sf(abs(differences.mean()) / error, 6)
+    result = corrected(A, B)
+    assert result.p_value == pytest.approx(expected, rel=1e-10)
+    half = scipy_stats.t.ppf(0.975, 6) * error
+    assert result.interval == pytest.approx((differences.mean() - half, differences.mean() + half))
+    assert result.prob_better == pytest.approx(1 - expected / 2)
+    assert result.min_detectable == pytest.approx(
+        (scipy_stats.t.ppf(0.975, 6) + scipy_stats.t.ppf(0.8, 6)) * error
+    )
+
+
+def test_paired_and_welch_agree_with_scipy():
+    result = corrected(A, B, method="paired")
+    assert result.p_value == pytest.approx(scipy_stats.ttest_rel(A, B).pvalue, rel=1e-9)
+    oracle = scipy_stats.ttest_ind(A, B, equal_var=False)
+    result = corrected(A, B, method="welch")
+    assert result.p_value == pytest.approx(oracle.pvalue, rel=1e-9)
+    assert result.interval == pytest.approx(tuple(oracle.confidence_interval()))
+
+
+@given(st.lists(st.integers(-40, 60).filter(bool), min_size=6, max_size=12, unique_by=abs))
+@settings(max_examples=60, deadline=None)
+def test_wilcoxon_agrees_with_scipys_exact_distribution(differences):
+    values = np.asarray(differences, dtype=float)
+    oracle = scipy_stats.wilcoxon(values, method="exact", alternative="greater").pvalue
+    assert signed_rank(values).greater(0.0) == pytest.approx(oracle, rel=1e-9)
+
+
+def test_wilcoxon_with_ties_counts_every_assignment_of_signs():
+    values = np.array([1.0, 1.0, -1.0, 2.0, 2.0, 3.0])
+    ranks = scipy_stats.rankdata(np.abs(values))
+    observed = ranks[values > 0].sum()
+    sums = [
+        sum(rank for bit, rank in enumerate(ranks) if signs >> bit & 1) for signs in range(2 ** len(values))
+    ]
+    assert signed_rank(values).greater(0.0) == pytest.approx(np.mean(np.array(sums) >= observed))
+
+
+def test_the_wilcoxon_interval_excludes_zero_exactly_when_the_test_rejects():
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        values = rng.normal(0.7, 1, size=9)
+        test = signed_rank(values)
+        low, high = test.interval(0.05)
+        p_value = 2 * min(test.greater(0.0), test.less(0.0))
+        assert (low > 0 or high < 0) == (p_value <= 0.05)
+
+
+def test_wilcoxon_says_n_too_small_where_it_could_never_reject():
+    result = corrected(A[:5], B[:5], method="wilcoxon")
+    assert (result.verdict, result.p_value, result.interval) == ("inconclusive", 0.0625, None)
+    assert result.min_detectable is None
+    assert result.note == "n too small: the smallest p-value of 5 splits is 0.0625."
+    assert corrected(A, B, method="wilcoxon").verdict == "better"
+
+
+def test_less_error_is_better_and_more_accuracy_is_better():
+    assert corrected(A, B).verdict == "better"
+    assert corrected(B, A).verdict == "worse"
+    assert corrected(A, B, higher_is_better=True).verdict == "worse"
+    assert corrected(A, B, higher_is_better=True).prob_better < 0.01
+
+
+def test_a_difference_inside_the_region_is_equivalent_and_outside_it_is_not():
+    assert corrected(A, NEAR).verdict == "equivalent"
+    assert corrected(A, NEAR, rope=0.0001).verdict == "inconclusive"
+
+
+def test_equivalence_is_the_interval_inside_the_region():
+    low, high = corrected(A, NEAR).interval
+    scale = (np.mean(A) + np.mean(NEAR)) / 2
+    edge = max(-low, high) / scale
+    assert corrected(A, NEAR, rope=edge * 1.001).verdict == "equivalent"
+    assert corrected(A, NEAR, rope=edge * 0.999).verdict == "inconclusive"
+
+
+def test_a_significant_difference_that_nobody_would_notice_is_equivalent_and_says_so():
+    result = corrected(np.add(A, 0.001), np.add(A, [0, 0, 1e-6, 0, 0, 0, 0]))
+    assert result.verdict == "equivalent"
+    assert result.p_value < 0.001
+    assert "significant but inside the region" in result.note
+
+
+def test_identical_scores_are_equivalent_without_a_p_value():
+    result = corrected(A, A)
+    assert (result.verdict, result.p_value, result.difference) == ("equivalent", None, 0.0)
+    assert result.note == "Identical scores in all 7 splits."
+    assert (result.interval, result.prob_better) == ((0.0, 0.0), 0.5)
+
+
+@pytest.mark.parametrize("method", ["corrected", "paired", "wilcoxon"])
+def test_zero_variance_is_judged_by_the_permutation_test_that_is_left(method):
+    few = corrected([0.5] * 5, [0.6] * 5, method=method)
+    assert (few.verdict, few.p_value, few.interval) == ("inconclusive", 0.0625, None)
+    assert few.note.startswith("Zero variance")
+    assert "n too small" in few.note
+    enough = corrected([0.5] * 6, [0.6] * 6, method=method)
+    assert (enough.verdict, enough.p_value) == ("better", 0.03125)
+    assert corrected([0.5] * 6, [0.501] * 6, method=method).verdict == "equivalent"
+
+
+def test_rounding_is_not_variance():
+    a = [0.1 + 0.2, 0.7 + 0.1, 0.3, 0.8]
+    b = [0.4, 0.9, 0.1 + 0.2 + 0.1, 0.9]
+    assert corrected(a, b).note.startswith("Zero variance")
+
+
+def test_zero_variance_of_both_samples_leaves_welch_the_two_sample_permutation():
+    result = corrected([0.5] * 4, [0.6] * 4, method="welch")
+    assert result.p_value == pytest.approx(2 / math.comb(8, 4))
+    assert result.verdict == "better"
+
+
+def test_one_split_is_inconclusive_whatever_it_shows():
+    result = corrected([0.5], [0.6])
+    assert (result.verdict, result.p_value, result.n) == ("inconclusive", None, 1)
+    assert "One split only" in result.note
+    assert "identical" in corrected([0.5], [0.5]).note
+
+
+def test_a_p_value_is_never_zero():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=400) * 1e-9
+    result = corrected(1 + noise, 2 + noise[::-1], method="paired")
+    assert 0 < result.p_value < 1e-300
+
+
+def test_percent_is_of_b_and_unknown_for_zero():
+    result = corrected(A, B)
+    assert result.percent == pytest.approx(100 * (np.mean(A) - np.mean(B)) / np.mean(B))
+    assert result.percent_interval == pytest.approx([100 * v / np.mean(B) for v in result.interval])
+    assert result.min_detectable_percent == pytest.approx(100 * result.min_detectable / np.mean(B))
+    zero = corrected([0.5, 0.6, 0.7], [0.0, 0.0, 0.0])
+    assert (zero.percent, zero.percent_interval, zero.min_detectable_percent) == (None, None, None)
+
+
+def test_times_are_compared_by_their_ratio():
+    slow, fast = [2.0, 2.3, 2.5, 2.1], [1.0, 1.1, 1.2, 1.1]
+    result = compare_times(fast, slow)
+    logs = np.log(fast) - np.log(slow)
+    assert result.verdict == "better"
+    assert result.ratio == pytest.approx(math.exp(logs.mean()))
+    assert result.p_value == pytest.approx(scipy_stats.ttest_1samp(logs, 0).pvalue)
+    low, high = result.interval
+    assert low < result.ratio < high < 1
+    assert result.percent == pytest.approx(100 * (result.ratio - 1))
+    assert result.percent_interval == pytest.approx((100 * (low - 1), 100 * (high - 1)))
+    assert result.min_detectable_percent == pytest.approx(100 * result.min_detectable)
+    back = compare_times(slow, fast)
+    assert back.verdict == "worse"
+    assert back.interval == pytest.approx((1 / high, 1 / low))
+
+
+def test_times_without_variance_or_difference_have_their_own_answers():
+    assert compare_times([1.0, 1.0], [1.0, 1.0]).interval == (1.0, 1.0)
+    assert compare_times([1.0] * 6, [2.0] * 6).verdict == "better"
+    assert compare_times([1.0, 2.0, 4.0], [2.0, 4.0, 8.0]).verdict == "inconclusive"
+    assert compare_times([1.0], [2.0]).p_value is None
+
+
+@given(scores, methods)
+@settings(max_examples=200, deadline=None)
+def test_swapping_the_sides_flips_the_comparison(pairs, method):
+    a, b = zip(*pairs, strict=True)
+    forward, backward = corrected(a, b, method=method), corrected(b, a, method=method)
+    flipped = forward.flipped()
+    assert flipped.verdict == backward.verdict
+    assert flipped.note == backward.note
+    for name in ("p_value", "difference", "percent", "prob_better", "interval", "min_detectable"):
+        left, right = getattr(flipped, name), getattr(backward, name)
+        assert (left is None and right is None) or left == pytest.approx(right, rel=1e-6, abs=1e-9), name
+
+
+@given(scores, methods, st.sampled_from([2.0**-20, 2.0**10]))
+@settings(max_examples=100, deadline=None)
+def test_the_unit_of_the_metric_does_not_matter(pairs, method, factor):
+    a, b = np.array(pairs).T
+    one, other = corrected(a, b, method=method), corrected(a * factor, b * factor, method=method)
+    assert one.verdict == other.verdict
+    assert (one.p_value is None and other.p_value is None) or one.p_value == pytest.approx(other.p_value)
+
+
+@given(scores, methods)
+@settings(max_examples=200, deadline=None)
+def test_a_p_value_is_none_or_in_the_unit_interval(pairs, method):
+    a, b = zip(*pairs, strict=True)
+    result = corrected(a, b, method=method)
+    assert result.p_value is None or 0 < result.p_value <= 1
+    assert result.verdict in {"better", "worse", "equivalent", "inconclusive"}
+    if result.verdict in {"better", "worse"}:
+        assert result.p_adjusted <= 0.05
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_keeps_the_order_and_never_lowers_a_p_value(p_values):
+    adjusted = holm(p_values)
+    assert all(new >= old for new, old in zip(adjusted, p_values, strict=True))
+    order = np.argsort(p_values, kind="stable")
+    assert list(np.array(adjusted)[order]) == sorted(adjusted)
+    assert min(adjusted) == min(1.0, len(p_values) * min(p_values))
+
+
+def test_holm_on_a_worked_example():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"alpha": 0.0}, "'alpha' parameter must be between 0 and 1. Got 0.0"),
+        ({"alpha": float("nan")}, "'alpha' parameter"),
+        ({"rope": -0.1}, "'rope' parameter must be 0 or more. Got -0.1"),
+        ({"test_train_ratio": None}, "'test_train_ratio' parameter"),
+        ({"test_train_ratio": 0.0}, "'test_train_ratio' parameter"),
+        ({"a": [0.1, float("nan"), 0.3]}, "'a' parameter of a comparison must be finite numbers"),
+        ({"b": []}, "'b' parameter of a comparison must be finite numbers"),
+        ({"b": [0.1, 0.2]}, "same length. Got 3 and 2 values"),
+    ],
+)
+def test_bad_input_is_told_in_one_sentence(change, message):
+    arguments = {"a": [0.1, 0.2, 0.3], "b": [0.2, 0.3, 0.5], **change}
+    with pytest.raises(StatisticsInputError, match=message):
+        corrected(arguments.pop("a"), arguments.pop("b"), **arguments)
+
+
+def test_an_unknown_test_gets_the_nearest_name():
+    with pytest.raises(UnknownNameError, match="Did you mean 'wilcoxon'"):
+        corrected(A, B, method="wilcoxson")
+
+
+def test_times_must_be_positive_and_paired():
+    with pytest.raises(ConfigError, match="must be positive"):
+        compare_times([0.0, 1.0], [1.0, 1.0])
+    with pytest.raises(ConfigError, match="same length"):
+        compare_times([1.0], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("method", ["corrected", "paired", "welch", "wilcoxon"])
+def test_differences_too_small_to_be_squared_are_no_differences(method):
+    a, b = np.random.default_rng(1).normal(size=(2, 5)) * 1e-170
+    assert corrected(a, b, method=method).verdict == "equivalent"
+
+
+def test_scores_too_large_to_be_squared_are_refused():
+    with pytest.raises(StatisticsInputError, match="finite"):
+        corrected([1e200, 1.0], [1.0, 2.0])
+
+
+def test_small_variances_keep_their_degrees_of_freedom():
+    a, b = np.random.default_rng(1).normal(size=(2, 5))
+    large, small = welch(a, b), welch(a * 2.0**-400, b * 2.0**-400)
+    assert small.less(0.0) == large.less(0.0)
+    assert paired((a - b) * 2.0**-400).less(0.0) == pytest.approx(paired(a - b).less(0.0))
