@@ -263,7 +263,7 @@ class ResultCollection:
         *,
         test: str = "corrected",
     ) -> str:
-        """The tables as Markdown; the best is bold only where the test says so, unless that is not required."""
+        """The tables as Markdown; the best is bold only where the test says so, or where it need not."""
         from boosters_eval.reports import build_tables, render_markdown  # noqa: PLC0415 (a facade)
 
         return render_markdown(
