@@ -214,14 +214,10 @@ class ResultCollection:
         keys = list(group_by)
         unknown = [key for key in keys if key not in frame.columns]
         if unknown:
-            raise ConfigError(
-                f"The 'group_by' parameter of summary must name columns. Got {unknown[0]!r} instead."
-            )
+            raise ConfigError(f"The 'group_by' parameter of summary must name columns. Got {unknown[0]!r} instead.")
         if "variant" not in keys and frame["variant"].notna().any():
             keys.append("variant")
-        values = [
-            name for name in frame.columns if name in self.metric_names() or name.endswith(("_s", "_mb"))
-        ]
+        values = [name for name in frame.columns if name in self.metric_names() or name.endswith(("_s", "_mb"))]
         return frame.groupby(keys, dropna=False, sort=False)[values].agg(["mean", "std", "count"])
 
     def metric_names(self) -> list[str]:

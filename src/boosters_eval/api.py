@@ -1,0 +1,291 @@
+"""The programs `compare` and `run_suite`: make a plan, execute it, return a ResultCollection."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge, Gt
+
+from boosters_eval._model import Model
+from boosters_eval.config import (
+    DEFAULT_SEEDS,
+    BenchmarkConfig,
+    BenchmarkSuite,
+    BoosterType,
+    GrowthStrategy,
+    Profile,
+    Task,
+    TrainingConfig,
+    derive_seeds,
+)
+from boosters_eval.errors import ConfigError, MissingLibraryError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from boosters_eval.datasets import Stored
+    from boosters_eval.engine.execute import Observer
+    from boosters_eval.engine.plan import Plan
+    from boosters_eval.results import ResultCollection
+
+
+class Settings(Model):
+    """How a plan is measured and executed; the same for every program that runs cells."""
+
+    timing_mode: bool = False
+    warmup: Annotated[int, Ge(0)] | None = None  # None: 1 in timing mode, else 0
+    measure_memory: bool = False
+    threads: Annotated[int, Ge(-1)] | None = None  # None: what each config says, all cores in timing mode
+    jobs: Annotated[int, Ge(1)] | None = None  # None: as many as cores
+    timeout: Annotated[float, Gt(0)] | None = None  # seconds a cell
+    memory_limit: Annotated[float, Gt(0)] | None = None  # megabytes a cell
+    resume: bool = False
+    rerun_failed: bool = False
+    home: Path | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan that is ready to run, and what a person should know before it does."""
+
+    plan: Plan
+    stored: dict[str, Stored]
+    splitters: dict[str, Callable[..., Any]]
+    notes: tuple[str, ...]
+
+
+def compare(
+    datasets: str | Sequence[str] = ("california",),
+    libraries: str | Sequence[str] | None = None,
+    booster: str | Sequence[str] = "gbdt",
+    seeds: int | None = None,
+    *,
+    training: TrainingConfig | None = None,
+    variants: Mapping[str, TrainingConfig] | None = None,
+    metrics: Sequence[str] = (),
+    cv: str | int | None = None,
+    task: Task | str | None = None,
+    profile: Profile | str = Profile.PARITY,
+    verbose: bool = False,
+    observer: Observer | None = None,
+    **settings: Any,
+) -> ResultCollection:
+    """Compare libraries on data sets. `settings` are the fields of `Settings`: timing_mode, jobs, timeout, ..."""
+    chosen = Settings(**settings)
+    configs, notes = comparison_configs(
+        datasets,
+        libraries,
+        booster,
+        training=training,
+        variants=variants,
+        metrics=metrics,
+        cv=cv,
+        task=task,
+        profile=profile,
+    )
+    return run_prepared(
+        prepare("compare", configs, seeds, chosen, notes=notes), chosen, _watcher(observer, verbose=verbose)
+    )
+
+
+def run_suite(
+    suite: str | BenchmarkSuite,
+    seeds: int | None = None,
+    libraries: str | Sequence[str] | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    profile: Profile | str | None = None,
+    verbose: bool = False,
+    observer: Observer | None = None,
+    **settings: Any,
+) -> ResultCollection:
+    """Run a suite by name, by `path.py:NAME`, or as an object. `settings` are the fields of `Settings`."""
+    chosen = Settings(**settings)
+    name, configs, notes, default = suite_configs(suite, libraries, metrics=metrics, profile=profile)
+    prepared = prepare(name, configs, seeds, chosen, default_seeds=default, notes=notes)
+    return run_prepared(prepared, chosen, _watcher(observer, verbose=verbose))
+
+
+def comparison_configs(
+    datasets: str | Sequence[str],
+    libraries: str | Sequence[str] | None = None,
+    booster: str | Sequence[str] = "gbdt",
+    *,
+    training: TrainingConfig | None = None,
+    variants: Mapping[str, TrainingConfig] | None = None,
+    metrics: Sequence[str] = (),
+    cv: str | int | None = None,
+    task: Task | str | None = None,
+    profile: Profile | str = Profile.PARITY,
+) -> tuple[list[BenchmarkConfig], list[str]]:
+    """One benchmark for each data set, booster and variant; missing libraries are left out and said."""
+    from boosters_eval.datasets import resolve_dataset  # noqa: PLC0415 (keeps start-up fast)
+
+    usable, notes = _usable(_names(libraries) if libraries is not None else None)
+    folds, repeats = parse_cv(cv)
+    wanted_task = Task(_choice("task", task.value if isinstance(task, Task) else task, Task)) if task else None
+    configs = []
+    for text in _names(datasets):
+        dataset = resolve_dataset(text, wanted_task)
+        if "inferred" in dataset.description:
+            notes.append(f"{dataset.name}: {dataset.description}")
+        for kind in _names(booster):
+            for variant, chosen in (variants or {None: training or TrainingConfig()}).items():
+                configs.append(
+                    BenchmarkConfig(
+                        name=f"{dataset.name}/{kind}" + (f"-{variant}" if variant else ""),
+                        dataset=dataset,
+                        task=dataset.task,
+                        booster_type=BoosterType(_choice("booster", kind, BoosterType)),
+                        training=chosen,
+                        libraries=tuple(usable),
+                        folds=folds,
+                        seeds=derive_seeds(repeats) if folds else (),
+                        variant=variant,
+                        profile=Profile(_choice("profile", profile, Profile)),
+                        metrics=tuple(metrics),
+                    )
+                )
+    return configs, notes
+
+
+def suite_configs(
+    suite: str | BenchmarkSuite,
+    libraries: str | Sequence[str] | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    profile: Profile | str | None = None,
+) -> tuple[str, list[BenchmarkConfig], list[str], int]:
+    """The suite's name, its benchmarks with the libraries that are here, notes, and its number of seeds."""
+    from boosters_eval.suites import resolve_suite  # noqa: PLC0415 (keeps start-up fast)
+
+    found = resolve_suite(suite)
+    only = _names(libraries) if libraries is not None else None
+    every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
+    usable, notes = _usable(every, required=only is not None)
+    changes: dict[str, Any] = {} if profile is None else {"profile": Profile(_choice("profile", profile, Profile))}
+    configs = []
+    for config in found.configs:
+        mine = tuple(
+            name for name in (only or config.libraries) if name in usable and name in (*config.libraries, *(only or ()))
+        )
+        configs.append(config.replace(libraries=mine, metrics=(*config.metrics, *metrics), **changes))
+    return found.name, configs, notes, found.default_seeds
+
+
+def prepare(
+    name: str,
+    configs: Sequence[BenchmarkConfig],
+    seeds: int | None,
+    settings: Settings,
+    *,
+    default_seeds: int = DEFAULT_SEEDS,
+    notes: Iterable[str] = (),
+) -> Prepared:
+    """Resolve everything that the plan's identity depends on; nothing runs yet."""
+    from boosters_eval.engine import threads  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.engine.plan import Timing, make_plan  # noqa: PLC0415
+
+    if settings.resume and settings.rerun_failed:
+        raise ConfigError("Use either --resume or --rerun-failed, not both.")
+    timed = settings.timing_mode
+    warmup = settings.warmup if settings.warmup is not None else int(timed)
+    timing = Timing(timed=timed, warmup=warmup, predict_runs=3 if timed else 1, memory=settings.measure_memory)
+    wish = settings.threads if settings.threads is not None else (threads.timing_threads() if timed else None)
+    plan, stored = make_plan(name, configs, seeds=_seeds(seeds, default_seeds), timing=timing, n_threads=wish)
+    said = [*notes, *_thread_notes(configs, wish)]
+    splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
+    return Prepared(plan, stored, splitters, tuple(dict.fromkeys(said)))
+
+
+def run_prepared(prepared: Prepared, settings: Settings, observer: Observer | None = None) -> ResultCollection:
+    """Execute a prepared plan."""
+    from boosters_eval.engine.execute import Mode, execute  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.engine.pool import Limits  # noqa: PLC0415
+
+    mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
+    return execute(
+        prepared.plan,
+        prepared.stored,
+        mode=mode,
+        jobs=settings.jobs,
+        limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
+        home=settings.home,
+        observer=observer,
+        splitters=prepared.splitters,
+    )
+
+
+def parse_cv(text: str | int | None) -> tuple[int | None, int]:
+    """`5` is five folds once, `5x10` five folds repeated ten times."""
+    if text is None:
+        return None, 1
+    match = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", str(text))
+    folds, repeats = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
+    if folds < 2 or repeats < 1:
+        raise ConfigError(
+            f"The 'cv' parameter must be folds or folds x repeats, such as 5 or 5x10. Got {text!r} instead."
+        )
+    return folds, repeats
+
+
+def _names(value: str | Sequence[str]) -> list[str]:
+    names = [value] if isinstance(value, str) else list(value)
+    if not names:
+        raise ConfigError("At least one name is needed. Got an empty list instead.")
+    return list(dict.fromkeys(names))
+
+
+def _choice(kind: str, value: Any, enum: type[BoosterType | Profile | Task | GrowthStrategy]) -> str:
+    text = str(getattr(value, "value", value))
+    valid = [str(member.value) for member in enum]
+    if text not in valid:
+        raise UnknownNameError(kind, text, valid)
+    return text
+
+
+def _usable(names: list[str] | None, *, required: bool = False) -> tuple[list[str], list[str]]:
+    """The libraries that are installed; of the others, why not."""
+    from boosters_eval.runners import RUNNERS  # noqa: PLC0415 (keeps start-up fast)
+
+    reasons = {name: RUNNERS[name].missing() for name in (names if names is not None else RUNNERS)}
+    notes = [f"{name} is left out: {reason}" for name, reason in reasons.items() if reason]
+    usable = [name for name, reason in reasons.items() if reason is None]
+    if notes and (required or not usable):
+        raise MissingLibraryError(f"{notes[0].replace(' is left out:', ':')}.")
+    return usable, notes
+
+
+def _seeds(given: int | None, default: int) -> int:
+    """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
+    if given is not None:
+        return given
+    text = os.environ.get("BOOSTERS_EVAL_SEEDS")
+    if text is None:
+        return default
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"The BOOSTERS_EVAL_SEEDS variable must be a count of at least 1. Got '{text}' instead.")
+    return int(text)
+
+
+def _thread_notes(configs: Sequence[BenchmarkConfig], wish: int | None) -> list[str]:
+    from boosters_eval.engine import threads  # noqa: PLC0415 (keeps start-up fast)
+
+    asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
+    return [
+        f"{count} threads were asked for, this process may use {threads.resolve(count)}: each cell gets {threads.resolve(count)}"
+        for count in asked
+        if threads.resolve(count) < count
+    ]
+
+
+def _watcher(observer: Observer | None, *, verbose: bool) -> Observer | None:
+    if observer is None and verbose:
+        from boosters_eval.engine.progress import ProgressBar  # noqa: PLC0415 (rich is only needed here)
+
+        return ProgressBar()
+    return observer

@@ -1,0 +1,100 @@
+"""The program `boosters-eval`: its commands, and what becomes of an error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from boosters_eval import __version__
+from boosters_eval.cli import execution, listing, runs
+from boosters_eval.cli.arguments import spread
+from boosters_eval.errors import BoostersEvalError, ExitCode, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The option parser's base classes; where they live differs between typer's versions.
+_UsageError = typer.BadParameter.__mro__[1]
+_ParserError = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    name="boosters-eval",
+    help="Evaluate and compare gradient-boosting libraries: fair by construction, right in its statistics.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+execution.register(app)
+runs.register(app)
+listing.register(app)
+
+
+def _version(*, show: bool) -> None:
+    if show:
+        typer.echo(f"boosters-eval {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=lambda v: _version(show=v))
+    ] = False,
+) -> None:
+    pass
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and give its exit code; nothing a user did wrong ends in a traceback."""
+    try:
+        code = app(args=spread(list(arguments)), prog_name="boosters-eval", standalone_mode=False)
+    except BoostersEvalError as error:
+        return _fail(str(error), error.exit_code)
+    except _ParserError as error:
+        return _fail(_parser_sentence(error), ExitCode.CONFIGURATION_ERROR)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("Interrupted.", ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): not an error, and nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.SUCCESS
+    except OSError as error:
+        return _fail(
+            f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.",
+            ExitCode.EXECUTION_ERROR,
+        )
+    return int(code or 0)
+
+
+def _parser_sentence(error: Exception) -> str:
+    text: str = error.format_message() if hasattr(error, "format_message") else str(error)
+    if not text:  # no command at all: the help has been shown
+        return "Name a command."
+    context = getattr(error, "ctx", None)
+    if text.startswith("No such command") and context is not None:
+        got = text.split("'")[1]
+        hint = suggest(got, getattr(context.command, "commands", {}))
+        text += "" if "Did you mean" in text else hint
+    path = context.command_path if context is not None else "boosters-eval"
+    return f"{text} See '{path} --help'."
+
+
+def _fail(sentence: str, code: ExitCode) -> int:
+    sys.stdout.flush()
+    sys.stderr.write(f"Error: {sentence}\n")
+    return int(code)
+
+
+def main() -> NoReturn:
+    """The console script."""
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)

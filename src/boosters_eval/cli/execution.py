@@ -1,0 +1,194 @@
+"""The commands that run cells: compare, run, quick, full."""
+
+import shlex
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from boosters_eval.cli.options import Execution, Showing, settings_of, with_options
+from boosters_eval.cli.output import check_output, choose_format, console, emit, note
+from boosters_eval.errors import ConfigError, ExitCode
+
+
+@with_options(execution=Execution, showing=Showing)
+def compare(
+    execution: Execution,
+    showing: Showing,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
+    ] = None,
+    library: Annotated[
+        list[str] | None, typer.Option("--library", "-l", help="Libraries. Default: all that are installed.")
+    ] = None,
+    booster: Annotated[list[str] | None, typer.Option("--booster", "-b", help="gbdt, gblinear, linear_trees.")] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", "-s", help="Number of random splits. Default: 5.")] = None,
+    cv: Annotated[
+        str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5, 5x10.")
+    ] = None,
+    task: Annotated[str | None, typer.Option("--task", help="What a FILE is for; inferred otherwise.")] = None,
+    growth: Annotated[str | None, typer.Option("--growth", help="depthwise or leafwise.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", help="A canonical parameter: --param max_depth=4.")
+    ] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option("--variants", help="Rows to compare: 'deep:max_depth=8' 'flat:max_depth=3'."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", help="Further metrics: f1@0.3, ndcg@5, file.py:function."),
+    ] = None,
+    profile: Annotated[
+        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (as each comes).")
+    ] = "parity",
+) -> int:
+    """Compare libraries on data sets."""
+    from boosters_eval.api import Settings, comparison_configs, prepare
+    from boosters_eval.config import TrainingConfig
+    from boosters_eval.suites import parse_variants
+
+    settings = Settings(**settings_of(execution))
+    wishes = [*(param or []), *([f"growth={growth}"] if growth else [])]
+    base = (
+        next(iter(parse_variants([f"base:{','.join(wishes)}"], TrainingConfig()).values()))
+        if wishes
+        else TrainingConfig()
+    )
+    configs, notes = comparison_configs(
+        dataset or ["california"],
+        library or None,
+        booster or ["gbdt"],
+        training=base,
+        variants=parse_variants(variants, base) if variants else None,
+        metrics=metric or (),
+        cv=cv,
+        task=task,
+        profile=profile,
+    )
+    _check_showing(showing)
+    return _finish(prepare("compare", configs, seeds, settings, notes=notes), settings, execution, showing)
+
+
+@with_options(execution=Execution, showing=Showing)
+def run(
+    execution: Execution,
+    showing: Showing,
+    suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
+    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Only these libraries.")] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", "-s", help="Number of random splits.")] = None,
+    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Further metrics.")] = None,
+    profile: Annotated[str | None, typer.Option("--profile", help="parity or defaults.")] = None,
+) -> int:
+    """Run a suite."""
+    from boosters_eval.api import Settings, prepare, suite_configs
+
+    settings = Settings(**settings_of(execution))
+    name, configs, notes, default = suite_configs(suite, library or None, metrics=metric or (), profile=profile)
+    _check_showing(showing)
+    prepared = prepare(name, configs, seeds, settings, default_seeds=default, notes=notes)
+    return _finish(prepared, settings, execution, showing)
+
+
+def _check_showing(showing: Showing) -> None:
+    if showing.verbose and showing.quiet:
+        raise ConfigError("Use either --verbose or --quiet, not both.")
+    choose_format(showing.format, showing.output)
+    check_output(showing.output)
+
+
+def _finish(prepared: Any, settings: Any, execution: Execution, showing: Showing) -> int:
+    """Run the plan, show the result, and say by the exit code how it went."""
+    from boosters_eval.api import run_prepared
+
+    if not showing.quiet:
+        for sentence in prepared.notes:
+            note(f"Note: {sentence}")
+    if showing.dry_run:
+        return _show_plan(prepared.plan, settings)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    watcher = observer(quiet=showing.quiet, verbose=showing.verbose)
+    try:
+        results = run_prepared(prepared, settings, watcher)
+    except KeyboardInterrupt:
+        again = [word for word in sys.argv[1:] if word not in ("--resume", "--rerun-failed")]
+        note("Stopped. What is finished is kept; go on with:")
+        note(f"  boosters-eval {shlex.join([*again, '--resume'])}")
+        return ExitCode.INTERRUPTED
+    show(results, showing)
+    return exit_code(results, continue_on_error=execution.continue_on_error)
+
+
+def observer(*, quiet: bool, verbose: bool) -> Any:
+    """A bar on a terminal, lines elsewhere, nothing when quiet."""
+    from boosters_eval.engine.execute import Nobody
+    from boosters_eval.engine.progress import PlainLines, ProgressBar
+
+    if quiet:
+        return Nobody()
+    return ProgressBar() if sys.stderr.isatty() else PlainLines(each=verbose)
+
+
+def show(results: Any, showing: Showing) -> None:
+    """The result in the format asked for; a table for people where none was."""
+    from boosters_eval import reports
+
+    chosen = choose_format(showing.format, showing.output)
+    if chosen == "json":
+        emit(results.to_json(), showing.output)
+    elif chosen == "csv":
+        emit(results.to_csv(), showing.output)
+    else:
+        report = reports.build_tables(results, test=showing.test, require_significance=showing.highlight_significant)
+        if chosen is None and sys.stdout.isatty():
+            reports.print_report(report, console())
+        else:
+            emit(reports.render_markdown(report), showing.output)
+    if not showing.quiet and results.run_id:
+        note(f"Run {results.run_id}: {len(results.results)} results, {len(results.errors)} errors.")
+
+
+def exit_code(results: Any, *, continue_on_error: bool) -> int:
+    """A run with errors is not a success, unless that was asked for; a run without results never is."""
+    if not results.results or results.metadata.get("n_missing"):
+        return ExitCode.EXECUTION_ERROR
+    return ExitCode.EXECUTION_ERROR if results.errors and not continue_on_error else ExitCode.SUCCESS
+
+
+def _show_plan(plan: Any, settings: Any) -> int:
+    from boosters_eval.engine.execute import default_jobs
+
+    counts: dict[tuple[str, str], int] = {}
+    for cell in plan.cells:
+        counts[cell.config.name, cell.library] = counts.get((cell.config.name, cell.library), 0) + 1
+    sys.stdout.write(f"run {plan.run_id}: {len(plan.cells)} cells, {settings.jobs or default_jobs(plan)} at a time\n")
+    for (config, library), count in counts.items():
+        sys.stdout.write(f"  {config} {library} ({plan.libraries[library].version}) x {count}\n")
+    for entry in plan.unsupported:
+        sys.stdout.write(f"  {entry.config_name} {entry.library}: unsupported: {entry.reason}\n")
+    return ExitCode.SUCCESS if plan.cells else ExitCode.EXECUTION_ERROR
+
+
+def quick(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the result.")] = None,
+) -> int:
+    """Run the quick suite: about half a minute."""
+    return int(run(suite="quick", output=output))
+
+
+def full(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the result.")] = None,
+) -> int:
+    """Run the full suite: several minutes."""
+    return int(run(suite="full", output=output))
+
+
+def register(app: typer.Typer) -> None:
+    """Make these commands part of the program."""
+    app.command()(quick)
+    app.command()(full)
+    app.command()(compare)
+    app.command()(run)

@@ -1,0 +1,141 @@
+"""The commands `list datasets|libraries|suites|metrics|runs`."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from boosters_eval.cli.output import print_json, print_rows
+
+listing = typer.Typer(name="list", help="Show what there is.", no_args_is_help=True, rich_markup_mode=None)
+
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+def _show(records: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        print_json(records)
+    elif records:
+        print_rows(list(records[0]), [[_text(value) for value in record.values()] for record in records])
+
+
+def _text(value: Any) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", " ")
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "-"
+    return str(value)
+
+
+@listing.command()
+def libraries(*, json: AsJson = False) -> None:
+    """Libraries under test: version, boosters and tasks, or why they are not here."""
+    from boosters_eval.config import BoosterType, Task, TrainingConfig
+    from boosters_eval.runners import RUNNERS, FitRequest
+
+    records = []
+    for name, runner in RUNNERS.items():
+        missing = runner.missing()
+        can = _able(runner, FitRequest, BoosterType, Task, TrainingConfig())
+        records.append(
+            {
+                "library": name,
+                "version": runner.version() if missing is None else None,
+                "available": missing is None,
+                "boosters": [kind for kind, tasks in can.items() if tasks],
+                "tasks": sorted({task for tasks in can.values() for task in tasks}),
+                "note": missing or "",
+            }
+        )
+    _show(records, as_json=json)
+
+
+def _able(runner: Any, request: Callable[..., Any], boosters: Any, tasks: Any, training: Any) -> dict[str, list[str]]:
+    """Booster by booster, the tasks that a runner does not refuse."""
+    return {
+        kind.value: [
+            task.value
+            for task in tasks
+            if runner.unsupported(
+                request(task=task, training=training, booster_type=kind, n_classes=3, quantiles=(0.5,))
+            )
+            is None
+        ]
+        for kind in boosters
+    }
+
+
+@listing.command()
+def datasets(*, json: AsJson = False) -> None:
+    """Data sets: task, size, classes, missing values, source, and whether they are here."""
+    from boosters_eval.datasets import DATASETS
+
+    records = []
+    for name, config in DATASETS.items():
+        reason = config.available() if config.available else None
+        records.append(
+            {
+                "data set": name,
+                "task": config.task.value,
+                "rows": config.n_samples,
+                "columns": config.n_features,
+                "classes": config.n_classes,
+                "missing": config.has_missing,
+                "categorical": len(config.categorical),
+                "available": reason is None,
+                "source": reason or config.source,
+            }
+        )
+    _show(records, as_json=json)
+
+
+@listing.command()
+def suites(*, json: AsJson = False) -> None:
+    """Suites: what each would run."""
+    from boosters_eval.suites import SUITES
+
+    records = []
+    for name, suite in SUITES.items():
+        cells = sum(
+            len(config.libraries) * (len(config.seeds) or suite.default_seeds) * (config.folds or 1)
+            for config in suite.configs
+        )
+        records.append(
+            {
+                "suite": name,
+                "configs": len(suite.configs),
+                "data sets": len({config.dataset.name for config in suite.configs}),
+                "libraries": list(dict.fromkeys(name for config in suite.configs for name in config.libraries)),
+                "seeds": suite.default_seeds,
+                "cells": cells,
+                "description": suite.description,
+            }
+        )
+    _show(records, as_json=json)
+
+
+@listing.command()
+def metrics(*, json: AsJson = False) -> None:
+    """Metrics: what they are for, and which way is better."""
+    from boosters_eval.metrics import METRICS
+
+    records = [
+        {
+            "metric": name,
+            "tasks": [getattr(task, "value", task) for task in declared.tasks],
+            "better": "higher" if declared.higher_is_better else "lower",
+            "aliases": list(declared.aliases),
+            "description": declared.description,
+        }
+        for name, declared in METRICS.items()
+    ]
+    _show(records, as_json=json)
+
+
+def register(app: typer.Typer) -> None:
+    """Make this group part of the program."""
+    app.add_typer(listing)

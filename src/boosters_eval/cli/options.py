@@ -1,0 +1,137 @@
+"""The options that every command which runs cells has in common, declared once."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+_RUN = "How to run"
+_OUT = "Output"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where cells run and what is done with earlier attempts."""
+
+    timing_mode: Annotated[
+        bool,
+        typer.Option(
+            "--timing-mode",
+            help="Measure times: all cores, a warm-up run, one cell at a time.",
+            rich_help_panel=_RUN,
+        ),
+    ] = False
+    warmup: Annotated[
+        int | None,
+        typer.Option("--warmup", min=0, help="Untimed runs before the timed one.", rich_help_panel=_RUN),
+    ] = None
+    measure_memory: Annotated[
+        bool,
+        typer.Option(
+            "--measure-memory",
+            help="Measure the peak of native memory, in a run of its own.",
+            rich_help_panel=_RUN,
+        ),
+    ] = False
+    threads: Annotated[
+        int | None, typer.Option("--threads", help="Threads a cell; -1 for all.", rich_help_panel=_RUN)
+    ] = None
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Cells at a time. Default: as many as cores.", rich_help_panel=_RUN),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", help="Seconds after which a cell is killed.", rich_help_panel=_RUN),
+    ] = None
+    memory_limit: Annotated[
+        float | None,
+        typer.Option("--memory-limit", help="Megabytes that a cell may allocate.", rich_help_panel=_RUN),
+    ] = None
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with an interrupted run of the same plan.", rich_help_panel=_RUN),
+    ] = False
+    rerun_failed: Annotated[
+        bool,
+        typer.Option("--rerun-failed", help="Repeat only the failed cells of the same plan.", rich_help_panel=_RUN),
+    ] = False
+    continue_on_error: Annotated[
+        bool,
+        typer.Option("--continue-on-error", help="Exit 0 though some cells failed.", rich_help_panel=_RUN),
+    ] = False
+
+
+@dataclass(frozen=True)
+class Showing:
+    """What is said and where the result goes."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File for the result. Default: stdout.", rich_help_panel=_OUT),
+    ] = None
+    format: Annotated[
+        str | None, typer.Option("--format", "-f", help="markdown, json, csv or html.", rich_help_panel=_OUT)
+    ] = None
+    test: Annotated[
+        str,
+        typer.Option(
+            "--test",
+            help="What decides a highlight: corrected (paired, default), welch, paired, wilcoxon.",
+            rich_help_panel=_OUT,
+        ),
+    ] = "corrected"
+    highlight_significant: Annotated[
+        bool,
+        typer.Option(
+            "--highlight-significant/--highlight-best",
+            help="Highlight only a significant lead, or always the best mean.",
+            rich_help_panel=_OUT,
+        ),
+    ] = True
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would run, and run nothing.", rich_help_panel=_OUT)
+    ] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=_OUT)] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the result.", rich_help_panel=_OUT)] = (
+        False
+    )
+
+
+def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of a dataclass, which it receives as one argument of that name."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        own = [p for p in inspect.signature(command).parameters.values() if p.name not in groups]
+        hints = get_type_hints(command, include_extras=True)
+        parameters = [p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own]
+        for group in groups.values():
+            types = get_type_hints(group, include_extras=True)
+            parameters += [
+                inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=types[f.name])
+                for f in fields(group)
+            ]
+
+        @functools.wraps(command)
+        def wrapper(**given: Any) -> Any:
+            packed = {
+                name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()
+            }
+            return command(**given, **packed)
+
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+        return wrapper
+
+    return decorate
+
+
+def settings_of(execution: Execution) -> dict[str, Any]:
+    """The part that `boosters_eval.api.Settings` takes."""
+    given = asdict(execution)
+    given.pop("continue_on_error")
+    return given

@@ -1,0 +1,77 @@
+"""Where words go: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval._files import check_writable, write_atomically
+from boosters_eval.errors import ConfigError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+
+def note(text: str) -> None:
+    """A line for the person who watches, never part of the result."""
+    sys.stderr.write(f"{text}\n")
+
+
+def console() -> Console:
+    """Rich on stdout; in a pipe it is as wide as the table needs."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 200, soft_wrap=not sys.stdout.isatty(), highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """Machine-readable output."""
+    sys.stdout.write(json.dumps(value, indent=2, sort_keys=False) + "\n")
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A plain table."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+FORMATS = ("markdown", "json", "csv", "html")
+_SUFFIXES = {".md": "markdown", ".json": "json", ".csv": "csv", ".html": "html"}
+
+
+def choose_format(given: str | None, output: Path | None) -> str | None:
+    """The format asked for, or what the file's ending says, or None for the terminal's table."""
+    if given is not None:
+        name = {"md": "markdown"}.get(given, given)
+        if name not in FORMATS:
+            raise ConfigError(
+                f"The '--format' option must be one of {', '.join(FORMATS)}. Got '{given}' instead.{suggest(given, FORMATS)}"
+            )
+        return name
+    return _SUFFIXES.get(output.suffix, "markdown") if output else None
+
+
+def check_output(output: Path | None) -> None:
+    """Fail before the work when the file could not be written after it."""
+    if output is not None:
+        check_writable(output)
+
+
+def emit(text: str, output: Path | None) -> None:
+    """The result, to its file or to stdout."""
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_atomically(Path(output), text)
+        note(f"Written: {output}")

@@ -1,0 +1,336 @@
+"""The parent's side: the local pool of workers, one implementation of the executor seam."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from boosters_eval.engine import memory, threads
+from boosters_eval.engine.cell import error_outcome
+from boosters_eval.errors import ConfigError
+from boosters_eval.results import BenchmarkResult
+from boosters_eval.runners import RUNNERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from boosters_eval.engine.plan import Cell
+    from boosters_eval.results import Outcome
+
+START_METHODS = ("fork", "spawn")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A cell, and where its data lies on this machine."""
+
+    cell: Cell
+    data: str
+    split: str | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a cell may use."""
+
+    timeout_s: float | None = None
+    memory_mb: float | None = None
+
+
+class Executor(Protocol):
+    """Runs work and yields outcomes as they come; the next cell starts only when the caller asks for more."""
+
+    def run(self, works: Iterable[Work], started: Callable[[Cell, str], None]) -> Iterator[Outcome]:
+        """`started` is told each cell and phase as it begins."""
+        ...
+
+    def close(self) -> None:
+        """End everything that is still running."""
+        ...
+
+
+def start_method() -> str:
+    """Fork where it is safe; BOOSTERS_EVAL_START_METHOD overrides."""
+    method = os.environ.get("BOOSTERS_EVAL_START_METHOD", "fork" if sys.platform.startswith("linux") else "spawn")
+    if method not in START_METHODS:
+        raise ConfigError(
+            f"The BOOSTERS_EVAL_START_METHOD variable must be one of {', '.join(START_METHODS)}. Got '{method}' instead."
+        )
+    return method
+
+
+@dataclass
+class _Worker:
+    """A zygote as its parent sees it."""
+
+    library: str
+    n_threads: int
+    process: subprocess.Popen[bytes]
+    ready: bool = False
+    failed: dict[str, Any] | None = None
+    rest: bytes = b""
+    flying: dict[int, tuple[Work, int]] = field(default_factory=dict)  # number: (work, slot)
+
+
+class LocalPool:
+    """Cells on this machine, `jobs` at a time, each in a process of its own."""
+
+    def __init__(self, jobs: int = 1, limits: Limits | None = None) -> None:
+        self.jobs = jobs
+        self._limits = limits or Limits()
+        self._method = start_method()
+        self._workers: dict[tuple[str, int], _Worker] = {}
+        self._selector = selectors.DefaultSelector()
+        self._number = 0
+        self._free = list(range(jobs))
+
+    def run(self, works: Iterable[Work], started: Callable[[Cell, str], None]) -> Iterator[Outcome]:
+        """Outcomes in the order in which they come."""
+        waiting = deque(works)
+        ahead = deque(dict.fromkeys(_kind(work) for work in waiting))
+        timed = any(work.cell.config.timing.timed for work in waiting)
+        try:
+            while waiting or self._flying():
+                self._import_ahead(ahead)
+                while waiting and self._free and not (timed and (ahead or self._importing())):
+                    outcome = self._dispatch(waiting, started)
+                    if outcome is None:
+                        break
+                    if not isinstance(outcome, bool):
+                        yield outcome
+                yield from self._wait(started)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Workers end with their stdin, and their children with them."""
+        for worker in self._workers.values():
+            _end(worker.process)
+        self._workers.clear()
+        self._selector.close()
+        self._selector = selectors.DefaultSelector()
+        self._free = list(range(self.jobs))
+
+    def _flying(self) -> int:
+        return sum(len(worker.flying) for worker in self._workers.values())
+
+    def _importing(self) -> int:
+        return sum(not worker.ready and worker.failed is None for worker in self._workers.values())
+
+    def _import_ahead(self, ahead: deque[tuple[str, int]]) -> None:
+        """Start the workers that will be needed, never more at a time than there are jobs."""
+        while ahead and self._importing() < self.jobs:
+            self._worker(*ahead.popleft())
+
+    def _worker(self, library: str, n_threads: int) -> _Worker:
+        known = self._workers.get((library, n_threads))
+        if known is None:
+            known = self._workers[library, n_threads] = self._start(library, n_threads)
+            assert known.process.stdout is not None  # noqa: S101 (it was opened as a pipe)
+            self._selector.register(known.process.stdout, selectors.EVENT_READ, known)
+        return known
+
+    def _start(self, library: str, n_threads: int) -> _Worker:
+        runner = RUNNERS[library]
+        main = sys.modules.get("__main__")
+        in_script = runner.__module__ == "__main__"
+        file = getattr(main, "__file__", None) if in_script else None
+        if in_script and file is None:
+            raise ConfigError(f"The runner '{library}' is defined in a notebook or prompt: put it into a module.")
+        setup = {
+            "library": library,
+            "runner": f"{runner.__module__}:{runner.__qualname__}",
+            "file": file,
+            "path": sys.path,
+            "cpus": threads.available_cpus(),
+            "start_method": self._method,
+        }
+        process = subprocess.Popen(  # noqa: S603 (ourselves)
+            [sys.executable, "-m", "boosters_eval.engine.worker", json.dumps(setup)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **threads.environment(n_threads)},
+            start_new_session=True,  # Ctrl-C is for us alone: we end them
+        )
+        return _Worker(library, n_threads, process)
+
+    def _dispatch(self, waiting: deque[Work], started: Callable[[Cell, str], None]) -> Outcome | bool | None:
+        """Start the first cell whose worker is ready: True. None: all must wait. Or the error of a dead import."""
+        for index, work in enumerate(waiting):
+            worker = self._worker(*_kind(work)) if self._known_or_room(work) else None
+            if worker is None or not (worker.ready or worker.failed):
+                continue
+            del waiting[index]
+            if worker.failed is not None:
+                return _import_error(work.cell, worker.failed)
+            self._send(worker, work)
+            started(work.cell, "start")
+            return True
+        return None
+
+    def _known_or_room(self, work: Work) -> bool:
+        return _kind(work) in self._workers or self._importing() < self.jobs
+
+    def _send(self, worker: _Worker, work: Work) -> None:
+        slot = self._free.pop(0)
+        self._number += 1
+        cell = work.cell
+        request = {
+            "number": self._number,
+            "config": cell.config.model_dump(mode="json"),
+            "library": cell.library,
+            "seed": cell.seed,
+            "fold": cell.fold,
+            "data": work.data,
+            "split": work.split,
+            "cpus": threads.cpu_slots(self.jobs, cell.config.n_threads)[slot],
+            "timeout": self._limits.timeout_s,
+            "memory_limit": self._limits.memory_mb,
+        }
+        worker.flying[self._number] = (work, slot)
+        assert worker.process.stdin is not None  # noqa: S101 (it was opened as a pipe)
+        try:
+            worker.process.stdin.write(json.dumps(request).encode() + b"\n")
+            worker.process.stdin.flush()
+        except BrokenPipeError:
+            return  # it died; its closed stdout tells in the next wait
+
+    def _wait(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome]:
+        if not self._selector.get_map():
+            return
+        for key, _ in self._selector.select():
+            worker: _Worker = key.data
+            data = os.read(key.fd, 1 << 20)
+            if not data:
+                yield from self._bury(worker)
+                continue
+            *lines, worker.rest = (worker.rest + data).split(b"\n")
+            for line in lines:
+                event = json.loads(line)
+                if "ready" in event:
+                    worker.ready = True
+                elif "failed" in event:
+                    worker.failed = event
+                elif "exit" not in event:
+                    started(worker.flying[event["number"]][0].cell, event["phase"])
+                else:
+                    work, slot = worker.flying.pop(event["number"])
+                    self._free.append(slot)
+                    self._free.sort()
+                    yield self._outcome(work.cell, event)
+
+    def _bury(self, worker: _Worker) -> Iterator[Outcome]:
+        """A worker that died by itself: what it had under way failed, the next cell gets a new one."""
+        assert worker.process.stdout is not None  # noqa: S101 (it was opened as a pipe)
+        self._selector.unregister(worker.process.stdout)
+        code = worker.process.wait()
+        if worker.failed is None:
+            if not worker.ready:
+                worker.failed = {
+                    "failed": "WorkerDied",
+                    "message": f"importing {worker.library} ended with {_end_name(code)}",
+                }
+            else:
+                del self._workers[worker.library, worker.n_threads]
+        for work, slot in worker.flying.values():
+            self._free.append(slot)
+            yield error_outcome(
+                work.cell,
+                error_type="WorkerDied",
+                error_message=f"the worker ended with {_end_name(code)}",
+                phase="start",
+            )
+        worker.flying.clear()
+
+    def _outcome(self, cell: Cell, event: dict[str, Any]) -> Outcome:
+        if event["outcome"] is None:
+            return _death(cell, event, self._limits)
+        raw = json.loads(event["outcome"])
+        if "metrics" in raw:
+            return _finished(BenchmarkResult.model_validate(raw), event["peak_tasks"], self._method)
+        if self._limits.memory_mb is not None and memory.looks_exhausted(raw["error_type"], raw["error_message"]):
+            raw |= {
+                "error_type": "MemoryLimit",
+                "error_message": _limit_sentence(self._limits, raw["error_message"]),
+            }
+        return error_outcome(
+            cell,
+            **{name: raw[name] for name in ("phase", "error_type", "error_message", "traceback")},
+            stderr_tail=event["stderr"],
+        )
+
+
+def _kind(work: Work) -> tuple[str, int]:
+    return work.cell.library, work.cell.config.n_threads
+
+
+def _finished(result: BenchmarkResult, peak_tasks: int, method: str) -> BenchmarkResult:
+    seen = max(result.threads_observed or 1, peak_tasks)
+    warnings = result.warnings
+    if seen > result.n_threads:
+        warnings += (f"{result.library} ran {seen} threads where {result.n_threads} were given",)
+    return result.model_copy(update={"threads_observed": seen, "start_method": method, "warnings": warnings})
+
+
+def _import_error(cell: Cell, failed: dict[str, Any]) -> Outcome:
+    return error_outcome(
+        cell,
+        error_type=failed["failed"],
+        error_message=f"{cell.library} could not be imported: {failed['message']}",
+        traceback=failed.get("traceback"),
+        phase="start",
+    )
+
+
+def _death(cell: Cell, event: dict[str, Any], limits: Limits) -> Outcome:
+    """A process that ended without an outcome: why, as far as the system tells."""
+    code: int = event["exit"]
+    name = signal.Signals(-code).name if code < 0 else None
+    if event["ended"] == "timeout":
+        kind, message = "Timeout", f"not finished after {limits.timeout_s:g} s; the process was killed"
+    elif limits.memory_mb is not None and memory.looks_exhausted(event["stderr"]):
+        kind, message = "MemoryLimit", _limit_sentence(limits, f"the process ended with {_end_name(code)}")
+    elif name == "SIGKILL":
+        kind, message = "Killed", "killed by SIGKILL: probably the system ran out of memory"
+    elif name is not None:
+        kind, message = "Crash", f"the process died of {name}"
+    else:
+        kind, message = "Exit", f"the process ended by itself with exit status {code}"
+    return error_outcome(
+        cell,
+        error_type=kind,
+        error_message=message,
+        phase=event["phase"],
+        signal=name,
+        stderr_tail=event["stderr"],
+    )
+
+
+def _limit_sentence(limits: Limits, detail: str) -> str:
+    return f"needed more than the {limits.memory_mb:g} MB that a cell may allocate ({detail})"
+
+
+def _end_name(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit status {code}"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            try:
+                stream.close()
+            except BrokenPipeError:
+                continue
+    try:
+        process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

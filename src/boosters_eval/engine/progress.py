@@ -1,0 +1,118 @@
+"""Progress for people: a bar on a terminal or in a notebook, plain lines elsewhere. It writes to stderr only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, TextIO
+
+from boosters_eval.results import BenchmarkError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from boosters_eval.engine.plan import Cell, Plan
+    from boosters_eval.results import Outcome
+
+
+class ProgressBar:
+    """Rich's bar with the cell under way, what is done, failed and left, and how long it will take."""
+
+    def __init__(self) -> None:
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._failed = 0
+
+    def begin(self, plan: Plan, todo: int) -> None:
+        """Show the bar; its ETA counts only what will run."""
+        from rich.console import Console  # noqa: PLC0415 (only where a bar is shown)
+        from rich.progress import (  # noqa: PLC0415
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            SpinnerColumn(),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[failed]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("importing the libraries", total=todo, failed="")
+        self._bar.start()
+
+    def phase(self, cell: Cell, phase: str) -> None:
+        """Name the cell under way."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=f"{cell.config.name} {cell.library} seed {cell.seed} {phase}")
+
+    def outcome(self, outcome: Outcome) -> None:
+        """Advance, and print a failure above the bar where it stays."""
+        if self._bar is None or self._task is None:
+            return
+        if isinstance(outcome, BenchmarkError):
+            self._failed += 1
+            self._bar.console.print(failure_line(outcome), markup=False, highlight=False, style="red")
+        self._bar.update(self._task, advance=1, failed=f"{self._failed} failed" if self._failed else "")
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+class PlainLines:
+    """For logs: at most a line every few seconds, every failure, and a last line."""
+
+    def __init__(self, stream: TextIO | None = None, every: float = 5.0, *, each: bool = False) -> None:
+        self._stream = stream or sys.stderr
+        self._every = 0.0 if each else every
+        self._total = self._done = self._failed = 0
+        self._start = self._said = 0.0
+
+    def begin(self, plan: Plan, todo: int) -> None:
+        """Say what will be done."""
+        self._total = todo
+        self._start = self._said = time.monotonic()
+        kept = len(plan.cells) - todo
+        self._print(f"run {plan.run_id}: {todo} cells to do" + (f", {kept} kept" if kept else ""))
+
+    def phase(self, cell: Cell, phase: str) -> None:
+        """Nothing: lines are for what is done."""
+
+    def outcome(self, outcome: Outcome) -> None:
+        """Say how far we are, now and then."""
+        self._done += 1
+        if isinstance(outcome, BenchmarkError):
+            self._failed += 1
+            self._print(failure_line(outcome))
+        now = time.monotonic()
+        if self._done == self._total or now - self._said >= self._every:
+            self._said = now
+            left = (now - self._start) / self._done * (self._total - self._done)
+            self._print(f"{self._done}/{self._total} done, {self._failed} failed, about {left:.0f} s left")
+
+    def end(self) -> None:
+        """Nothing more."""
+
+    def _print(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+def failure_line(error: BenchmarkError) -> str:
+    """One failed cell in one line."""
+    message = error.error_message.splitlines()[0] if error.error_message else "no message"
+    return (
+        f"failed: {error.config_name} {error.library} seed {error.seed} in {error.phase}: {error.error_type}: {message}"
+    )
