@@ -38,13 +38,18 @@ class FitRequest:
 
 @dataclass(frozen=True)
 class TrainData:
-    """Rows to learn from. `groups` holds a query id per row, equal ids adjacent."""
+    """Rows to learn from. `groups` holds a query id per row, equal ids adjacent.
+
+    `valid` are rows to stop early on, held out from the training rows and the same for every library; they
+    must be there when, and only when, early_stopping_rounds is set.
+    """
 
     x: NDArray[np.float32]
     y: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
     groups: NDArray[np.int64] | None = None
     feature_names: tuple[str, ...] = ()
+    valid: TrainData | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,103 @@
+"""LightGBM behind the runner contract."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.config import Task
+from boosters_eval.runners.base import ModelFacts
+from boosters_eval.runners.mapping import MAPPING
+from boosters_eval.runners.rules import TableRunner, stopping_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from boosters_eval.runners.base import TrainData, Translation
+
+_LEAVES = re.compile(r"^num_leaves=(\d+)$", re.MULTILINE)
+# What is said to the training function, and not to the booster.
+_TRAIN_ARGUMENTS = ("num_iterations", "early_stopping_rounds", "alpha")
+
+
+class LightGBMRunner(TableRunner):
+    """Leaf-wise histogram trees, with constant or linear leaves. A model is a list: one booster a quantile."""
+
+    name = "lightgbm"
+    module = "lightgbm"
+    distributions = ("lightgbm",)
+    install = "lightgbm"
+    editions = MAPPING["lightgbm"]
+
+    @classmethod
+    def build(cls, translation: Translation, data: TrainData) -> Any:
+        """A constructed data set: left to itself the library would bin inside training."""
+        valid = stopping_rows(translation, data)
+        train = _dataset(translation, data)
+        return train, None if valid is None else _dataset(translation, valid, train)
+
+    @classmethod
+    def fit(cls, translation: Translation, dataset: Any) -> Any:
+        """One booster, or one for each quantile."""
+        alphas = translation.native.get("alpha", [None])
+        return [_train(translation, dataset, {} if alpha is None else {"alpha": alpha}) for alpha in alphas]
+
+    @classmethod
+    def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """Probabilities, scores or quantiles; the best round is the last that is used."""
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        request = translation.request
+        outputs = [booster.predict(x, num_threads=request.n_threads) for booster in model]
+        return np.column_stack(outputs) if request.task is Task.QUANTILE else outputs[0]
+
+    @classmethod
+    def inspect(cls, model: Any) -> ModelFacts:
+        """Leaves from the text form of the model, up to the best round."""
+        leaves = [int(count) for booster in model for count in _LEAVES.findall(booster.model_to_string())]
+        return ModelFacts(n_trees=len(leaves), n_leaves=sum(leaves))
+
+    @classmethod
+    def dump(cls, model: Any) -> bytes:
+        """The model as text, its own format."""
+        return "".join(booster.model_to_string() for booster in model).encode()
+
+
+def _params(translation: Translation) -> dict[str, Any]:
+    return {name: value for name, value in translation.native.items() if name not in _TRAIN_ARGUMENTS}
+
+
+def _dataset(translation: Translation, data: TrainData, reference: Any = None) -> Any:
+    import lightgbm  # noqa: PLC0415 (imported when data is there)
+
+    sizes = None
+    if data.groups is not None:
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        starts = np.flatnonzero(np.diff(data.groups)) + 1
+        sizes = np.diff(np.concatenate(([0], starts, [len(data.groups)])))
+    dataset = lightgbm.Dataset(
+        data.x,
+        label=data.y,
+        weight=data.weights,
+        group=sizes,
+        categorical_feature=list(translation.request.categorical),
+        params=_params(translation),
+        reference=reference,
+    )
+    return dataset.construct()
+
+
+def _train(translation: Translation, dataset: Any, extra: dict[str, Any]) -> Any:
+    import lightgbm  # noqa: PLC0415 (imported when a model is trained)
+
+    train, valid = dataset
+    rounds = translation.native.get("early_stopping_rounds")
+    return lightgbm.train(
+        _params(translation) | extra,
+        train,
+        num_boost_round=translation.native["num_iterations"],
+        valid_sets=None if valid is None else [valid],
+        callbacks=[lightgbm.early_stopping(rounds, verbose=False)] if rounds else None,
+    )

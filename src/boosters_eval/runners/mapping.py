@@ -1,0 +1,21 @@
+"""The parameter table of all libraries, by version: written down once, read by runners, `explain`, reports, docs.
+
+Values that start with "=" are expressions over the canonical parameters (see rules.py); `c` is the factor between
+a library's multiclass hessian and p(1-p). `python -m boosters_eval.runners.mapping` prints docs/mapping.md.
+"""
+
+from __future__ import annotations
+
+from boosters_eval.runners.rules import Edition
+from boosters_eval.runners.tables import boosters, catboost, lightgbm, sklearn, xgboost
+
+MAPPING: dict[str, tuple[Edition, ...]] = {
+    editions[0].library: editions
+    for editions in (
+        boosters.EDITIONS,
+        xgboost.EDITIONS,
+        lightgbm.EDITIONS,
+        catboost.EDITIONS,
+        sklearn.EDITIONS,
+    )
+}

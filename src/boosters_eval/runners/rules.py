@@ -1,0 +1,270 @@
+"""The machinery under the parameter table: rules, the small expressions they hold, and how a request meets them.
+
+A value that starts with "=" is an expression over the canonical parameters, as in a spreadsheet; anything else
+is passed as it is. So the table stays data: the same text is evaluated, printed and documented.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from boosters_eval.config import Mark, MarkKind, Profile, TrainingConfig
+from boosters_eval.errors import ConfigError
+from boosters_eval.runners.base import Runner, Translation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from boosters_eval.runners.base import FitRequest, TrainData
+
+Native = Mapping[str, Any]
+
+# Canonical concepts that are not fields of TrainingConfig but decide a comparison all the same.
+CONCEPTS = ("objective", "base_score", "categorical", "weights", "linear_leaves")
+CANONICAL = (*TrainingConfig.model_fields, *CONCEPTS)
+ALWAYS = ("objective", "n_threads", "seed")  # what even a library that runs as it comes is told
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a library takes one canonical parameter, in the cases where `where` holds.
+
+    `exact_if` names the values at which nothing is lost although the rule is not exact in general.
+    """
+
+    parameter: str
+    native: Native = field(default_factory=dict)
+    kind: MarkKind = "exact"
+    reason: str = ""
+    where: str = ""
+    exact_if: str = ""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Native settings that no canonical parameter asks for but a fair comparison needs."""
+
+    native: Native
+    reason: str
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What a library cannot do at all."""
+
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Edition:
+    """One library's table for the versions from `since` up to but not including `until`."""
+
+    library: str
+    since: str
+    until: str
+    rules: tuple[Rule, ...]
+    pins: tuple[Pin, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    defaults: tuple[Pin, ...] = ()  # all that is passed when the library runs as it comes
+    hessian: str = "=1"  # the factor c between the library's hessian and the canonical one
+    nondeterministic: tuple[Refusal, ...] = ()
+
+    def covers(self, version: str) -> bool:
+        """Whether this table was verified for a version."""
+        return _numbers(self.since) <= _numbers(version) < _numbers(self.until)
+
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda item, items: item in items,
+}
+_CALLS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "list": list}
+
+
+@lru_cache(maxsize=1024)
+def _parse(expression: str) -> ast.expr:
+    return ast.parse(expression, mode="eval").body
+
+
+def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
+    """The value of a table's expression; only arithmetic, comparison, choice, min, max and list are known."""
+    return _value(_parse(expression), names)
+
+
+def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:  # noqa: PLR0911 (one line a kind of node)
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return names[name]
+        case ast.Tuple(elts=parts):
+            return tuple(_value(part, names) for part in parts)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _BINARY[type(op)](_value(left, names), _value(right, names))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _value(operand, names)
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return all(_value(part, names) for part in parts)
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return any(_value(part, names) for part in parts)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return _COMPARE[type(op)](_value(left, names), _value(right, names))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _value(body if _value(test, names) else orelse, names)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+            return _CALLS[name](*(_value(arg, names) for arg in args))
+        case _:
+            raise ValueError(f"The table's expressions have no {type(node).__name__}.")
+
+
+def holds(condition: str, names: Mapping[str, Any]) -> bool:
+    """Whether a condition is met; an empty one always is."""
+    return not condition or bool(evaluate(condition, names))
+
+
+def resolve(native: Native, names: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule's native settings with their expressions evaluated."""
+    return {
+        name: evaluate(value[1:], names) if isinstance(value, str) and value.startswith("=") else value
+        for name, value in native.items()
+    }
+
+
+def names_of(request: FitRequest, edition: Edition) -> dict[str, Any]:
+    """What an expression may speak of."""
+    names: dict[str, Any] = {name: getattr(request.training, name) for name in TrainingConfig.model_fields}
+    names |= {
+        "growth": request.training.growth_strategy.value,
+        "task": request.task.value,
+        "booster": request.booster_type.value,
+        "profile": request.profile.value,
+        "n_classes": request.n_classes or 2,
+        "quantiles": request.quantiles,
+        "categorical": request.categorical,
+        "has_missing": request.has_missing,
+        "weighted": request.weighted,
+        "n_threads": request.n_threads,
+        "seed": request.seed,
+    }
+    return names | {"c": evaluate(edition.hessian[1:], names)}
+
+
+def choose(editions: tuple[Edition, ...], version: str | None) -> tuple[Edition, Mark | None]:
+    """The table for a version, with a mark when that version was never verified."""
+    for edition in editions:
+        if version is not None and edition.covers(version):
+            return edition, None
+    if version is None:
+        return editions[-1], None
+    nearest = editions[0] if _numbers(version) < _numbers(editions[0].since) else editions[-1]
+    reason = (
+        f"version {version} is outside the range {editions[0].since} to {editions[-1].until} "
+        f"for which the mapping was verified"
+    )
+    return nearest, Mark(parameter="version", kind="approximated", reason=reason)
+
+
+def refusal(edition: Edition, request: FitRequest) -> str | None:
+    """Why a library cannot do what is asked, or None."""
+    names = names_of(request, edition)
+    return next((entry.reason for entry in edition.refusals if holds(entry.where, names)), None)
+
+
+def translate(edition: Edition, request: FitRequest, unverified: Mark | None = None) -> Translation:
+    """Canonical parameters to native ones, with a mark for each that applies."""
+    names = names_of(request, edition)
+    as_it_comes = request.profile is Profile.DEFAULTS
+    rules = applicable(edition, names)
+    if as_it_comes:
+        rules = [rule for rule in rules if rule.parameter in ALWAYS]
+    native: dict[str, Any] = {}
+    for entry in (*rules, *(edition.defaults if as_it_comes else edition.pins)):
+        if holds(entry.where, names):
+            native |= resolve(entry.native, names)
+    marks = [unverified] if unverified else []
+    if not as_it_comes:
+        marks += [mark_of(rule, names) for rule in rules]
+    why = next((entry.reason for entry in edition.nondeterministic if holds(entry.where, names)), None)
+    return Translation(request, native, tuple(marks), why)
+
+
+def applicable(edition: Edition, names: Mapping[str, Any]) -> list[Rule]:
+    """The first rule that applies for each parameter; a parameter without one is not used."""
+    chosen: dict[str, Rule] = {}
+    for rule in edition.rules:
+        if rule.parameter not in chosen and holds(rule.where, names):
+            chosen[rule.parameter] = rule
+    return list(chosen.values())
+
+
+def mark_of(rule: Rule, names: Mapping[str, Any]) -> Mark:
+    """A rule's mark at these values."""
+    exact = rule.kind == "exact" or (rule.exact_if and holds(rule.exact_if, names))
+    return Mark(parameter=rule.parameter, kind="exact" if exact else rule.kind, reason="" if exact else rule.reason)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = ("".join(takewhile(str.isdigit, part)) for part in version.split("."))
+    return tuple(int(part) for part in takewhile(bool, parts))
+
+
+class TableRunner(Runner):
+    """A runner that reads its refusals and its translation from the table."""
+
+    editions: ClassVar[tuple[Edition, ...]]
+
+    @classmethod
+    def unsupported(cls, request: FitRequest) -> str | None:
+        """The table's refusal, or None."""
+        return refusal(choose(cls.editions, cls.version())[0], request)
+
+    @classmethod
+    def translate(cls, request: FitRequest) -> Translation:
+        """The table's translation."""
+        edition, unverified = choose(cls.editions, cls.version())
+        return translate(edition, request, unverified)
+
+
+def stopping_rows(translation: Translation, data: TrainData) -> TrainData | None:
+    """The rows to stop early on: there when, and only when, the library will use them."""
+    wanted = translation.request.training.early_stopping_rounds
+    if wanted is None or translation.request.profile is Profile.DEFAULTS:
+        return None
+    if data.valid is None:
+        raise ConfigError("The 'early_stopping_rounds' parameter needs validation rows. Got None instead.")
+    return data.valid
+
+
+def shift_categories(x: NDArray[np.float32], categorical: tuple[int, ...]) -> NDArray[np.float32]:
+    """Codes from 1 on with 0 for missing, for libraries that cannot take a missing category."""
+    if not categorical:
+        return x
+    import numpy as np  # noqa: PLC0415 (not needed to start)
+
+    shifted = x.copy()
+    columns = list(categorical)
+    shifted[:, columns] = np.where(np.isnan(x[:, columns]), 0, x[:, columns] + 1)
+    return shifted

@@ -1,0 +1,1 @@
+"""One library's table a module; mapping.py puts them together."""

@@ -1,0 +1,101 @@
+"""boosters 0.1. Depth-wise growth knows only a depth, leaf-wise growth only a number of leaves."""
+
+from __future__ import annotations
+
+from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
+from boosters_eval.runners.tables.common import (
+    DEPTHWISE,
+    LEAFWISE,
+    NO_RANKING,
+    OWN_CATEGORIES,
+    OWN_LINES,
+    SILENT,
+    TREES,
+    UNIT_HESSIAN,
+    common,
+    stopping,
+)
+
+_RULES = (
+    Rule("objective", {"objective": "squared"}, where="task == 'regression'"),
+    Rule("objective", {"objective": "logistic"}, where="task == 'binary'"),
+    Rule("objective", {"objective": "softmax", "n_classes": "=n_classes"}, where="task == 'multiclass'"),
+    Rule(
+        "objective",
+        {"objective": "pinball", "quantiles": "=list(quantiles)"},
+        "approximated",
+        "leaves take one gradient step, the other libraries set them to the quantile of their rows",
+        "task == 'quantile'",
+    ),
+    *common("n_estimators", "learning_rate", "seed"),
+    Rule("n_threads", {"n_threads": "=n_threads"}),
+    Rule("growth_strategy", {"growth_strategy": "Depthwise"}, where=DEPTHWISE),
+    Rule("growth_strategy", {"growth_strategy": "Leafwise"}, where=LEAFWISE),
+    Rule("max_depth", {"max_depth": "=max_depth"}, where=DEPTHWISE),
+    Rule("n_leaves", {"n_leaves": "=n_leaves"}, where=LEAFWISE),
+    Rule("min_child_weight", {"min_child_weight": "=min_child_weight"}, where=TREES),
+    Rule("min_samples_leaf", {"min_child_weight": "=max(min_child_weight, min_samples_leaf)"}, where=UNIT_HESSIAN),
+    Rule(
+        "min_samples_leaf",
+        {"min_samples_leaf": "=min_samples_leaf"},
+        "approximated",
+        "histogram bins are counted, not rows",
+        TREES,
+        "min_samples_leaf == 1",
+    ),
+    Rule("l1", {"l1": "=l1"}),
+    Rule("l2", {"l2": "=l2"}),
+    Rule("min_gain", {"min_gain_to_split": "=min_gain / 4"}, where=TREES),
+    Rule(
+        "max_bins",
+        {"max_bins": "=max_bins"},
+        "approximated",
+        "a column without missing values whose number of distinct values is near max_bins gets fewer bins "
+        "(217 for 255 values)",
+        TREES,
+    ),
+    Rule("subsample", {"subsample": "=subsample"}, where=TREES),
+    Rule("colsample", {"colsample_bytree": "=colsample"}, where=TREES),
+    stopping("early_stopping_rounds"),
+    Rule("base_score"),
+    Rule("categorical", {"max_onehot_cats": 4}, "approximated", OWN_CATEGORIES, "categorical"),
+    Rule("weights", where="weighted"),
+    Rule(
+        "linear_leaves",
+        {"linear_leaves": True, "linear_l2": 0.01},
+        "approximated",
+        OWN_LINES,
+        "booster == 'linear_trees'",
+    ),
+)
+
+EDITIONS = (
+    Edition(
+        library="boosters",
+        since="0.1",
+        until="0.2",
+        rules=_RULES,
+        pins=(
+            Pin(
+                {"update_strategy": "Sequential"},
+                "coordinate descent in the order of the columns, as XGBoost's",
+                "booster == 'gblinear'",
+            ),
+            Pin({"verbosity": "Silent"}, SILENT),
+        ),
+        refusals=(
+            NO_RANKING,
+            Refusal("booster == 'gblinear' and categorical", "a linear model would take categories as numbers"),
+        ),
+        defaults=(
+            Pin({"linear_leaves": True}, "what was asked for", "booster == 'linear_trees'"),
+            Pin({"verbosity": "Silent"}, SILENT),
+        ),
+        nondeterministic=(
+            Refusal(
+                "colsample < 1 and booster != 'gblinear' and profile == 'parity'",
+                "column sampling ignores the seed",
+            ),
+        ),
+    ),
+)

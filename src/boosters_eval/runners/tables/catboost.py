@@ -1,0 +1,136 @@
+"""CatBoost. Its symmetric trees, row sampling and random scores are switched off: they have no equal elsewhere."""
+
+from __future__ import annotations
+
+from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
+from boosters_eval.runners.tables.common import (
+    NO_GBLINEAR,
+    NO_LINEAR_TREES,
+    OWN_LAMBDAS,
+    SILENT,
+    common,
+    stopping,
+)
+
+_GRADIENT_SCORES = "splits are scored with gradients alone, not with hessians; the leaves are Newton steps"
+
+_RULES = (
+    Rule("objective", {"loss_function": "RMSE"}, where="task == 'regression'"),
+    Rule("objective", {"loss_function": "Logloss"}, "approximated", _GRADIENT_SCORES, "task == 'binary'"),
+    Rule(
+        "objective",
+        {"loss_function": "MultiClass", "classes_count": "=n_classes"},
+        "approximated",
+        "one tree a round with a vector in each leaf, not one tree a class; " + _GRADIENT_SCORES,
+        "task == 'multiclass'",
+    ),
+    Rule("objective", {"loss_function": "Quantile", "alpha": "=list(quantiles)"}, where="task == 'quantile'"),
+    Rule("objective", {"loss_function": "YetiRank"}, "approximated", OWN_LAMBDAS, "task == 'ranking'"),
+    *common("iterations", "learning_rate", "random_seed"),
+    Rule("n_threads", {"thread_count": "=n_threads"}),
+    Rule("growth_strategy", {"grow_policy": "Depthwise"}, where="growth == 'depthwise'"),
+    Rule("growth_strategy", {"grow_policy": "Lossguide"}, where="growth == 'leafwise'"),
+    Rule("max_depth", {"depth": "=max_depth"}, where="growth == 'depthwise'"),
+    Rule(
+        "n_leaves",
+        {"max_leaves": "=n_leaves", "depth": 16},
+        "approximated",
+        "no leaf is deeper than 16",
+        "growth == 'leafwise'",
+        "n_leaves <= 17",
+    ),
+    Rule(
+        "min_child_weight",
+        {},
+        "unsupported",
+        "there is no minimal sum of hessians",
+        exact_if="min_child_weight == 0 or min_child_weight <= 1 and task in ('regression', 'quantile') "
+        "and not weighted",
+    ),
+    Rule(
+        "min_samples_leaf",
+        {"min_data_in_leaf": "=min_samples_leaf"},
+        "approximated",
+        "it is the least number of rows to split a node, not to be in a leaf",
+        exact_if="min_samples_leaf == 1",
+    ),
+    Rule("l1", {}, "unsupported", "there is no L1 penalty", exact_if="l1 == 0"),
+    Rule(
+        "l2",
+        {"l2_leaf_reg": "=l2"},
+        "approximated",
+        "the penalty is multiplied by the mean weight of a row",
+        exact_if="not weighted or l2 == 0",
+    ),
+    Rule("min_gain", {}, "unsupported", "there is no minimal gain", exact_if="min_gain == 0"),
+    Rule(
+        "max_bins",
+        {"border_count": "=max_bins if has_missing else max_bins - 1"},
+        "approximated",
+        "a column with missing values spends one bin on them; to make up for it a column without gets one more",
+        exact_if="not has_missing",
+    ),
+    Rule("subsample", {"bootstrap_type": "No"}, where="subsample == 1"),
+    Rule("subsample", {"bootstrap_type": "Bernoulli", "subsample": "=subsample", "sampling_frequency": "PerTree"}),
+    Rule(
+        "colsample",
+        {"rsm": "=colsample"},
+        "approximated",
+        "columns are drawn anew for every split, not for every tree",
+        exact_if="colsample == 1",
+    ),
+    stopping("od_wait"),
+    Rule(
+        "base_score",
+        {},
+        "approximated",
+        "multiclass starts from equal probabilities, not from the class priors",
+        "task == 'multiclass'",
+    ),
+    Rule("base_score", {"boost_from_average": True}, where="task != 'ranking'"),
+    Rule(
+        "categorical",
+        {"one_hot_max_size": 4},
+        "approximated",
+        "categories with more than 4 values become statistics of the target",
+        "categorical",
+    ),
+    Rule("weights", where="weighted"),
+)
+
+EDITIONS = (
+    Edition(
+        library="catboost",
+        since="1.2.5",
+        until="1.3",
+        rules=_RULES,
+        pins=(
+            Pin({"random_strength": 0.0}, "no random term in the scores of splits"),
+            Pin({"boosting_type": "Plain"}, "ordered boosting has no equal elsewhere"),
+            Pin({"score_function": "L2"}, "the gain of the other libraries; the default is a cosine"),
+            Pin(
+                {"leaf_estimation_method": "Newton", "leaf_estimation_iterations": 1},
+                "one Newton step a leaf",
+                "task != 'quantile'",
+            ),
+            Pin(
+                {"leaf_estimation_method": "Exact", "leaf_estimation_iterations": 1},
+                "a leaf is the quantile of its rows",
+                "task == 'quantile'",
+            ),
+            Pin({"use_best_model": False}, "all rounds are kept", "early_stopping_rounds is None"),
+            Pin(
+                {"od_type": "Iter", "use_best_model": True},
+                "stops like the others",
+                "early_stopping_rounds is not None",
+            ),
+            Pin({"allow_writing_files": False, "logging_level": "Silent"}, SILENT),
+        ),
+        refusals=(
+            NO_GBLINEAR,
+            NO_LINEAR_TREES,
+            Refusal("task == 'ranking' and weighted", "ranking takes weights of queries, not of rows"),
+        ),
+        defaults=(Pin({"allow_writing_files": False, "logging_level": "Silent"}, SILENT),),
+    ),
+)

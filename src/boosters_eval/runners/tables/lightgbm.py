@@ -1,0 +1,103 @@
+"""LightGBM. It always grows the best leaf first; a depth cap with room for 2**depth leaves is depth-wise growth."""
+
+from __future__ import annotations
+
+from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
+from boosters_eval.runners.tables.common import (
+    DEPTHWISE,
+    LEAFWISE,
+    NO_GBLINEAR,
+    OWN_CATEGORIES,
+    OWN_LAMBDAS,
+    OWN_LINES,
+    SILENT,
+    common,
+    stopping,
+)
+
+_RULES = (
+    Rule("objective", {"objective": "regression"}, where="task == 'regression'"),
+    Rule("objective", {"objective": "binary"}, where="task == 'binary'"),
+    Rule("objective", {"objective": "multiclass", "num_class": "=n_classes"}, where="task == 'multiclass'"),
+    Rule("objective", {"objective": "quantile", "alpha": "=list(quantiles)"}, where="task == 'quantile'"),
+    Rule(
+        "objective",
+        {"objective": "lambdarank", "lambdarank_truncation_level": 30},
+        "approximated",
+        OWN_LAMBDAS,
+        "task == 'ranking'",
+    ),
+    *common("num_iterations", "learning_rate", "seed"),
+    Rule("n_threads", {"num_threads": "=n_threads"}),
+    Rule("growth_strategy"),
+    Rule("max_depth", {"max_depth": "=max_depth", "num_leaves": "=2 ** max_depth"}, where=DEPTHWISE),
+    Rule("n_leaves", {"num_leaves": "=n_leaves", "max_depth": -1}, where=LEAFWISE),
+    Rule("min_child_weight", {"min_sum_hessian_in_leaf": "=min_child_weight * c"}),
+    Rule("min_samples_leaf", {"min_data_in_leaf": "=min_samples_leaf"}),
+    Rule("l1", {"lambda_l1": "=l1 * c"}),
+    Rule("l2", {"lambda_l2": "=l2 * c"}),
+    Rule("min_gain", {"min_gain_to_split": "=min_gain / c"}),
+    Rule(
+        "max_bins",
+        {"max_bin": "=max_bins + 1 if has_missing else max_bins", "min_data_in_bin": 1},
+        "approximated",
+        "a column with missing values spends one bin on them; to make up for it a column without gets one more",
+        exact_if="not has_missing",
+    ),
+    Rule("subsample", {"bagging_fraction": "=subsample", "bagging_freq": "=1 if subsample < 1 else 0"}),
+    Rule("colsample", {"feature_fraction": "=colsample"}),
+    stopping("early_stopping_rounds"),
+    Rule("base_score", {"boost_from_average": True}, where="task != 'ranking'"),
+    Rule(
+        "categorical",
+        {
+            "max_cat_to_onehot": 4,
+            "max_cat_threshold": 64,
+            "cat_l2": 0.0,
+            "cat_smooth": "=l2",
+            "min_data_per_group": 1,
+        },
+        "approximated",
+        OWN_CATEGORIES,
+        "categorical",
+    ),
+    Rule("weights", where="weighted"),
+    Rule(
+        "linear_leaves",
+        {"linear_tree": True, "linear_lambda": 0.01},
+        "approximated",
+        OWN_LINES,
+        "booster == 'linear_trees'",
+    ),
+)
+
+EDITIONS = (
+    Edition(
+        library="lightgbm",
+        since="4.3",
+        until="4.8",
+        rules=_RULES,
+        pins=(
+            Pin({"boosting": "gbdt"}, "plain boosting; it has nothing to do with how trees grow"),
+            Pin({"deterministic": True, "force_row_wise": True}, "the same seed gives the same model"),
+            Pin({"feature_pre_filter": False}, "no column is dropped before training"),
+            Pin({"verbosity": -1}, SILENT),
+        ),
+        refusals=(
+            NO_GBLINEAR,
+            Refusal(
+                "booster == 'linear_trees' and task in ('quantile', 'ranking')",
+                "leaves of this loss are not fitted by linear models",
+            ),
+        ),
+        defaults=(
+            Pin({"num_iterations": 100}, "its default"),
+            Pin({"linear_tree": True}, "what was asked for", "booster == 'linear_trees'"),
+            Pin({"verbosity": -1}, SILENT),
+        ),
+        hessian="=n_classes / (n_classes - 1) if task == 'multiclass' else 1",
+        nondeterministic=(
+            Refusal("profile == 'defaults'", "as it comes it chooses by timing how histograms are built"),
+        ),
+    ),
+)

@@ -1,0 +1,114 @@
+"""XGBoost. Up to 3.4 its softmax hessian is 2p(1-p); from 3.1 on it starts multiclass from the class priors."""
+
+from __future__ import annotations
+
+from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
+from boosters_eval.runners.tables.common import (
+    DEPTHWISE,
+    LEAFWISE,
+    NO_LINEAR_TREES,
+    NO_ROWS_IN_LEAF,
+    OWN_CATEGORIES,
+    OWN_LAMBDAS,
+    SILENT,
+    TREES,
+    UNIT_HESSIAN,
+    common,
+    stopping,
+)
+
+_RULES = (
+    Rule("objective", {"objective": "reg:squarederror"}, where="task == 'regression'"),
+    Rule("objective", {"objective": "binary:logistic"}, where="task == 'binary'"),
+    Rule("objective", {"objective": "multi:softprob", "num_class": "=n_classes"}, where="task == 'multiclass'"),
+    Rule(
+        "objective",
+        {"objective": "reg:quantileerror", "quantile_alpha": "=list(quantiles)"},
+        where="task == 'quantile'",
+    ),
+    Rule(
+        "objective",
+        {"objective": "rank:ndcg", "lambdarank_pair_method": "topk", "lambdarank_num_pair_per_sample": 30},
+        "approximated",
+        OWN_LAMBDAS,
+        "task == 'ranking'",
+    ),
+    Rule(
+        "learning_rate",
+        {"eta": "=learning_rate * c"},
+        "approximated",
+        "the step is corrected for the hessian 2p(1-p), the residuals inside a round cannot be: "
+        "the optimum is the same, the path to it is not",
+        "booster == 'gblinear' and task == 'multiclass'",
+    ),
+    *common("num_boost_round", "eta", "seed"),
+    Rule("n_threads", {"nthread": "=n_threads"}),
+    Rule("growth_strategy", {"grow_policy": "depthwise"}, where=DEPTHWISE),
+    Rule("growth_strategy", {"grow_policy": "lossguide"}, where=LEAFWISE),
+    Rule("max_depth", {"max_depth": "=max_depth", "max_leaves": 0}, where=DEPTHWISE),
+    Rule("n_leaves", {"max_leaves": "=n_leaves", "max_depth": 0}, where=LEAFWISE),
+    Rule("min_child_weight", {"min_child_weight": "=min_child_weight * c"}, where=TREES),
+    Rule("min_samples_leaf", {"min_child_weight": "=max(min_child_weight, min_samples_leaf)"}, where=UNIT_HESSIAN),
+    Rule("min_samples_leaf", {}, "unsupported", NO_ROWS_IN_LEAF, TREES, "min_samples_leaf == 1"),
+    Rule("l1", {"alpha": "=l1 * c"}, where=TREES),
+    Rule("l1", {"alpha": "=l1"}),
+    Rule("l2", {"lambda": "=l2 * c"}, where=TREES),
+    Rule("l2", {"lambda": "=l2"}),
+    Rule("min_gain", {"gamma": "=min_gain / c"}, where=TREES),
+    Rule("max_bins", {"max_bin": "=max_bins"}, where=TREES),
+    Rule("subsample", {"subsample": "=subsample"}, where=TREES),
+    Rule("colsample", {"colsample_bytree": "=colsample"}, where=TREES),
+    stopping("early_stopping_rounds"),
+    Rule("categorical", {"max_cat_to_onehot": 4}, "approximated", OWN_CATEGORIES, "categorical"),
+    Rule("weights", where="weighted"),
+)
+_PINS = (
+    Pin({"booster": "gbtree", "tree_method": "hist"}, "histogram trees, as in the other libraries", TREES),
+    Pin(
+        {"booster": "gblinear", "updater": "coord_descent", "feature_selector": "cyclic"},
+        "coordinate descent in the order of the columns: the shotgun updater is not repeatable",
+        "booster == 'gblinear'",
+    ),
+    Pin({"verbosity": 0}, SILENT),
+)
+_DEFAULTS = (
+    Pin({"num_boost_round": 100}, "the default of its estimators; its train function has 10"),
+    Pin({"booster": "gblinear", "updater": "coord_descent"}, "repeatable", "booster == 'gblinear'"),
+    Pin({"verbosity": 0}, SILENT),
+)
+_REFUSALS = (
+    NO_LINEAR_TREES,
+    Refusal("booster == 'gblinear' and task in ('quantile', 'ranking')", "gblinear has no such objective"),
+    Refusal("booster == 'gblinear' and categorical", "a linear model would take categories as numbers"),
+    Refusal("task == 'ranking' and weighted", "ranking takes weights of queries, not of rows"),
+)
+
+
+def _edition(since: str, until: str, *base_score: Rule) -> Edition:
+    return Edition(
+        library="xgboost",
+        since=since,
+        until=until,
+        rules=(*_RULES, *base_score),
+        pins=_PINS,
+        refusals=_REFUSALS,
+        defaults=_DEFAULTS,
+        hessian="=2 if task == 'multiclass' else 1",
+    )
+
+
+EDITIONS = (
+    _edition(
+        "3.0",
+        "3.1",
+        Rule(
+            "base_score",
+            {},
+            "approximated",
+            "multiclass starts from equal probabilities, not from the class priors",
+            "task != 'ranking'",
+            "task != 'multiclass'",
+        ),
+    ),
+    _edition("3.1", "3.5", Rule("base_score", where="task != 'ranking'")),
+)

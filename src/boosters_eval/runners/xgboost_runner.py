@@ -1,0 +1,98 @@
+"""XGBoost behind the runner contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.config import BoosterType, Task
+from boosters_eval.runners.base import ModelFacts
+from boosters_eval.runners.mapping import MAPPING
+from boosters_eval.runners.rules import TableRunner, stopping_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from boosters_eval.runners.base import TrainData, Translation
+
+# What is said to the training function, and not to the booster.
+_TRAIN_ARGUMENTS = ("num_boost_round", "early_stopping_rounds")
+
+
+class XGBoostRunner(TableRunner):
+    """Histogram trees and boosted linear models."""
+
+    name = "xgboost"
+    module = "xgboost"
+    distributions = ("xgboost-cpu", "xgboost")
+    install = "xgboost-cpu"
+    editions = MAPPING["xgboost"]
+
+    @classmethod
+    def build(cls, translation: Translation, data: TrainData) -> Any:
+        """A quantile matrix for trees, with a second one that shares its bins for early stopping."""
+        valid = stopping_rows(translation, data)
+        train = _matrix(translation, data)
+        return train, None if valid is None else _matrix(translation, valid, train)
+
+    @classmethod
+    def fit(cls, translation: Translation, dataset: Any) -> Any:
+        """A booster, cut at its best round when it stopped early."""
+        import xgboost  # noqa: PLC0415 (imported when a model is trained)
+
+        train, valid = dataset
+        params = {name: value for name, value in translation.native.items() if name not in _TRAIN_ARGUMENTS}
+        model = xgboost.train(
+            params,
+            train,
+            num_boost_round=translation.native["num_boost_round"],
+            evals=() if valid is None else [(valid, "valid")],
+            early_stopping_rounds=translation.native.get("early_stopping_rounds"),
+            verbose_eval=False,
+        )
+        return model if valid is None else model[: model.best_iteration + 1]
+
+    @classmethod
+    def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """In place for trees; linear models need a matrix."""
+        request = translation.request
+        if request.booster_type is BoosterType.GBLINEAR:
+            import xgboost  # noqa: PLC0415 (imported when a model is used)
+
+            predictions = model.predict(xgboost.DMatrix(x, nthread=request.n_threads))
+        else:
+            predictions = model.inplace_predict(x)
+        return predictions.reshape(len(x), -1) if request.task is Task.QUANTILE else predictions
+
+    @classmethod
+    def inspect(cls, model: Any) -> ModelFacts:
+        """Trees and leaves from the text form of the model; a linear model has neither."""
+        trees = model.get_dump()
+        if trees and "leaf=" not in trees[0]:
+            return ModelFacts()
+        return ModelFacts(n_trees=len(trees), n_leaves=sum(tree.count("leaf=") for tree in trees))
+
+    @classmethod
+    def dump(cls, model: Any) -> bytes:
+        """The model as UBJSON, its own format."""
+        return bytes(model.save_raw("ubj"))
+
+
+def _matrix(translation: Translation, data: TrainData, ref: Any = None) -> Any:
+    import xgboost  # noqa: PLC0415 (imported when data is there)
+
+    request = translation.request
+    types = None
+    if request.categorical:
+        types = ["c" if column in request.categorical else "q" for column in range(data.x.shape[1])]
+    arguments: dict[str, Any] = {
+        "label": data.y,
+        "weight": data.weights,
+        "qid": data.groups,
+        "nthread": request.n_threads,
+        "feature_types": types,
+        "enable_categorical": types is not None,
+    }
+    if request.booster_type is BoosterType.GBLINEAR:
+        return xgboost.DMatrix(data.x, **arguments)
+    return xgboost.QuantileDMatrix(data.x, **arguments, max_bin=translation.native.get("max_bin", 256), ref=ref)
