@@ -17,9 +17,7 @@ _BUILTIN = {
 
 
 def _builtin() -> dict[str, type[Runner]]:
-    return {
-        name: getattr(import_module(f"boosters_eval.runners.{name}_runner"), cls) for name, cls in _BUILTIN.items()
-    }
+    return {name: getattr(import_module(f"boosters_eval.runners.{name}_runner"), cls) for name, cls in _BUILTIN.items()}
 
 
 RUNNERS: Registry[type[Runner]] = Registry("library", group="boosters_eval.runners", builtin=_builtin)

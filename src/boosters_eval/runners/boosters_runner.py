@@ -51,10 +51,11 @@ class BoostersRunner(TableRunner):
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """Its (n, outputs) form, flattened where the task has one output."""
         import boosters  # noqa: PLC0415 (imported when a model is used)
+        import numpy as np  # noqa: PLC0415 (not needed to start)
 
         request = translation.request
         rows = boosters.Dataset(shift_categories(x, request.categorical))
-        predictions = model.predict(rows, n_threads=request.n_threads)
+        predictions = np.asarray(model.predict(rows, n_threads=request.n_threads))
         return predictions if request.task in (Task.MULTICLASS, Task.QUANTILE) else predictions[:, 0]
 
     @classmethod

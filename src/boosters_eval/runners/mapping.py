@@ -6,8 +6,12 @@ a library's multiclass hessian and p(1-p). `python -m boosters_eval.runners.mapp
 
 from __future__ import annotations
 
-from boosters_eval.runners.rules import Edition
+from typing import TYPE_CHECKING
+
 from boosters_eval.runners.tables import boosters, catboost, lightgbm, sklearn, xgboost
+
+if TYPE_CHECKING:
+    from boosters_eval.runners.rules import Edition
 
 MAPPING: dict[str, tuple[Edition, ...]] = {
     editions[0].library: editions

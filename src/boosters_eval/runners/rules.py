@@ -114,7 +114,7 @@ def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
     return _value(_parse(expression), names)
 
 
-def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:  # noqa: PLR0911 (one line a kind of node)
+def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:  # noqa: C901, PLR0911 (one case a kind of node)
     match node:
         case ast.Constant(value=value):
             return value
@@ -201,7 +201,9 @@ def translate(edition: Edition, request: FitRequest, unverified: Mark | None = N
     if as_it_comes:
         rules = [rule for rule in rules if rule.parameter in ALWAYS]
     native: dict[str, Any] = {}
-    for entry in (*rules, *(edition.defaults if as_it_comes else edition.pins)):
+    pins = edition.defaults if as_it_comes else edition.pins
+    entries: list[Rule | Pin] = [*rules, *pins]
+    for entry in entries:
         if holds(entry.where, names):
             native |= resolve(entry.native, names)
     marks = [unverified] if unverified else []

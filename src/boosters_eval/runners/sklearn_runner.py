@@ -81,7 +81,7 @@ class SklearnRunner(TableRunner):
     @classmethod
     def dump(cls, model: Any) -> bytes:
         """A pickle, only ever measured: the library has no format of its own."""
-        import pickle  # noqa: PLC0415, S403 (written for its size, never read)
+        import pickle  # noqa: PLC0415 (written for its size, never read)
 
         return pickle.dumps(model)
 

@@ -55,6 +55,8 @@ class XGBoostRunner(TableRunner):
     @classmethod
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
         """In place for trees; linear models need a matrix."""
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
         request = translation.request
         if request.booster_type is BoosterType.GBLINEAR:
             import xgboost  # noqa: PLC0415 (imported when a model is used)
@@ -62,7 +64,7 @@ class XGBoostRunner(TableRunner):
             predictions = model.predict(xgboost.DMatrix(x, nthread=request.n_threads))
         else:
             predictions = model.inplace_predict(x)
-        return predictions.reshape(len(x), -1) if request.task is Task.QUANTILE else predictions
+        return np.reshape(predictions, (len(x), -1)) if request.task is Task.QUANTILE else np.asarray(predictions)
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:
