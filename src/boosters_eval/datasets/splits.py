@@ -1,0 +1,197 @@
+"""Which rows are learned from and which are scored: by seed and fold, the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.config import Task
+from boosters_eval.datasets.streams import Stream
+from boosters_eval.errors import DatasetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.config import SplitSpec
+    from boosters_eval.datasets.table import Table
+
+    Rows = NDArray[np.int64]
+
+_SPLIT, _FOLDS, _SUBSAMPLE = 1, 2, 3  # keep the three uses of one seed apart
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers in the order in which they are used, and a digest of both lists."""
+
+    train: NDArray[np.int64]
+    valid: NDArray[np.int64]
+    digest: str
+
+
+def split_rows(
+    table: Table,
+    task: Task,
+    spec: SplitSpec,
+    seed: int,
+    fold: int | None,
+    splitter: Callable[..., Any] | None = None,
+) -> Split:
+    """One split: classes keep their shares, queries stay whole, and a data set's own splitter has its say."""
+    if splitter is not None:
+        return _checked(table, task, splitter(table, seed, fold))
+    if spec.folds is None:
+        in_valid, order = _random(table, task, spec.validation_fraction, seed)
+    else:
+        in_valid, order = _fold(table, task, spec.folds, seed, fold)
+    return _finish(order[~in_valid[order]], order[in_valid[order]])
+
+
+def official_split(table: Table, seed: int, fold: int | None) -> tuple[Any, Any]:  # noqa: ARG001 (a splitter's signature)
+    """A splitter that follows the split which the data set was published with."""
+    if table.split is None:
+        raise DatasetError("This data set has no official split.")
+    split = np.asarray(table.split)
+    return np.flatnonzero(split == 0), np.flatnonzero(split == 1)
+
+
+def subsample_rows(table: Table, task: Task, count: int) -> Rows:
+    """About `count` rows, always the same, in their old order: a share of each class, or whole queries."""
+    rows = len(table.y)
+    stream = Stream(0, _SUBSAMPLE, rows)
+    if task is Task.RANKING:
+        starts, sizes, queries = _queries(table)
+        order = stream.order(len(starts))
+        kept = max(2, int(np.searchsorted(np.cumsum(sizes[order]), count, side="right")))
+        return np.flatnonzero(np.isin(queries, order[:kept]))
+    order = stream.order(rows)
+    if not task.is_classification:
+        return np.sort(order[:count])
+    labels = _labels(table)
+    quota = np.clip(np.floor(np.bincount(labels) * (count / rows) + 0.5).astype(int), 2, None)
+    ranks = _rank_in_class(labels, order)
+    return np.flatnonzero(ranks < quota[labels])
+
+
+def _labels(table: Table) -> Rows:
+    return np.asarray(table.y).astype(np.int64)
+
+
+def _rank_in_class(labels: Rows, order: Rows) -> Rows:
+    """For each row, which of its class it is in the given order: 0, 1, ..."""
+    grouped = order[np.argsort(labels[order], kind="stable")]
+    counts = np.bincount(labels)
+    starts = np.cumsum(counts) - counts
+    ranks = np.empty(len(labels), dtype=np.int64)
+    ranks[grouped] = np.arange(len(labels)) - np.repeat(starts, counts)
+    return ranks
+
+
+def _queries(table: Table) -> tuple[Rows, Rows, Rows]:
+    """Where each query starts, how many rows it has, and for each row its query's position."""
+    if table.groups is None:
+        raise DatasetError("Ranking needs groups: a query id per row.")
+    groups = np.asarray(table.groups)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1]).astype(np.int64)
+    sizes = np.diff(np.append(starts, len(groups)))
+    return starts, sizes, np.repeat(np.arange(len(starts)), sizes)
+
+
+def _query_order(table: Table, order: Rows) -> Rows:
+    """Rows query by query: the queries in the given order, the rows of each in theirs."""
+    starts, sizes, _ = _queries(table)
+    first = np.repeat(starts[order], sizes[order])
+    ends = np.cumsum(sizes[order])
+    return first + np.arange(len(first)) - np.repeat(ends - sizes[order], sizes[order])
+
+
+def _random(table: Table, task: Task, fraction: float, seed: int) -> tuple[Any, Rows]:
+    stream = Stream(seed, _SPLIT)
+    if task is Task.RANKING:
+        starts, _, queries = _queries(table)
+        order = stream.order(len(starts))
+        return np.isin(queries, order[: _share(len(starts), fraction)]), _query_order(table, order)
+    rows = len(table.y)
+    order = stream.order(rows)
+    if task.is_classification:
+        labels = _labels(table)
+        counts = np.bincount(labels)
+        # Every class with two rows or more is on both sides; a class with one row is learned from.
+        quota = np.clip(np.floor(counts * fraction + 0.5).astype(int), 1, np.maximum(counts - 1, 0))
+        quota = np.where(counts < 2, 0, quota)
+        return _rank_in_class(labels, order) < quota[labels], order
+    in_valid = np.zeros(rows, dtype=bool)
+    in_valid[order[: _share(rows, fraction)]] = True
+    return in_valid, order
+
+
+def _share(count: int, fraction: float) -> int:
+    if count < 2:
+        raise DatasetError(f"A split needs at least 2 rows (or queries). Got {count} instead.")
+    return min(max(ceil(round(count * fraction, 9)), 1), count - 1)
+
+
+def _fold(table: Table, task: Task, folds: int, seed: int, fold: int | None) -> tuple[Any, Rows]:
+    if fold is None or not 0 <= fold < folds:
+        raise DatasetError(f"The fold must be a number from 0 to {folds - 1}. Got {fold} instead.")
+    stream = Stream(seed, _FOLDS)
+    queries = _queries(table)[2] if task is Task.RANKING else None
+    units = len(table.y) if queries is None else int(queries[-1]) + 1
+    if folds > units:
+        what = "rows" if queries is None else "queries"
+        raise DatasetError(f"{folds} folds need at least {folds} {what}. Got {units} instead.")
+    order = stream.order(units)
+    if queries is not None:
+        number = np.empty(units, dtype=np.int64)
+        number[order] = np.arange(units) % folds
+        return (number == fold)[queries], _query_order(table, order)
+    number = np.empty(units, dtype=np.int64)
+    if not task.is_classification:
+        number[order] = np.arange(units) % folds
+        return number == fold, order
+    labels = _labels(table)
+    number[order[np.argsort(labels[order], kind="stable")]] = np.arange(units) % folds
+    alone = np.bincount(labels)[labels] < 2  # never left without a row to learn the class from
+    return (number == fold) & ~alone, order
+
+
+def _finish(train: Any, valid: Any) -> Split:
+    train, valid = np.ascontiguousarray(train, dtype="<i8"), np.ascontiguousarray(valid, dtype="<i8")
+    if not len(train) or not len(valid):
+        raise DatasetError(f"The split has {len(train)} training and {len(valid)} validation rows; both need some.")
+    digest = hashlib.sha256(f"{len(train)} {len(valid)} ".encode())
+    digest.update(train.data)
+    digest.update(valid.data)
+    return Split(train, valid, digest.hexdigest())
+
+
+def _checked(table: Table, task: Task, parts: Any) -> Split:
+    """What a splitter gave: row numbers, no row twice, no query cut."""
+    try:
+        train, valid = (np.asarray(part) for part in parts)
+    except (TypeError, ValueError):
+        raise DatasetError(f"A splitter must return (train, valid). Got {type(parts).__name__} instead.") from None
+    for rows in (train, valid):
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise DatasetError("A splitter must return two lists of row numbers.")
+    split = _finish(train, valid)
+    both = np.concatenate([split.train, split.valid])
+    if both.min() < 0 or both.max() >= len(table.y):
+        raise DatasetError(f"A splitter must return row numbers from 0 to {len(table.y) - 1}.")
+    if len(np.unique(both)) != len(both):
+        raise DatasetError("A splitter must not use a row twice.")
+    if task is Task.RANKING:
+        queries = _queries(table)[2]
+        runs = [
+            queries[rows][np.flatnonzero(np.diff(queries[rows], prepend=-1))] for rows in (split.train, split.valid)
+        ]
+        seen = np.concatenate(runs)
+        if len(np.unique(seen)) != len(seen):
+            raise DatasetError("A splitter must keep the rows of a query together and on one side.")
+    return split

@@ -1,0 +1,279 @@
+"""Tables on disk in a memory-mappable form: written once, whole or not at all, opened by every worker."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from boosters_eval._files import write_atomically
+from boosters_eval._model import Model
+from boosters_eval.config import Task
+from boosters_eval.datasets.cache import VARIABLE, cache_root
+from boosters_eval.datasets.checks import as_table
+from boosters_eval.datasets.splits import subsample_rows
+from boosters_eval.datasets.table import Table
+from boosters_eval.errors import BoostersEvalError, DatasetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boosters_eval.config import DatasetConfig
+
+SCHEMA_VERSION = 1
+_PARTS = ("x", "y", "weights", "groups", "sensitive", "split")
+_META = "table.json"
+
+
+class _Meta(Model):
+    """The file that makes a directory a table; it is written last."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["boosters-eval table"] = "boosters-eval table"
+    digest: str
+    task: Task
+    n_samples: int
+    n_features: int
+    n_classes: int | None
+    n_groups: int | None
+    has_missing: bool
+    categorical: tuple[int, ...]
+    feature_names: tuple[str, ...]
+    category_names: dict[str, list[str]] | None
+    sizes: dict[str, int]  # bytes of each array's file
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A table in the cache: where it is, and all that planning must know of it."""
+
+    name: str
+    path: Path
+    digest: str
+    task: Task
+    n_samples: int
+    n_features: int
+    n_classes: int | None
+    n_groups: int | None
+    has_missing: bool
+    categorical: tuple[int, ...]
+    feature_names: tuple[str, ...]
+    weighted: bool
+    sensitive: bool
+
+
+# The loader stands beside what it gave, so that its id cannot pass to another one.
+_DONE: dict[tuple[Any, ...], tuple[Callable[[], Any], Stored]] = {}
+
+
+def materialise(config: DatasetConfig, cache_dir: Path | None = None) -> Stored:
+    """The data set in the cache; its loader is called only if it is not there yet."""
+    root = cache_dir or cache_root()
+    key = (str(root), id(config.loader), _declared(config))
+    _, done = _DONE.get(key, (None, None))
+    if done is None or _read_meta(done.path) is None:
+        done = _from_recipe(config, root) or _from_loader(config, root)
+        _DONE[key] = (config.loader, done)
+    return done
+
+
+def open_stored(path: Path) -> Table:
+    """The arrays of a stored table, mapped and not read."""
+    meta = _read_meta(path)
+    if meta is None:
+        raise DatasetError(f"The cached table in {path} is damaged: run again to rebuild it.")
+    arrays = {part: np.load(path / f"{part}.npy", mmap_mode="r") for part in meta.sizes}
+    return Table(
+        **arrays,
+        categorical=meta.categorical,
+        feature_names=meta.feature_names,
+        category_names=meta.category_names,
+    )
+
+
+def _declared(config: DatasetConfig) -> str:
+    """Everything in the declaration that the stored table depends on."""
+    fields = (
+        *(
+            "name",
+            "task",
+            "recipe",
+            "subsample",
+            "n_samples",
+            "n_features",
+            "n_classes",
+            "categorical",
+            "feature_names",
+        ),
+        *("has_missing", "quantiles"),
+    )
+    return json.dumps([SCHEMA_VERSION, *(getattr(config, field) for field in fields)], default=lambda task: task.value)
+
+
+def _recipe_file(config: DatasetConfig, root: Path) -> Path:
+    safe = re.sub(r"[^A-Za-z0-9_.-]", "_", config.name)[:60]
+    return root / "recipes" / f"{safe}-{hashlib.sha256(_declared(config).encode()).hexdigest()[:16]}"
+
+
+def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:
+    if config.recipe is None:
+        return None
+    try:
+        digest = _recipe_file(config, root).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not re.fullmatch("[0-9a-f]{64}", digest):
+        return None
+    path = _table_path(root, digest)
+    meta = _read_meta(path)
+    return None if meta is None else _stored(config.name, path, meta)
+
+
+def _from_loader(config: DatasetConfig, root: Path) -> Stored:
+    reason = config.available() if config.available is not None else None
+    if reason is not None:
+        raise DatasetError(reason)
+    try:
+        raw = config.loader()
+    except BoostersEvalError:
+        raise
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}".rstrip(".")
+        raise DatasetError(f"The loader of data set '{config.name}' failed: {text}.") from error
+    table = as_table(config, raw)
+    if config.subsample is not None and config.subsample < len(table.y):
+        table = _take(table, subsample_rows(table, config.task, config.subsample))
+    meta = _describe(config.task, table)
+    path = _table_path(root, meta.digest)
+    try:
+        _write(path, table, meta)
+        if config.recipe is not None:
+            write_atomically(_recipe_file(config, root), meta.digest + "\n")
+    except OSError as error:
+        raise DatasetError(
+            f"Cannot keep data set '{config.name}' in {root}: {error.strerror}. {VARIABLE} names another directory."
+        ) from None
+    return _stored(config.name, path, meta)
+
+
+def _take(table: Table, rows: Any) -> Table:
+    picked: dict[str, Any] = {
+        part: None if getattr(table, part) is None else getattr(table, part)[rows] for part in _PARTS
+    }
+    return Table(
+        **picked,
+        categorical=table.categorical,
+        feature_names=table.feature_names,
+        category_names=table.category_names,
+    )
+
+
+def _table_path(root: Path, digest: str) -> Path:
+    return root / "tables" / digest[:32]
+
+
+def _stored(name: str, path: Path, meta: _Meta) -> Stored:
+    return Stored(
+        name=name,
+        path=path,
+        digest=meta.digest,
+        task=meta.task,
+        n_samples=meta.n_samples,
+        n_features=meta.n_features,
+        n_classes=meta.n_classes,
+        n_groups=meta.n_groups,
+        has_missing=meta.has_missing,
+        categorical=meta.categorical,
+        feature_names=meta.feature_names,
+        weighted="weights" in meta.sizes,
+        sensitive="sensitive" in meta.sizes,
+    )
+
+
+def _arrays(table: Table) -> dict[str, Any]:
+    return {part: getattr(table, part) for part in _PARTS if getattr(table, part) is not None}
+
+
+def _describe(task: Task, table: Table) -> _Meta:
+    arrays = _arrays(table)
+    head = [task.value, table.categorical, table.feature_names, table.category_names]
+    digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
+    for part, array in arrays.items():
+        digest.update(f"{part} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return _Meta(
+        digest=digest.hexdigest(),
+        task=task,
+        n_samples=table.x.shape[0],
+        n_features=table.x.shape[1],
+        n_classes=int(table.y.max()) + 1 if task.is_classification else None,
+        n_groups=None if table.groups is None else len(np.unique(table.groups)),
+        has_missing=bool(np.isnan(table.x).any()),
+        categorical=table.categorical,
+        feature_names=table.feature_names,
+        category_names=table.category_names,
+        sizes={},
+    )
+
+
+def _read_meta(path: Path) -> _Meta | None:
+    """The description of a table that is whole, or None."""
+    try:
+        meta = _Meta.model_validate_json((path / _META).read_bytes())
+        whole = all((path / f"{part}.npy").stat().st_size == size for part, size in meta.sizes.items())
+    except (OSError, ValueError, BoostersEvalError):
+        return None
+    return meta if whole and meta.sizes else None
+
+
+def _write(path: Path, table: Table, meta: _Meta) -> None:
+    """Into a directory beside it, which then takes the name; a damaged one makes room."""
+    if _read_meta(path) is not None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=".new-"))
+    try:
+        sizes = {}
+        for part, array in _arrays(table).items():
+            sizes[part] = _save(temporary / f"{part}.npy", array)
+        write_atomically(temporary / _META, meta.replace(sizes=sizes).model_dump_json(indent=1))
+        temporary.chmod(0o755)
+        _take_name(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _save(path: Path, array: Any) -> int:
+    with path.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell()
+
+
+def _take_name(temporary: Path, path: Path) -> None:
+    """Rename into place; where another process was first and its table is whole, that one stays."""
+    for _ in range(3):
+        try:
+            temporary.rename(path)
+        except OSError:
+            if _read_meta(path) is not None:
+                return
+            aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=".old-"))
+            try:
+                path.rename(aside / "table")
+            except OSError:
+                continue
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+        else:
+            return
+    temporary.rename(path)
