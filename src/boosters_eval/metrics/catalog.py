@@ -1,0 +1,318 @@
+"""What metrics there are, as data: names, directions, tasks, parameters. Nothing scientific is imported here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from boosters_eval.config import Task
+from boosters_eval.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Direction = Literal["lower_better", "higher_better"]
+Value = float | int | str | tuple[float, ...] | None
+
+
+class MetricWarning(UserWarning):
+    """A score that had to be defined by convention, for example AUC with one class."""
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a metric; the first one of a metric is what stands bare behind the '@' of a spec."""
+
+    name: str
+    kind: Literal["float", "int", "levels", "choice"]
+    default: Value
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MetricInfo:
+    """The declaration of one metric."""
+
+    name: str
+    summary: str
+    higher_is_better: bool
+    tasks: frozenset[Task]
+    # "module:function" of this package, or the user's callable, which need not be hashable
+    implementation: str | Callable[..., Any] = field(hash=False)
+    params: tuple[Param, ...] = ()
+    aliases: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # "groups", "sensitive"
+    reversed_by: tuple[str, str] | None = None  # the parameter value with which the direction is the other one
+
+    @property
+    def direction(self) -> Direction:
+        """The direction with default parameters, in the words of result files."""
+        return "higher_better" if self.higher_is_better else "lower_better"
+
+
+_POINT = frozenset({Task.REGRESSION, Task.QUANTILE})
+_QUANTILE = frozenset({Task.QUANTILE})
+_BINARY = frozenset({Task.BINARY})
+_MULTICLASS = frozenset({Task.MULTICLASS})
+_RANKING = frozenset({Task.RANKING})
+
+_THRESHOLD = Param("threshold", "float", 0.5)
+_ALPHAS = Param("alphas", "levels", ())
+_CUT = Param("k", "int", None, low=1)
+_MODE = Param("mode", "choice", "difference", choices=("difference", "ratio"))
+
+_LOWER = False
+_HIGHER = True
+
+_BUILTIN = (
+    MetricInfo(
+        "rmse",
+        "root mean squared error, averaged over outputs",
+        _LOWER,
+        _POINT,
+        "regression:rmse",
+        aliases=("root_mean_squared_error",),
+    ),
+    MetricInfo(
+        "mae",
+        "mean absolute error, averaged over outputs",
+        _LOWER,
+        _POINT,
+        "regression:mae",
+        aliases=("mean_absolute_error",),
+    ),
+    MetricInfo(
+        "r2",
+        "coefficient of determination; constant labels give 0, or 1 if predicted exactly",
+        _HIGHER,
+        _POINT,
+        "regression:r2",
+        aliases=("rsquared", "r_squared"),
+    ),
+    MetricInfo(
+        "mape",
+        "mean absolute percentage error, in percent; a label of 0 is refused unless epsilon is given",
+        _LOWER,
+        _POINT,
+        "regression:mape",
+        params=(Param("epsilon", "float", None, low=0.0),),
+        aliases=("mean_absolute_percentage_error",),
+    ),
+    MetricInfo(
+        "rmsle",
+        "root mean squared error of log(1 + x)",
+        _LOWER,
+        _POINT,
+        "regression:rmsle",
+        aliases=("root_mean_squared_log_error",),
+    ),
+    MetricInfo(
+        "median_ae",
+        "median absolute error",
+        _LOWER,
+        _POINT,
+        "regression:median_ae",
+        aliases=("median_absolute_error",),
+    ),
+    MetricInfo(
+        "pinball",
+        "quantile loss, averaged over the levels",
+        _LOWER,
+        _POINT,
+        "regression:pinball",
+        params=(_ALPHAS,),
+        aliases=("pinball_loss", "quantile_loss"),
+    ),
+    MetricInfo(
+        "crps",
+        "continuous ranked probability score of predicted quantiles: twice their mean pinball loss",
+        _LOWER,
+        _QUANTILE,
+        "regression:crps",
+        params=(_ALPHAS,),
+    ),
+    MetricInfo(
+        "logloss",
+        "negative log likelihood of the class, probabilities clipped at 1e-15",
+        _LOWER,
+        _BINARY,
+        "binary:logloss",
+        aliases=("log_loss", "binary_logloss"),
+    ),
+    MetricInfo(
+        "accuracy",
+        "share of correct classes: p >= threshold, or the first most probable class",
+        _HIGHER,
+        _BINARY | _MULTICLASS,
+        "multiclass:accuracy",
+        params=(_THRESHOLD,),
+        aliases=("multi_accuracy", "multiclass_accuracy"),
+    ),
+    MetricInfo(
+        "auc_roc",
+        "area under the ROC curve; ties count half, one class alone gives 0.5",
+        _HIGHER,
+        _BINARY,
+        "binary:auc_roc",
+        aliases=("auc", "roc_auc"),
+    ),
+    MetricInfo(
+        "f1",
+        "harmonic mean of precision and recall at p >= threshold",
+        _HIGHER,
+        _BINARY,
+        "binary:f1",
+        params=(_THRESHOLD,),
+        aliases=("f1_score",),
+    ),
+    MetricInfo(
+        "average_precision",
+        "precision averaged over recall, without interpolation",
+        _HIGHER,
+        _BINARY,
+        "binary:average_precision",
+        aliases=("ap",),
+    ),
+    MetricInfo(
+        "matthews",
+        "Matthews correlation of classes at p >= threshold",
+        _HIGHER,
+        _BINARY,
+        "binary:matthews",
+        params=(_THRESHOLD,),
+        aliases=("mcc", "matthews_corrcoef"),
+    ),
+    MetricInfo(
+        "brier",
+        "mean squared error of the probability",
+        _LOWER,
+        _BINARY,
+        "calibration:brier",
+        aliases=("brier_score",),
+    ),
+    MetricInfo(
+        "ece",
+        "expected calibration error over equal-width bins",
+        _LOWER,
+        _BINARY,
+        "calibration:ece",
+        params=(Param("n_bins", "int", 10, low=1, high=1_000_000),),
+        aliases=("expected_calibration_error",),
+    ),
+    MetricInfo(
+        "mlogloss",
+        "negative log likelihood of the class, probabilities clipped at 1e-15",
+        _LOWER,
+        _MULTICLASS,
+        "multiclass:mlogloss",
+        aliases=("multi_logloss", "multiclass_logloss"),
+    ),
+    MetricInfo(
+        "macro_f1",
+        "F1 of each class that occurs among labels or predictions, averaged",
+        _HIGHER,
+        _MULTICLASS,
+        "multiclass:macro_f1",
+        aliases=("f1_macro",),
+    ),
+    MetricInfo(
+        "top_k_accuracy",
+        "share of rows whose class is among the k most probable",
+        _HIGHER,
+        _MULTICLASS,
+        "multiclass:top_k_accuracy",
+        params=(Param("k", "int", 2, low=1),),
+        aliases=("top_k",),
+    ),
+    MetricInfo(
+        "ndcg",
+        "normalised discounted cumulative gain at rank k, ties averaged",
+        _HIGHER,
+        _RANKING,
+        "ranking:ndcg",
+        params=(_CUT, Param("gain", "choice", "exp", choices=("exp", "linear"))),
+        needs=("groups",),
+    ),
+    MetricInfo(
+        "map",
+        "mean average precision at rank k, ties averaged",
+        _HIGHER,
+        _RANKING,
+        "ranking:mean_average_precision",
+        params=(_CUT, Param("divisor", "choice", "min", choices=("min", "all"))),
+        aliases=("mean_average_precision",),
+        needs=("groups",),
+    ),
+    MetricInfo(
+        "mrr",
+        "mean reciprocal rank of the first relevant row, ties averaged",
+        _HIGHER,
+        _RANKING,
+        "ranking:mrr",
+        params=(_CUT,),
+        aliases=("mean_reciprocal_rank",),
+        needs=("groups",),
+    ),
+    MetricInfo(
+        "demographic_parity",
+        "largest minus smallest selection rate between groups (or their ratio)",
+        _LOWER,
+        _BINARY,
+        "fairness:demographic_parity",
+        params=(_THRESHOLD, _MODE),
+        needs=("sensitive",),
+        reversed_by=("mode", "ratio"),
+    ),
+    MetricInfo(
+        "equalized_odds",
+        "the larger gap between groups of true and false positive rates (or the smaller ratio)",
+        _LOWER,
+        _BINARY,
+        "fairness:equalized_odds",
+        params=(_THRESHOLD, _MODE),
+        needs=("sensitive",),
+        reversed_by=("mode", "ratio"),
+    ),
+)
+
+METRICS: Registry[MetricInfo] = Registry("metric", builtin=lambda: {info.name: info for info in _BUILTIN})
+
+PRIMARY: dict[Task, str] = {
+    Task.REGRESSION: "rmse",
+    Task.BINARY: "logloss",
+    Task.MULTICLASS: "mlogloss",
+    Task.QUANTILE: "pinball",
+    Task.RANKING: "ndcg@10",
+}
+SECONDARY: dict[Task, tuple[str, ...]] = {
+    Task.REGRESSION: ("mae", "r2"),
+    Task.BINARY: ("accuracy", "auc_roc"),
+    Task.MULTICLASS: ("accuracy", "macro_f1"),
+    Task.QUANTILE: ("mae",),
+    Task.RANKING: ("map@10", "mrr"),
+}
+FAIRNESS = ("demographic_parity", "equalized_odds")  # of binary tasks whose data has a sensitive column
+
+# What the engine measures beside the metrics: less is better of all of it.
+RESOURCES = (
+    "train_time_s",
+    "build_time_s",
+    "fit_time_s",
+    "predict_time_s",
+    "cpu_time_s",
+    "peak_memory_mb",
+    "model_size_mb",
+)
+
+
+def resolve(name: str) -> MetricInfo | None:
+    """The declaration behind a name or an alias."""
+    info = METRICS.get(name)
+    return info or next((each for each in METRICS.values() if name in each.aliases), None)
+
+
+def all_names() -> list[str]:
+    """Every name and alias, for suggestions."""
+    return [name for info in METRICS.values() for name in (info.name, *info.aliases)]

@@ -1,0 +1,264 @@
+"""Metric: a name with its parameters, to and from a spec string such as 'ndcg@10,gain=linear'."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.config import Task
+from boosters_eval.errors import ConfigError, UnknownNameError, suggest
+from boosters_eval.metrics.catalog import METRICS, RESOURCES, MetricInfo, all_names, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from boosters_eval.metrics.catalog import Direction, Param, Value
+
+_NAME = re.compile(r"[^\s@,=]+")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its parameters; two are equal when they compute the same."""
+
+    info: MetricInfo = field(repr=False)
+    params: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name without parameters."""
+        return self.info.name
+
+    @property
+    def tasks(self) -> frozenset[Task]:
+        """The tasks it fits."""
+        return self.info.tasks
+
+    @property
+    def higher_is_better(self) -> bool:
+        """The direction, which a parameter may turn round (a fairness ratio is best at 1)."""
+        return self.info.higher_is_better ^ (self.info.reversed_by in self.params)
+
+    @property
+    def direction(self) -> Direction:
+        """The direction in the words of result files."""
+        return "higher_better" if self.higher_is_better else "lower_better"
+
+    @property
+    def spec(self) -> str:
+        """The canonical string: parameters in declared order, defaults left out; `get` reads it back."""
+        items = [
+            _text(value) if index == 0 else f"{name}={_text(value)}"
+            for index, (name, value) in enumerate(self.params)
+            if value != self.info.params[index].default
+        ]
+        return f"{self.name}@{','.join(items)}" if items else self.name
+
+    def __str__(self) -> str:
+        return self.spec
+
+    def compute(
+        self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None, sensitive: Any = None
+    ) -> float:
+        """The score of all outputs together."""
+        values = self.per_output(predictions, labels, weights, groups=groups, sensitive=sensitive)
+        return math.fsum(values) / len(values)
+
+    def per_output(
+        self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None, sensitive: Any = None
+    ) -> list[float]:
+        """The score of each output, or of each quantile level; of one element for all other metrics."""
+        evaluate = import_module("boosters_eval.metrics.evaluate").evaluate
+        values: list[float] = evaluate(self, predictions, labels, weights, groups, sensitive)
+        return values
+
+
+def get(name: str | Metric, **params: Any) -> Metric:
+    """A metric by its name and parameters, or by a spec: "f1" with threshold=0.3 is "f1@0.3"."""
+    if isinstance(name, Metric):
+        if params:
+            raise ConfigError(f"The parameters of the metric '{name}' are already given.")
+        return name
+    bare, at, rest = name.strip().partition("@")
+    info = resolve(bare)
+    if info is None:
+        raise UnknownNameError("metric", bare, all_names())
+    given = _parse(info, rest.split(",")) if at else {}
+    for key, value in params.items():
+        _declared(info, key)
+        if key in given:
+            raise ConfigError(f"The '{key}' parameter of {info.name} is given twice: in '{name}' and by keyword.")
+        given[key] = value
+    values = {param.name: given.get(param.name, param.default) for param in info.params}
+    return Metric(info, tuple((param.name, _checked(info, param, values[param.name])) for param in info.params))
+
+
+def for_task(spec: str | Metric, task: Task | str) -> Metric:
+    """The metric, refused when it cannot score this task."""
+    metric, task = get(spec), Task(task)
+    if task not in metric.tasks:
+        fitting = ", ".join(info.name for info in METRICS.values() if task in info.tasks)
+        raise ConfigError(f"The metric '{metric}' does not fit the task '{task.value}'. Those that do: {fitting}.")
+    return metric
+
+
+def direction(name: str) -> Direction:
+    """The direction of any number in a result: a metric's spec, a time or a size."""
+    return "lower_better" if name in RESOURCES else get(name).direction
+
+
+def higher_is_better(name: str) -> bool:
+    """Whether more is better of a metric's spec, a time or a size."""
+    return direction(name) == "higher_better"
+
+
+def metric_from_callable(
+    fn: Callable[..., Any],
+    *,
+    higher_is_better: bool,
+    name: str | None = None,
+    tasks: Iterable[Task | str] = tuple(Task),
+    summary: str = "",
+) -> Metric:
+    """A user's metric: fn(predictions, labels, weights), of which fewer may be taken.
+
+    Parameters named groups and sensitive are passed too. The value must be a finite number.
+    """
+    if not callable(fn):
+        raise ConfigError(f"The 'fn' parameter of a metric must be callable. Got {fn!r} instead.")
+    name = getattr(fn, "__name__", type(fn).__name__) if name is None else name
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"The 'name' parameter of a metric must be free of spaces, '@', ',' and '='. Got {name!r} instead."
+        )
+    if type(higher_is_better) is not bool:
+        raise ConfigError(
+            f"The 'higher_is_better' parameter of {name} must be True or False. Got {higher_is_better!r} instead."
+        )
+    lines = (summary or getattr(fn, "__doc__", None) or "a user's metric").strip().splitlines()
+    return Metric(MetricInfo(name, lines[0], higher_is_better, frozenset(Task(task) for task in tasks), fn))
+
+
+def register_metric(
+    name: str,
+    fn: Callable[..., Any],
+    *,
+    higher_is_better: bool,
+    tasks: Iterable[Task | str] = tuple(Task),
+    summary: str = "",
+    replace: bool = False,
+) -> Metric:
+    """Make a user's metric known by name."""
+    metric = metric_from_callable(fn, higher_is_better=higher_is_better, name=name, tasks=tasks, summary=summary)
+    known = resolve(name)
+    if name in RESOURCES or (known is not None and known.name != name):
+        raise ConfigError(f"The metric '{name}' cannot be registered: the name already means something else.")
+    METRICS.register(name, metric.info, replace=replace)
+    return metric
+
+
+def _parse(info: MetricInfo, items: list[str]) -> dict[str, Any]:
+    """The text behind the '@': bare values belong to the first parameter, others are key=value."""
+    given: dict[str, Any] = {}
+    for item in (each.strip() for each in items):
+        key, equals, text = item.partition("=")
+        if not equals:
+            if not info.params:
+                raise ConfigError(f"The metric '{info.name}' takes no parameters. Got '@{item}' instead.")
+            key, text = info.params[0].name, item
+        param = _declared(info, key.strip())
+        if param.kind == "levels":
+            given[param.name] = (*given.get(param.name, ()), _number(text))
+        elif param.name in given:
+            raise ConfigError(f"The '{param.name}' parameter of {info.name} is given twice.")
+        else:
+            given[param.name] = text.strip() if param.kind == "choice" else _number(text)
+    return given
+
+
+def _declared(info: MetricInfo, key: str) -> Param:
+    for param in info.params:
+        if param.name == key:
+            return param
+    names = [param.name for param in info.params]
+    known = f" It takes {', '.join(names)}." if names else " It takes none."
+    raise ConfigError(f"The metric '{info.name}' has no parameter '{key}'.{suggest(key, names)}{known}")
+
+
+def _number(text: str) -> float | int | str:
+    """A number if it is one; `_checked` refuses the rest by name."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip()
+
+
+def _checked(info: MetricInfo, param: Param, value: Any) -> Value:
+    """The value in its own type, or the one sentence."""
+    if value is None and param.default is None:
+        return None
+    checked: Value = None
+    if param.kind == "choice":
+        checked, must = (value if value in param.choices else None), f"one of {', '.join(param.choices)}"
+    elif param.kind == "levels":
+        checked, must = _levels(value), "one or more different numbers between 0 and 1"
+    elif param.kind == "int":
+        must = f"an integer of at least {param.low}" + (f" and at most {param.high}" if param.high else "")
+        number = _real(value)
+        if number is not None and number == math.floor(number) and _between(number, param.low, param.high):
+            checked = int(number)
+    else:
+        must = "a finite number" if param.low is None else "a finite number greater than 0"
+        number = _real(value)
+        checked = number if number is not None and (param.low is None or number > param.low) else None
+    if checked is None:
+        raise ConfigError(f"The '{param.name}' parameter of {info.name} must be {must}. Got {value!r} instead.")
+    return checked
+
+
+def _between(number: float, low: float | None, high: float | None) -> bool:
+    return (low is None or number >= low) and (high is None or number <= high)
+
+
+def _real(value: Any) -> float | None:
+    """A finite float of any numeric type, NumPy's included; neither text nor a truth value."""
+    if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _levels(value: Any) -> tuple[float, ...] | None:
+    try:
+        levels = tuple(_real(each) for each in (value if hasattr(value, "__iter__") else (value,)))
+    except TypeError:
+        return None
+    valid = tuple(each for each in levels if each is not None and 0 < each < 1)
+    return valid if len(valid) == len(levels) == len(set(valid)) else None
+
+
+def _text(value: Value) -> str:
+    """The shortest text that reads back as the same value."""
+    if isinstance(value, tuple):
+        return ",".join(_text(each) for each in value)
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+class _Directions(dict[str, "Direction"]):
+    """The RFC's table; a key that is not in it (a spec with parameters, a user's metric) is looked up."""
+
+    def __missing__(self, key: str) -> Direction:
+        return direction(key)
+
+
+METRIC_DIRECTION = _Directions(
+    {info.name: info.direction for info in METRICS.values()} | {name: direction(name) for name in RESOURCES}
+)

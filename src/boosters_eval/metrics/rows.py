@@ -1,0 +1,233 @@
+"""Input of any kind as arrays, checked: what is refused names the argument, the row and the value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from boosters_eval.errors import MetricInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+BLOCK = 2**15  # rows whose temporaries stay in the processor's cache
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Consecutive slices over n rows."""
+    return (slice(start, start + BLOCK) for start in range(0, n, BLOCK))
+
+
+def total(parts: list[float]) -> float:
+    """The correctly rounded sum of the blocks' sums; not finite if one of them is not."""
+    try:
+        return math.fsum(parts)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def as_array(argument: str, value: Any, metric: str = "metrics") -> Array:
+    """A numeric array of one or two dimensions; numeric arrays, pandas and polars columns are not copied."""
+    array = _raw(argument, value, metric)
+    if array.dtype.kind == "O":
+        array = _from_objects(argument, value, array, metric)
+    if array.dtype.kind not in "fiub":
+        _refuse(metric, argument, "numeric", f"data of type {array.dtype}")
+    if array.ndim not in (1, 2):
+        _refuse(metric, argument, "an array of one or two dimensions", f"{array.ndim} dimensions")
+    if array.size == 0:
+        _refuse(metric, argument, "of at least one row and column", f"the shape {array.shape}")
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def as_ids(argument: str, value: Any, metric: str, n: int) -> Array:
+    """Group labels of any comparable kind, one for each row."""
+    array = _raw(argument, value, metric)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.ndim != 1 or len(array) != n:
+        _refuse(metric, argument, f"one label for each of {n} rows", f"the shape {array.shape}")
+    if array.dtype.kind in "fOmM":
+        missing = np.fromiter(map(_missing, array), dtype=bool, count=n) if array.dtype.kind != "f" else np.isnan(array)
+        if missing.any():
+            row = int(missing.argmax())
+            _refuse(metric, argument, "a label in every row", f"{array[row]} in row {row}")
+    return array
+
+
+def _missing(label: Any) -> bool:
+    """None, NaN, NaT, and pandas' NA, which has no truth value."""
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 (NaN differs from itself)
+    except TypeError:
+        return True
+
+
+def _raw(argument: str, value: Any, metric: str) -> Array:
+    """The container's own array, without interpretation."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+        row = int(np.argwhere(np.ma.getmaskarray(value))[0][0])
+        _refuse(metric, argument, "without masked values", f"a masked value in row {row}")
+    try:
+        return np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
+    except ValueError:  # a ragged list
+        _refuse(metric, argument, "a rectangular array", type(value).__name__)
+
+
+def _from_objects(argument: str, value: Any, array: Array, metric: str) -> Array:
+    """Python numbers and nullable columns as float64, missing values as NaN; text is no number."""
+    for row, each in enumerate(array):
+        for item in each if array.ndim == 2 else (each,):
+            if isinstance(item, (str, bytes)):
+                _refuse(metric, argument, "numeric", f"{item!r} in row {row}")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    try:
+        return np.asarray(value.to_numpy(dtype="float64", na_value=np.nan))
+    except (AttributeError, TypeError, ValueError):
+        _refuse(metric, argument, "numeric", "objects that are not numbers")
+
+
+def _refuse(metric: str, argument: str, must: str, got: str) -> NoReturn:
+    raise MetricInputError(f"The '{argument}' parameter of {metric} must be {must}. Got {got} instead.")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The input of one metric: same number of rows, weights positive."""
+
+    metric: str
+    predictions: Array
+    labels: Array
+    weights: Floats | None = None
+    groups: Array | None = None
+    sensitive: Array | None = None
+    numbers: NDArray[np.intp] | None = None  # the caller's row numbers, once rows of weight 0 are gone
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.predictions)
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.n) if self.weights is None else float(self.weights.sum())
+
+    def normalised(self) -> Rows:
+        """The same for every metric of ours: equal weights forgotten, extreme ones brought near 1."""
+        if self.weights is None:
+            return self
+        largest = float(self.weights.max())
+        if float(self.weights.min()) == largest:
+            return replace(self, weights=None)
+        if 2.0**-100 < largest < 2.0**100:
+            return self
+        # Sums and products of such weights would overflow or vanish; scaling by a power of two is exact.
+        return replace(self, weights=np.ldexp(self.weights, -math.frexp(largest)[1]))
+
+    def refuse(self, argument: str, must: str, got: str) -> NoReturn:
+        """Stop with the one sentence."""
+        _refuse(self.metric, argument, must, got)
+
+    def require(self, argument: str, holds: Callable[[Array], Flags], must: str) -> None:
+        """Refuse the first value of an argument for which `holds` is false."""
+        values: Array = getattr(self, argument)
+        for block in blocks(self.n):
+            ok = holds(values[block])
+            if not ok.all():
+                self._refuse_value(argument, must, block.start, np.argwhere(~ok)[0])
+
+    def _refuse_value(self, argument: str, must: str, start: int, at: NDArray[np.intp]) -> NoReturn:
+        row = start + int(at[0])
+        value = getattr(self, argument)[(row, *at[1:])].item()
+        column = f", column {at[1]}" if len(at) > 1 else ""
+        self.refuse(argument, must, f"{value} in row {self.number(row)}{column}")
+
+    def number(self, row: int) -> int:
+        """The row's number in the caller's input."""
+        return row if self.numbers is None else int(self.numbers[row])
+
+    def require_finite(self) -> None:
+        """Refuse NaN and infinity in predictions and labels."""
+        self.require("predictions", np.isfinite, "finite")
+        self.require("labels", np.isfinite, "finite")
+
+    def single(self, argument: str) -> Array:
+        """An argument that must have one column."""
+        values: Array = getattr(self, argument)
+        if values.ndim != 1:
+            self.refuse(argument, "of one column", f"the shape {values.shape}")
+        return values
+
+    def encode(self, argument: str) -> tuple[Array, NDArray[np.intp]]:
+        """The distinct labels of `groups` or `sensitive`, and each row's position among them."""
+        try:
+            names, codes = np.unique(getattr(self, argument), return_inverse=True)
+        except TypeError:
+            self.refuse(argument, "of labels of one kind", "labels that cannot be compared")
+        return names, codes
+
+    def mean(self, term: Callable[[slice], Floats]) -> float:
+        """The weighted mean of a term, block by block; `term` returns an array that may be overwritten."""
+        parts = []
+        for block in blocks(self.n):
+            values = term(block)
+            if self.weights is not None:
+                values *= self.weights[block]
+            parts.append(float(values.sum()))
+        return total(parts) / self.weight
+
+    def keep(self, mask: Flags) -> Rows:
+        """Some of the rows, remembering their numbers."""
+        return replace(
+            self,
+            predictions=self.predictions[mask],
+            labels=self.labels[mask],
+            weights=None if self.weights is None else self.weights[mask],
+            groups=None if self.groups is None else self.groups[mask],
+            sensitive=None if self.sensitive is None else self.sensitive[mask],
+            numbers=np.flatnonzero(mask),
+        )
+
+
+def prepare(metric: str, predictions: Any, labels: Any, weights: Any, groups: Any, sensitive: Any) -> Rows:
+    """All arguments as arrays of the same number of rows; rows of weight 0 are gone."""
+    p = as_array("predictions", predictions, metric)
+    y = as_array("labels", labels, metric)
+    n = len(p)
+    if len(y) != n:
+        _refuse(metric, "labels", f"one row for each of {n} predictions", f"{len(y)} rows")
+    rows = Rows(
+        metric,
+        p,
+        y,
+        groups=None if groups is None else as_ids("groups", groups, metric, n),
+        sensitive=None if sensitive is None else as_ids("sensitive", sensitive, metric, n),
+    )
+    return rows if weights is None else _weighted(rows, as_array("weights", weights, metric))
+
+
+def _weighted(rows: Rows, weights: Array) -> Rows:
+    """Refuse weights that mean nothing, and drop the rows that have none."""
+    if weights.shape != (rows.n,):
+        rows.refuse("weights", f"one number for each of {rows.n} rows", f"the shape {weights.shape}")
+    w = weights.astype(np.float64, copy=False)
+    rows = replace(rows, weights=w)
+    rows.require("weights", lambda v: np.isfinite(v) & (v >= 0), "finite and not negative")
+    if not w.any():
+        rows.refuse("weights", "greater than 0 in at least one row", f"0.0 in all {rows.n} rows")
+    if w.min() > 0:
+        return rows
+    rows.require_finite()  # a broken model is not hidden by a weight of 0
+    return rows.keep(w > 0)
