@@ -50,7 +50,6 @@ _RULES = (
     Rule("min_child_weight", {"min_child_weight": "=min_child_weight * c"}, where=TREES),
     Rule("min_samples_leaf", {"min_child_weight": "=max(min_child_weight, min_samples_leaf)"}, where=UNIT_HESSIAN),
     Rule("min_samples_leaf", {}, "unsupported", NO_ROWS_IN_LEAF, TREES, "min_samples_leaf == 1"),
-    Rule("l1", {"alpha": "=l1 * c"}, where=TREES),
     Rule("l1", {"alpha": "=l1"}),
     Rule("l2", {"lambda": "=l2 * c"}, where=TREES),
     Rule("l2", {"lambda": "=l2"}),
