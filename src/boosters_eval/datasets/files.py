@@ -140,7 +140,7 @@ def _by_query(name: str, frame: pd.DataFrame, column: pd.Series[Any]) -> tuple[p
 def _target(name: str, target: str, column: pd.Series[Any], task: Task) -> tuple[NDArray[np.float64], list[str]]:
     import pandas as pd  # noqa: PLC0415 (loaded by now)
 
-    if column.nunique() == 1:
+    if (column == column.iloc[0]).all():
         raise DatasetError(
             f"The target '{target}' of {name} is constant ({column.iloc[0]}): there is nothing to learn."
         )

@@ -46,10 +46,11 @@ def _target(task: Task, x: list[Column], stream: Stream, classes: int) -> Column
     signal = _signal(x)
     if task is Task.BINARY:
         z = (signal - _CENTRE) / _SCALE
-        return (stream.uniform(rows) < 0.5 + 0.5 * z / (1 + np.abs(z))).astype(np.float64)
+        share = 0.5 + 0.5 * z / (1 + np.abs(z))
+        return np.asarray(stream.uniform(rows) < share, dtype=np.float64)
     if task is Task.RANKING:
         rated = signal + 2 * stream.noise(rows)
-        return np.searchsorted(_GRADES, rated).astype(np.float64)
+        return np.asarray(np.searchsorted(_GRADES, rated), dtype=np.float64)
     spread = 0.5 + 2 * x[3] if task is Task.QUANTILE else 1.0
     return signal + spread * stream.noise(rows)
 

@@ -1,0 +1,93 @@
+"""What a stored table looks like: facts, and the distribution of its target as a small text plot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.config import Task
+from boosters_eval.datasets.store import materialise, open_stored
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from boosters_eval.config import DatasetConfig
+    from boosters_eval.datasets.table import Table
+
+BINS = 10
+MOST_CLASSES = 20  # bars that are drawn before the rest is one bar
+WIDTH = 40
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One line of the plot."""
+
+    label: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Facts in the order in which they are shown, and the target's distribution."""
+
+    facts: dict[str, Any]
+    bars: tuple[Bar, ...]
+
+
+def summarise(config: DatasetConfig) -> Summary:
+    """Load the data set (from the cache where it is there) and look at it."""
+    stored = materialise(config)
+    table = open_stored(stored.path)
+    names = stored.feature_names or tuple(f"column {i}" for i in range(stored.n_features))
+    facts = {
+        "name": config.name,
+        "task": config.task.value,
+        "rows": stored.n_samples,
+        "columns": stored.n_features,
+        "classes": stored.n_classes,
+        "queries": stored.n_groups,
+        "missing values": int(np.isnan(table.x).sum()),
+        "categorical": [names[position] for position in stored.categorical],
+        "weights": stored.weighted,
+        "official split": table.split is not None,
+        "quantiles": list(config.quantiles),
+        "target": _target_facts(config.task, table),
+        "description": config.description,
+        "source": config.source,
+        "licence": config.licence,
+        "digest": stored.digest,
+        "kept in": str(stored.path),
+    }
+    return Summary(facts, tuple(_bars(config.task, np.asarray(table.y))))
+
+
+def _target_facts(task: Task, table: Table) -> dict[str, float]:
+    y = np.asarray(table.y)
+    if task.is_classification:
+        return {"largest class": float(np.bincount(y.astype(np.int64)).max() / len(y))}
+    return {"mean": float(y.mean()), "sd": float(y.std(ddof=1)), "min": float(y.min()), "max": float(y.max())}
+
+
+def _bars(task: Task, y: NDArray[np.float64]) -> list[Bar]:
+    if task.is_classification or task is Task.RANKING:
+        values, counts = np.unique(y, return_counts=True)
+        bars = [Bar(f"{value:g}", int(count)) for value, count in zip(values, counts, strict=True)]
+        rest = sum(bar.count for bar in bars[MOST_CLASSES:])
+        return [*bars[:MOST_CLASSES], *([Bar("others", rest)] if rest else [])]
+    counts, edges = np.histogram(y, bins=BINS)
+    return [Bar(f"{low:.4g} .. {high:.4g}", int(n)) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
+
+
+def plot(bars: tuple[Bar, ...]) -> str:
+    """The bars as lines of plain ASCII; anything that is there has at least one mark."""
+    most = max(bar.count for bar in bars)
+    left = max(len(bar.label) for bar in bars)
+    right = len(str(most))
+    lines = []
+    for bar in bars:
+        length = max(round(WIDTH * bar.count / most), 1 if bar.count else 0)
+        lines.append(f"{bar.label:>{left}}  {bar.count:>{right}}  {'#' * length}".rstrip())
+    return "\n".join(lines)
