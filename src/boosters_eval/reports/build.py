@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from boosters_eval.errors import UnknownNameError
@@ -86,16 +88,12 @@ def _table(name: str, contenders: list[Contender], wanted: Wanted) -> Table:
     results = [result for contender in contenders for result in contender.results]
     first = results[0] if results else contenders[0].errors[0]
     columns = _columns(results, wanted)
-    grid = [[_cell(contender, column) for column in columns] for contender in contenders]
+    grid = [[_cell(contender, column, wanted) for column in columns] for contender in contenders]
     comparisons: list[Comparison] = []
     for position, column in enumerate(columns):
         found = judge(clean(name), column, contenders, test=wanted.test, alpha=wanted.alpha)
         comparisons += found.comparisons
-        best = (
-            found.winners
-            if wanted.require_significance
-            else _leaders([row[position] for row in grid], column)
-        )
+        best = found.winners if wanted.require_significance else _leaders([row[position] for row in grid], column)
         for index in best if wanted.highlight else ():
             grid[index][position] = dataclasses.replace(grid[index][position], best=True)
     rows = tuple(_row(contender, tuple(cells)) for contender, cells in zip(contenders, grid, strict=True))
@@ -118,10 +116,7 @@ def _columns(results: list[BenchmarkResult], wanted: Wanted) -> tuple[Column, ..
     primary = next((result.primary_metric for result in results if result.primary_metric), None)
     present.sort(key=lambda name: name != primary)
     chosen = present if wanted.metrics is None else [name for name in wanted.metrics if name in present]
-    found = [
-        Column(name, label(name), _direction(name), primary=name == (primary or present[0]))
-        for name in chosen
-    ]
+    found = [Column(name, label(name), _direction(name), primary=name == (primary or present[0])) for name in chosen]
     for name, (text, kind) in MEASURES.items() if wanted.times else ():
         if any(getattr(result, name) is not None for result in results):
             found.append(Column(name, text, higher_is_better=False, kind=kind))
@@ -138,13 +133,33 @@ def _direction(metric: str) -> bool | None:
         return None
 
 
-def _cell(contender: Contender, column: Column) -> Cell:
+def _cell(contender: Contender, column: Column, wanted: Wanted) -> Cell:
     values = contender.values(column)
     mean, std = mean_and_std(values)
     text = estimate(mean, std)
     if values and len(values) != len(contender.results):
         text += f" (n = {len(values)})"
-    return Cell(mean, std, len(values), text, values=tuple(values))
+    half = None
+    if mean is not None and std is not None:
+        overlap = contender.overlap if column.kind == "metric" and wanted.test == "corrected" else 0.0
+        half = quantile(len(values) - 1, wanted.alpha) * std * math.sqrt(1 / len(values) + overlap)
+    return Cell(
+        mean=mean,
+        std=std,
+        n=len(values),
+        text=text,
+        low=None if mean is None or half is None else mean - half,
+        high=None if mean is None or half is None else mean + half,
+        values=tuple(values),
+    )
+
+
+@cache
+def quantile(freedom: int, alpha: float) -> float:
+    """Student's two-sided quantile."""
+    from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
+
+    return float(stdtrit(freedom, 1 - alpha / 2))
 
 
 def _row(contender: Contender, cells: tuple[Cell, ...]) -> Row:

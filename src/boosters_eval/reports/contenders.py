@@ -27,6 +27,12 @@ class Contender:
         """As the row will be called."""
         return clean(self.library if self.variant is None else f"{self.library} {self.variant}")
 
+    @property
+    def overlap(self) -> float:
+        """Test rows over training rows: what Nadeau and Bengio's correction adds to the variance."""
+        ratios = [r.n_valid / r.n_train for r in self.results if r.n_valid and r.n_train]
+        return sum(ratios) / len(ratios) if ratios else 0.25
+
     def values(self, column: Column) -> list[float]:
         """What was measured, one value a result that has it."""
         if column.kind == "metric":

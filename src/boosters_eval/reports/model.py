@@ -32,6 +32,8 @@ class Cell:
     n: int
     text: str
     best: bool = False
+    low: float | None = None  # the interval of the mean, with the correction of the table's test
+    high: float | None = None
     values: tuple[float, ...] = ()  # one a seed and fold, in the order of Row.points
 
 

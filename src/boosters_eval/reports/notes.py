@@ -29,10 +29,7 @@ def of_table(
 
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     """What holds for more than one table."""
-    out = [
-        f"{item.config_name}: {item.library} is not supported ({item.reason})."
-        for item in collection.unsupported
-    ]
+    out = [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
     out += _marks(collection)
     out += _tally(
         ((r.library, r.nondeterministic) for r in collection.results if r.nondeterministic),
@@ -40,9 +37,7 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     )
     out += _tally(((r.library, w) for r in collection.results for w in r.warnings), "{library}: {text}")
     if any(result.profile == "defaults" for result in collection.results):
-        out.append(
-            "Profile 'defaults': each library as it comes, so models of unlike size and step are compared."
-        )
+        out.append("Profile 'defaults': each library as it comes, so models of unlike size and step are compared.")
     if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
         out.append("Times are indicative only: they were not taken with --timing-mode.")
     return tuple(out)

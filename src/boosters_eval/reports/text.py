@@ -118,7 +118,5 @@ def _run_times(table: Table) -> str:
         values = row.cells[position].values
         if values:
             total = math.fsum(values)
-            lines.append(
-                f"- {escape(row.label)}: avg {number(total / len(values))}s, total {number(total)}s\n"
-            )
+            lines.append(f"- {escape(row.label)}: avg {number(total / len(values))}s, total {number(total)}s\n")
     return "".join(lines)

@@ -25,9 +25,7 @@ class Judgement:
     comparisons: tuple[Comparison, ...] = ()
 
 
-def judge(
-    table: str, column: Column, contenders: Sequence[Contender], *, test: str, alpha: float
-) -> Judgement:
+def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: str, alpha: float) -> Judgement:
     """All pairs of one column. A number that is not finite leaves the whole column without a verdict."""
     from boosters_eval.stats.inference import StatisticsInputError  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)

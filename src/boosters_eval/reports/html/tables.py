@@ -46,9 +46,7 @@ def result_grid(table: Table, *, caption: str = "", kind: str = "") -> str:
 
 def render_fragment(report: Report) -> str:
     """Tables and notes for a notebook: no style sheet, no script."""
-    parts = []
-    for table in report.tables:
-        parts.append(result_grid(table, caption=table.title) + notes_list(table.notes))
+    parts = [result_grid(table, caption=table.title) + notes_list(table.notes) for table in report.tables]
     return f"<div>{''.join(parts)}{notes_list(report.notes)}</div>"
 
 

@@ -1,0 +1,89 @@
+"""Writing reports: dated, with the commit in their name, in any of three formats."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval._files import write_atomically
+from boosters_eval.errors import UnknownNameError
+from boosters_eval.reports.document import ReportDocument, build_document
+from boosters_eval.reports.full_markdown import render_report
+from boosters_eval.reports.html.page import render_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from boosters_eval.results import ResultCollection
+
+OUTPUT_DIR = Path("docs/benchmarks")
+
+
+def _render_json(document: ReportDocument) -> str:
+    return document.model_dump_json(indent=1) + "\n"
+
+
+_RENDERERS: dict[str, Callable[[ReportDocument], str]] = {
+    "md": render_report,
+    "json": _render_json,
+    "html": render_page,
+}
+FORMATS = tuple(_RENDERERS)
+
+
+def generate_report(
+    results: ResultCollection,
+    report_type: str = "quality",
+    output_dir: str | Path = OUTPUT_DIR,
+    formats: Sequence[str] = ("md", "json"),
+    *,
+    test: str = "corrected",
+    alpha: float = 0.05,
+    now: datetime | None = None,
+) -> tuple[Path, ...]:
+    """Write the report and return its paths, one a format, in the order asked for."""
+    files = render_files(results, report_type, output_dir, formats, test=test, alpha=alpha, now=now)
+    for path, text in files.items():
+        write_atomically(path, text)
+    return tuple(files)
+
+
+def render_files(
+    results: ResultCollection,
+    report_type: str = "quality",
+    output_dir: str | Path = OUTPUT_DIR,
+    formats: Sequence[str] = ("md", "json"),
+    *,
+    test: str = "corrected",
+    alpha: float = 0.05,
+    now: datetime | None = None,
+) -> dict[Path, str]:
+    """What `generate_report` would write, without writing it."""
+    check_formats(formats)
+    document = build_document(results, report_type, test=test, alpha=alpha, now=now)
+    stem = file_stem(document)
+    return {Path(output_dir) / f"{stem}.{name}": _RENDERERS[name](document) for name in dict.fromkeys(formats)}
+
+
+def file_stem(document: ReportDocument) -> str:
+    """YYYY-MM-DD-<sha>-<type>-report, the date in UTC."""
+    environment = document.environment
+    return f"{environment.timestamp:%Y-%m-%d}-{environment.git_sha}-{document.report_type}-report"
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Refuse an unknown format before any work is done."""
+    for name in formats:
+        if name not in FORMATS:
+            raise UnknownNameError("report format", name, FORMATS)
+
+
+@cache
+def report_schema() -> dict[str, Any]:
+    """The JSON schema of a report's JSON file; `report.schema.json` in this package holds the same."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **ReportDocument.model_json_schema(mode="serialization"),
+    }

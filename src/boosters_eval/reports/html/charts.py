@@ -1,0 +1,198 @@
+"""The pictures of the page, each made from the table model."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from boosters_eval.reports.html.svg import Scale, drawing, fit, label, line, marker
+from boosters_eval.reports.html.tables import text
+from boosters_eval.reports.numbers import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boosters_eval.reports.model import Cell, Column, Row, Table
+
+Series = dict[str, int]  # a competitor's colour and shape, the same in every picture
+
+_WIDTH = 400
+_ROW = 34
+_MAX_ROWS = 60  # of the ratio picture
+
+
+def series_of(tables: tuple[Table, ...]) -> Series:
+    """Competitors in the order of first appearance."""
+    names = dict.fromkeys(row.label for table in tables for row in table.rows)
+    return {name: index for index, name in enumerate(names)}
+
+
+def metric_chart(table: Table, position: int, series: Mapping[str, int], alpha: float) -> str:
+    """One row a competitor: every seed a dot, the mean a mark, the interval a bar."""
+    column = table.columns[position]
+    rows = [(row, row.cells[position]) for row in table.rows if _drawable(row.cells[position])]
+    if not rows:
+        return ""
+    left, top = _gutter([row.label for row, _ in rows]), 10
+    bottom = top + _ROW * len(rows)
+    every = [v for _, cell in rows for v in (*cell.values, cell.low, cell.high) if v is not None]
+    scale = fit(every, left + 8, _WIDTH - 10)
+    parts = _x_axis(scale, top, bottom, column.heading)
+    for index, (row, cell) in enumerate(rows):
+        y = top + _ROW * (index + 0.5)
+        parts += _strip(row, cell, scale, y, series[row.label])
+        parts.append(label(left, y + 4, _short(row.label), "name best" if cell.best else "name", "end"))
+    summary = "; ".join(f"{row.label} {cell.text}" for row, cell in rows)
+    picture = drawing(_WIDTH, bottom + 38, parts, f"{column.label} of {table.name}: {summary}.")
+    return _figure(picture, f"{column.label}: each split a dot, the mean and its {_level(alpha)} interval")
+
+
+def _strip(row: Row, cell: Cell, scale: Scale, y: float, series: int) -> list[str]:
+    parts = []
+    if cell.low is not None and cell.high is not None:
+        parts.append(f'<g class="s{series % 8}">{line(scale(cell.low), y, scale(cell.high), y, "bar")}</g>')
+    for value, name in zip(cell.values, row.points, strict=False):
+        parts.append(marker(scale(value), y, 0, 2.6, f"dot t{series % 8}", f"{name}: {number(value, 5)}"))
+    if cell.mean is not None:
+        parts.append(marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}: {cell.text} (n = {cell.n})"))
+    return parts
+
+
+def time_quality_chart(table: Table, series: Mapping[str, int]) -> str:
+    """Training time against the primary metric: the good corner is where both are best."""
+    metric = next((i for i, column in enumerate(table.columns) if column.primary), None)
+    time = next((i for i, column in enumerate(table.columns) if column.name == "train_time_s"), None)
+    if metric is None or time is None:
+        return ""
+    points = [
+        (row, row.cells[time], row.cells[metric])
+        for row in table.rows
+        if _drawable(row.cells[time]) and _mean(row.cells[time]) > 0 and _drawable(row.cells[metric])
+    ]
+    if len(points) < 2:
+        return ""
+    column = table.columns[metric]
+    left, top, bottom = 58, 12, 176
+    times = [_mean(cell) for _, cell, _ in points]
+    x = fit(
+        [bound for _, cell, _ in points for bound in _spread(cell, positive=True)],
+        left + 8,
+        _WIDTH - 14,
+        log=max(times) > 5 * min(times),
+    )
+    y = fit([bound for _, _, cell in points for bound in _spread(cell)], bottom - 6, top + 6)
+    parts = _x_axis(x, top, bottom, "Train time (s) ↓") + _y_axis(y, left, column)
+    for row, when, score in points:
+        at_x, at_y = x(_mean(when)), y(_mean(score))
+        (x1, x2), (y1, y2) = _spread(when, positive=True), _spread(score)
+        kind = f'<g class="s{series[row.label] % 8}">'
+        parts.append(
+            kind + line(x(x1), at_y, x(x2), at_y, "whisker") + line(at_x, y(y1), at_x, y(y2), "whisker") + "</g>"
+        )
+        hover = f"{row.label}: {when.text} s, {column.label} {score.text}"
+        parts.append(marker(at_x, at_y, series[row.label], 5, "mean", hover))
+    summary = "; ".join(f"{row.label} {when.text} s, {score.text}" for row, when, score in points)
+    picture = drawing(_WIDTH, bottom + 38, parts, f"Training time against {column.label} of {table.name}: {summary}.")
+    key = legend([row.label for row, _, _ in points], series)
+    return _figure(key + picture, f"Training time against {column.label}, mean ± standard deviation")
+
+
+def ratio_chart(tables: tuple[Table, ...], series: Mapping[str, int]) -> str:
+    """Training time of each library over that of one of them, on a log axis, one row a benchmark."""
+    reference = next(iter(series), None)
+    reference = "boosters" if "boosters" in series else reference
+    rows = [(table, _ratios(table, reference)) for table in tables]
+    rows = [(table, found) for table, found in rows if found]
+    if reference is None or not rows:
+        return ""
+    hidden, rows = len(rows) - _MAX_ROWS, rows[:_MAX_ROWS]
+    left, top, row_height = min(_gutter([table.name for table, _ in rows]), 170), 10, 26
+    bottom = top + row_height * len(rows)
+    every = [v for _, found in rows for ratio in found.values() for v in ratio]
+    scale = fit([*every, 1.0], left + 8, _WIDTH - 10, log=True)
+    parts = _x_axis(scale, top, bottom, f"Training time over {_short(reference)}'s (log)")
+    parts.append(line(scale(1), top, scale(1), bottom, "unit"))
+    for index, (table, found) in enumerate(rows):
+        y = top + row_height * (index + 0.5)
+        parts.append(label(left, y + 4, _short(table.name, 26), "name", "end"))
+        for name, (ratio, low, high) in found.items():
+            parts.append(f'<g class="s{series[name] % 8}">{line(scale(low), y, scale(high), y, "whisker")}</g>')
+            bounds = f"{number(low, 3)} to {number(high, 3)}"
+            hover = f"{table.name}: {name} takes {number(ratio, 3)} times as long as {reference} ({bounds})"
+            parts.append(marker(scale(ratio), y, series[name], 4.5, "mean", hover))
+    picture = drawing(_WIDTH, bottom + 38, parts, f"Training time over that of {reference}, for each benchmark.")
+    others = [name for name in series if any(name in found for _, found in rows)]
+    more = f" The first {_MAX_ROWS} benchmarks; {hidden} more are in the tables." if hidden > 0 else ""
+    caption = f"Training time over that of {reference}, with interval: left of 1 is faster.{more}"
+    return _figure(legend(others, series) + picture, caption)
+
+
+def _ratios(table: Table, reference: str | None) -> dict[str, tuple[float, float, float]]:
+    """Each other competitor's ratio with its interval."""
+    out = {}
+    for item in table.comparisons:
+        if item.metric == "train_time_s" and item.ratio and reference in (item.a, item.b):
+            ratio, low, high = item.ratio, item.low or item.ratio, item.high or item.ratio
+            if item.a == reference:
+                ratio, low, high = 1 / ratio, 1 / high, 1 / low
+            out[item.b if item.a == reference else item.a] = (ratio, low, high)
+    return out
+
+
+def legend(names: list[str], series: Mapping[str, int]) -> str:
+    """What colour and shape stand for."""
+    items = []
+    for name in names:
+        mark = marker(7, 7, series[name], 5, "mean")
+        items.append(f'<li><svg viewBox="0 0 14 14" aria-hidden="true">{mark}</svg>{text(name)}</li>')
+    return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _x_axis(scale: Scale, top: float, bottom: float, title: str) -> list[str]:
+    parts = [line(scale.start - 8, bottom, scale.end + 8, bottom, "axis")]
+    for tick, shown in scale.ticks():
+        parts.append(line(scale(tick), top, scale(tick), bottom, "grid"))
+        parts.append(label(scale(tick), bottom + 14, shown, "tick", "middle"))
+    parts.append(label((scale.start + scale.end) / 2, bottom + 31, title, "title", "middle"))
+    return parts
+
+
+def _y_axis(scale: Scale, left: float, column: Column) -> list[str]:
+    parts = []
+    for tick, shown in scale.ticks():
+        parts.append(line(left, scale(tick), _WIDTH - 6, scale(tick), "grid"))
+        parts.append(label(left - 5, scale(tick) + 4, shown, "tick", "end"))
+    middle = (scale.start + scale.end) / 2
+    turned = f'<g transform="rotate(-90 12 {middle:.1f})">'
+    parts.append(turned + label(12, middle, column.heading, "title", "middle") + "</g>")
+    return parts
+
+
+def _spread(cell: Cell, *, positive: bool = False) -> tuple[float, float]:
+    mean, std = _mean(cell), cell.std or 0.0
+    return (max(mean - std, mean / 4) if positive else mean - std), mean + std
+
+
+def _drawable(cell: Cell) -> bool:
+    return cell.mean is not None and math.isfinite(cell.mean)
+
+
+def _mean(cell: Cell) -> float:
+    return 0.0 if cell.mean is None else cell.mean
+
+
+def _gutter(names: list[str]) -> float:
+    """Room for the longest name."""
+    return 14 + 6.6 * max(len(_short(name)) for name in names)
+
+
+def _short(name: str, limit: int = 18) -> str:
+    return name if len(name) <= limit else f"{name[: limit - 1]}…"
+
+
+def _level(alpha: float) -> str:
+    return f"{100 * (1 - alpha):g} %"
+
+
+def _figure(picture: str, caption: str) -> str:
+    return f"<figure>{picture}<figcaption>{text(caption)}</figcaption></figure>"

@@ -1,0 +1,99 @@
+"""The report as one HTML file: style, script and pictures are inside, and nothing is ever requested.
+
+The content policy names the digest of the one style sheet and the one script, so that even text which slipped
+through the escaping could not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from boosters_eval.reports.full_markdown import TESTS
+from boosters_eval.reports.html import sections
+from boosters_eval.reports.html.charts import series_of
+from boosters_eval.reports.html.tables import text
+
+if TYPE_CHECKING:
+    from boosters_eval.reports.document import ReportDocument
+
+
+def render_page(document: ReportDocument) -> str:
+    """The whole page."""
+    style, script = _asset("page.css"), _asset("page.js")
+    series = series_of(document.tables)
+    parts = [
+        ("results", "Results", sections.results(document, series)),
+        ("across", "Across data sets", sections.across(document, series)),
+        ("tests", "Statistical tests", sections.tests(document)),
+        ("notes", "Notes", sections.notes(document)),
+        ("benchmarks", "Benchmarks", sections.benchmarks(document)),
+        ("parameters", "Parameters", sections.parameters(document)),
+        ("errors", "Errors", sections.errors(document)),
+        ("environment", "Environment", sections.environment(document)),
+        ("reproduce", "Reproduce", sections.reproduce(document)),
+    ]
+    shown = [(name, title, body) for name, title, body in parts if body]
+    links = "".join(f'<a href="#{name}">{text(title)}</a>' for name, title, _ in shown)
+    body = "".join(
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{text(title)}</h2>{inner}</section>'
+        for name, title, inner in shown
+    )
+    return _PAGE.format(
+        policy=_policy(style, script),
+        title=text(document.title),
+        style=style,
+        lead=text(_lead(document)),
+        links=links,
+        facts=sections.facts(document),
+        body=body,
+        script=script,
+    )
+
+
+def _lead(document: ReportDocument) -> str:
+    libraries = ", ".join(f"{name} {version}" for name, version in document.libraries.items())
+    test = TESTS.get(document.test, document.test)
+    return f"{libraries or 'No library'}. Highlighted where the {test} says so (alpha = {document.alpha:g})."
+
+
+def _policy(style: str, script: str) -> str:
+    digests = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (style, script)]
+    return (
+        f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src 'sha256-{digests[1]}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<header><div><div><h1>{title}</h1><p class="lead">{lead}</p></div>
+<button id="theme" type="button" hidden></button></div></header>
+<nav aria-label="Sections"><div>{links}</div></nav>
+<main>
+{facts}
+{body}
+</main>
+<footer>Made by boosters-eval. This file is complete: it loads nothing from anywhere.</footer>
+<script>{script}</script>
+</body>
+</html>
+"""

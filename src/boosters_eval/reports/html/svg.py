@@ -1,0 +1,117 @@
+"""Drawing by hand: scales, ticks and marks as SVG text. Colours come from the page's style sheet."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from boosters_eval.reports.html.tables import text
+from boosters_eval.reports.numbers import number
+
+SERIES = 8  # colours and shapes before they repeat
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values to pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
+        return self.start + (self.end - self.start) * (at - low) / (high - low)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Three to seven round values inside the scale, with their labels."""
+        found = _log_ticks(self.low, self.high) if self.log else _linear_ticks(self.low, self.high)
+        return list(zip(found, _tick_labels(found, log=self.log), strict=True))
+
+
+def fit(values: list[float], start: float, end: float, *, log: bool = False) -> Scale:
+    """A scale that holds all values with a little air around them."""
+    low, high = min(values), max(values)
+    if log:
+        low, high = low / 1.15, high * 1.15
+        if high / low < 1.5:
+            middle = math.sqrt(low * high)
+            low, high = middle / 1.25, middle * 1.25
+        return Scale(low, high, start, end, log=True)
+    air = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+    return Scale(low - air, high + air, start, end)
+
+
+def _linear_ticks(low: float, high: float) -> list[float]:
+    power = 10.0 ** math.floor(math.log10(high - low))
+    for step in (power, power / 2, power / 5, power / 10):
+        first, last = math.ceil(low / step), math.floor(high / step)
+        if last - first >= 2:
+            return [step * i for i in range(first, last + 1)]
+    return [low, high]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for digits in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.1, 1.2, 1.4, 1.6, 1.8, 2, 3, 4, 5, 6, 7, 8, 9)):
+        found = [d * 10.0**e for e in decades for d in digits if low <= d * 10.0**e <= high]
+        if len(found) >= 3:
+            return found[:: math.ceil(len(found) / 7)]
+    return [math.sqrt(low * high)]
+
+
+def _tick_labels(ticks: list[float], *, log: bool) -> list[str]:
+    """Round values: on a linear axis all with the same decimals, on a log axis without empty zeros."""
+    if not log and len(ticks) > 1 and 1e-5 <= ticks[1] - ticks[0] < 1e6:
+        decimals = max(0, math.ceil(-math.log10(ticks[1] - ticks[0]) - 1e-9))
+        return [f"{tick + 0.0:.{decimals}f}" for tick in ticks]
+    labels = [number(tick, 3) for tick in ticks]
+    return [t.rstrip("0").rstrip(".") if "." in t and "e" not in t else t for t in labels]
+
+
+def px(value: float) -> str:
+    """A coordinate to a tenth of a pixel."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    """A line; its look is the class's."""
+    return f'<line class="{kind}" x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}"/>'
+
+
+def label(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
+    """Escaped text at a place."""
+    style = f' class="{kind}"' if kind else ""
+    return f'<text{style} x="{px(x)}" y="{px(y)}" text-anchor="{anchor}">{text(content)}</text>'
+
+
+def marker(x: float, y: float, series: int, size: float, kind: str = "", title: str = "") -> str:
+    """A mark of a series: its shape differs too, for those who do not see its colour."""
+    shape = _SHAPES[series % SERIES]
+    hover = f"<title>{text(title)}</title>" if title else ""
+    points = " ".join(f"{px(x + size * dx)},{px(y + size * dy)}" for dx, dy in shape)
+    style = f"s{series % SERIES}{f' {kind}' if kind else ''}"
+    if not shape:
+        return f'<circle class="{style}" cx="{px(x)}" cy="{px(y)}" r="{px(size)}">{hover}</circle>'
+    return f'<polygon class="{style}" points="{points}">{hover}</polygon>'
+
+
+_SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
+    (),  # a circle
+    ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    ((0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
+    ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+    ((0, 1.15), (1.1, -0.85), (-1.1, -0.85)),
+    ((-0.5, -1.1), (0.5, -1.1), (1.1, 0), (0.5, 1.1), (-0.5, 1.1), (-1.1, 0)),
+    ((-1.15, 0), (0.85, -1.1), (0.85, 1.1)),
+    ((1.15, 0), (-0.85, -1.1), (-0.85, 1.1)),
+)
+
+
+def drawing(width: float, height: float, parts: list[str], description: str) -> str:
+    """A picture with a sentence for those who cannot see it."""
+    box = f"0 0 {px(width)} {px(height)}"
+    return f'<svg viewBox="{box}" role="img" aria-label="{text(description)}">{"".join(parts)}</svg>'
