@@ -37,6 +37,20 @@ imports: setup  ## the direction of imports between the rooms
 tests: setup  ## all tests with coverage
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
 
+# Python/numpy pairs on which the lower bound must be the same to the last bit.
+MATRIX := 3.11/1.26.4 3.11/2.4.6 3.12/1.26.4 3.12/2.0.2 3.12/2.5.4 3.13/2.1.3 3.13/2.5.4
+
+test-matrix:  ## the pinned lower bounds on other Python and numpy versions
+	@for pair in $(MATRIX); do \
+	  python=$${pair%/*}; numpy=$${pair#*/}; place=.venv-matrix/$$python-$$numpy; \
+	  test -e $$place/.installed || { PYENV_VERSION=$$python python$$python -m venv $$place \
+	    && $$place/bin/python -m pip install --quiet --disable-pip-version-check "numpy==$$numpy" pytest \
+	    && touch $$place/.installed; } || exit 1; \
+	  echo "== Python $$python, numpy $$numpy"; \
+	  PYTHONPATH=src $$place/bin/python -m pytest -q -c /dev/null --rootdir . --noconftest \
+	    -p no:cacheprovider tests/stats/test_bootstrap_snapshot.py || exit 1; \
+	done
+
 test-slow: setup  ## simulations that prove the statistics
 	@$(BIN)/python -m pytest -m slow -n 2
 
@@ -48,6 +62,6 @@ format: setup  ## format the code
 	@$(BIN)/ruff check --fix .
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-matrix .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports tests test-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports tests test-matrix test-slow bench format clean

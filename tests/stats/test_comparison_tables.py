@@ -164,10 +164,7 @@ def test_times_are_compared_by_ratio_and_paired_by_seed():
 def test_a_time_of_zero_is_refused():
     a = [row.model_copy(update={"train_time_s": float(row.seed)}) for row in library("a")]
     b = [row.model_copy(update={"train_time_s": 1.0}) for row in library("b")]
-    assert (
-        table(a, b, metric="train_time_s").get("a", "b").note
-        == "train_time_s of a is not positive for seed 0."
-    )
+    assert table(a, b, metric="train_time_s").get("a", "b").note == "train_time_s of a is not positive for seed 0."
 
 
 def test_the_rfc_rule_wants_intervals_apart_and_welch_below_alpha():
@@ -195,7 +192,7 @@ def test_summaries_show_mean_deviation_and_n():
 
 def test_one_table_is_one_config():
     other = [row.model_copy(update={"config_name": "other"}) for row in library("b")]
-    with pytest.raises(StatisticsInputError, match="must be of one config. Got other, toy/gbdt"):
+    with pytest.raises(StatisticsInputError, match="must be of one config"):
         table(library("a"), other)
 
 

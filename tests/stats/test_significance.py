@@ -35,9 +35,7 @@ def test_the_corrected_test_adds_the_overlap_of_the_splits_to_the_variance_of_th
     half = scipy_stats.t.ppf(0.975, 6) * error
     assert result.interval == pytest.approx((differences.mean() - half, differences.mean() + half))
     assert result.prob_better == pytest.approx(1 - expected / 2)
-    assert result.min_detectable == pytest.approx(
-        (scipy_stats.t.ppf(0.975, 6) + scipy_stats.t.ppf(0.8, 6)) * error
-    )
+    assert result.min_detectable == pytest.approx((scipy_stats.t.ppf(0.975, 6) + scipy_stats.t.ppf(0.8, 6)) * error)
 
 
 def test_paired_and_welch_agree_with_scipy():
@@ -61,9 +59,7 @@ def test_wilcoxon_with_ties_counts_every_assignment_of_signs():
     values = np.array([1.0, 1.0, -1.0, 2.0, 2.0, 3.0])
     ranks = scipy_stats.rankdata(np.abs(values))
     observed = ranks[values > 0].sum()
-    sums = [
-        sum(rank for bit, rank in enumerate(ranks) if signs >> bit & 1) for signs in range(2 ** len(values))
-    ]
+    sums = [sum(rank for bit, rank in enumerate(ranks) if signs >> bit & 1) for signs in range(2 ** len(values))]
     assert signed_rank(values).greater(0.0) == pytest.approx(np.mean(np.array(sums) >= observed))
 
 

@@ -46,9 +46,7 @@ class Comparison:
     percent: float | None = None  # of b
     interval: tuple[float, float] | None = None  # of the difference, or of the ratio where there is one
     ratio: float | None = None  # a over b, for times and memory
-    min_detectable: float | None = (
-        None  # in the metric's unit, or as a relative change where there is a ratio
-    )
+    min_detectable: float | None = None  # in the metric's unit, or as a relative change where there is a ratio
     prob_better: float | None = None
     note: str = ""
 
@@ -99,9 +97,7 @@ class Settings:
         if self.method not in get_args(Method):
             raise UnknownNameError("test", self.method, get_args(Method))
         if not 0 < self.alpha < 1:
-            raise StatisticsInputError(
-                f"The 'alpha' parameter must be between 0 and 1. Got {self.alpha} instead."
-            )
+            raise StatisticsInputError(f"The 'alpha' parameter must be between 0 and 1. Got {self.alpha} instead.")
         if not 0 <= self.rope < math.inf:
             raise StatisticsInputError(f"The 'rope' parameter must be 0 or more. Got {self.rope} instead.")
 
@@ -240,15 +236,11 @@ def _verdict(ready: Prepared, different: float, alike: float, tests: int) -> Com
     if alike <= blank.alpha:
         verdict = "equivalent"
         if different <= blank.alpha:
-            note = _joined(
-                note, "The difference is significant but inside the region of practical equivalence."
-            )
+            note = _joined(note, "The difference is significant but inside the region of practical equivalence.")
     elif different <= blank.alpha:
         verdict = "better" if a_leads else "worse"
     elif test.attainable > blank.alpha / tests:
-        note = _joined(
-            note, f"n too small: the smallest p-value of {blank.n} splits is {test.attainable:.3g}."
-        )
+        note = _joined(note, f"n too small: the smallest p-value of {blank.n} splits is {test.attainable:.3g}.")
     above = test.positive()
     detectable = test.detectable(blank.alpha / tests)
     interval = test.interval(blank.alpha)
@@ -294,13 +286,9 @@ def _blank(a: Floats, b: Floats, settings: Settings) -> Comparison:
 
 def _without_test(blank: Comparison, a: Floats, b: Floats, settings: Settings) -> Prepared | None:
     """The answers that need no test: one split, and the same scores everywhere."""
-    same = len(a) == len(b) and bool(
-        np.all(np.abs(a - b) <= max(inference.SAME * _scale(a, b), inference.TINY))
-    )
+    same = len(a) == len(b) and bool(np.all(np.abs(a - b) <= max(inference.SAME * _scale(a, b), inference.TINY)))
     if blank.n == 1:
-        note = "One split only: its variance is unknown" + (
-            ", but the scores are identical." if same else "."
-        )
+        note = "One split only: its variance is unknown" + (", but the scores are identical." if same else ".")
         return Prepared(replace(blank, note=note), settings)
     if same:
         unit = 1.0 if blank.ratio is not None else 0.0

@@ -131,12 +131,9 @@ def compare_table(
     configs = {result.config_name for group in rows.values() for result in group}
     if len(configs) > 1:
         raise StatisticsInputError(
-            "The 'results' parameter of compare_table must be of one config. "
-            f"Got {', '.join(sorted(configs))} instead."
+            f"The 'results' parameter of compare_table must be of one config. Got {', '.join(sorted(configs))} instead."
         )
-    having = {
-        name: group for name, group in rows.items() if any(_value(r, metric) is not None for r in group)
-    }
+    having = {name: group for name, group in rows.items() if any(_value(r, metric) is not None for r in group)}
     if rows and not having:
         known = {name for group in rows.values() for result in group for name in result.metrics}
         raise UnknownNameError("metric", metric, {*known, *MEASUREMENTS})
@@ -162,9 +159,7 @@ def winner(
     rope: float = DEFAULT_ROPE,
 ) -> str | None:
     """The library that may be highlighted as best in one table, or none."""
-    table = compare_table(
-        results, metric, higher_is_better=higher_is_better, method=method, alpha=alpha, rope=rope
-    )
+    table = compare_table(results, metric, higher_is_better=higher_is_better, method=method, alpha=alpha, rope=rope)
     return table.winner
 
 
@@ -196,9 +191,7 @@ def _prepare_pair(
         notes.append("The sizes of the splits are unknown: 80 % training and 20 % test rows are assumed.")
     left, right = _distinct_splits(pairs, metric) if method == "corrected" else _columns(pairs, metric)
     if len(left) < len(pairs):
-        notes.append(
-            f"{len(pairs)} seeds share {len(left)} distinct split(s): scores on the same split are averaged."
-        )
+        notes.append(f"{len(pairs)} seeds share {len(left)} distinct split(s): scores on the same split are averaged.")
     ready = prepare(left, right, settings, test_train_ratio=ratio or ASSUMED_RATIO)
     return ready.noted(*notes)
 
@@ -232,9 +225,7 @@ def _by_cell(group: list[BenchmarkResult], metric: str) -> dict[Cell, BenchmarkR
     return {(result.seed, result.fold): result for result in group if _value(result, metric) is not None}
 
 
-def _columns(
-    pairs: list[tuple[BenchmarkResult, BenchmarkResult]], metric: str
-) -> tuple[list[float], list[float]]:
+def _columns(pairs: list[tuple[BenchmarkResult, BenchmarkResult]], metric: str) -> tuple[list[float], list[float]]:
     return [_number(first, metric) for first, _ in pairs], [_number(second, metric) for _, second in pairs]
 
 
