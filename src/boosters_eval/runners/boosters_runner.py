@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.config import BoosterType, Task
 from boosters_eval.runners.base import ModelFacts
 from boosters_eval.runners.mapping import MAPPING
-from boosters_eval.runners.rules import TableRunner, shift_categories, stopping_rows
+from boosters_eval.runners.rules import TableRunner, stopping_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,9 +29,10 @@ class BoostersRunner(TableRunner):
 
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
-        """Data sets; binning happens in training."""
+        """Data sets, and the categories that they were encoded with; binning happens in training."""
         valid = stopping_rows(translation, data)
-        return _dataset(translation, data), None if valid is None else _dataset(translation, valid)
+        codes = _categories(data.x, translation.request.categorical)
+        return _dataset(data, codes), None if valid is None else _dataset(valid, codes), codes
 
     @classmethod
     def fit(cls, translation: Translation, dataset: Any) -> Any:
@@ -42,10 +43,10 @@ class BoostersRunner(TableRunner):
         model, config = (
             (boosters.GBLinearModel, boosters.GBLinearConfig) if linear else (boosters.GBDTModel, boosters.GBDTConfig)
         )
-        train, valid = dataset
+        train, valid, codes = dataset
         native = dict(translation.native)
         threads = native.pop("n_threads")
-        return model.train(train, config=config(**_objects(native)), val_set=valid, n_threads=threads)
+        return model.train(train, config=config(**_objects(native)), val_set=valid, n_threads=threads), codes
 
     @classmethod
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
@@ -54,14 +55,15 @@ class BoostersRunner(TableRunner):
         import numpy as np  # noqa: PLC0415 (not needed to start)
 
         request = translation.request
-        rows = boosters.Dataset(shift_categories(x, request.categorical))
-        predictions = np.asarray(model.predict(rows, n_threads=request.n_threads))
+        booster, codes = model
+        rows = boosters.Dataset(_encode(x, codes))
+        predictions = np.asarray(booster.predict(rows, n_threads=request.n_threads))
         return predictions if request.task in (Task.MULTICLASS, Task.QUANTILE) else predictions[:, 0]
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:
         """Trees and leaves from its JSON form; a linear model has neither."""
-        trees = json.loads(bytes(model.to_json_bytes()))["model"].get("forest", {}).get("trees")
+        trees = json.loads(bytes(model[0].to_json_bytes()))["model"].get("forest", {}).get("trees")
         if trees is None:
             return ModelFacts()
         # A binary tree with n leaves has n - 1 inner nodes.
@@ -70,18 +72,42 @@ class BoostersRunner(TableRunner):
     @classmethod
     def dump(cls, model: Any) -> bytes:
         """Its own binary format."""
-        return bytes(model.to_bytes())
+        return bytes(model[0].to_bytes())
 
 
-def _dataset(translation: Translation, data: TrainData) -> Any:
+def _categories(x: NDArray[np.float32], categorical: tuple[int, ...]) -> dict[int, NDArray[np.float32]]:
+    """The categories of each column that the training rows have, -1 for missing.
+
+    Version 0.1.0 numbers the categories it meets in training but compares with the raw codes in prediction: only
+    codes without gaps from 0 on, and without missing values, are understood.
+    """
+    import numpy as np  # noqa: PLC0415 (not needed to start)
+
+    return {column: np.unique(np.nan_to_num(x[:, column], nan=-1)) for column in categorical}
+
+
+def _encode(x: NDArray[np.float32], codes: dict[int, NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Categories by their place among those of the training rows; one that was not there comes after them all."""
+    if not codes:
+        return x
+    import numpy as np  # noqa: PLC0415 (not needed to start)
+
+    encoded = x.copy()
+    for column, known in codes.items():
+        values = np.nan_to_num(x[:, column], nan=-1)
+        place = np.searchsorted(known, values)
+        encoded[:, column] = np.where(np.isin(values, known), place, len(known))
+    return encoded
+
+
+def _dataset(data: TrainData, codes: dict[int, NDArray[np.float32]]) -> Any:
     import boosters  # noqa: PLC0415 (imported when data is there)
 
-    categorical = translation.request.categorical
     return boosters.Dataset(
-        shift_categories(data.x, categorical),
+        _encode(data.x, codes),
         data.y.astype("float32"),
         weights=None if data.weights is None else data.weights.astype("float32"),
-        categorical_features=list(categorical) or None,
+        categorical_features=list(codes) or None,
     )
 
 

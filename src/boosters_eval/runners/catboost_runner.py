@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.config import Task
 from boosters_eval.runners.base import ModelFacts
 from boosters_eval.runners.mapping import MAPPING
-from boosters_eval.runners.rules import TableRunner, shift_categories, stopping_rows
+from boosters_eval.runners.rules import TableRunner, stopping_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,13 +90,13 @@ def _pool(translation: Translation, data: TrainData) -> Any:
 
 
 def _columns(translation: Translation, x: NDArray[np.float32]) -> Any:
-    """The rows as they are, or as a frame whose categorical columns are integers."""
+    """The rows as they are, or as a frame whose categorical columns are integers with -1 for missing."""
     categorical = translation.request.categorical
     if not categorical:
         return x
+    import numpy as np  # noqa: PLC0415 (not needed to start)
     import pandas as pd  # noqa: PLC0415 (only for categories)
 
-    codes = shift_categories(x, categorical)
-    return pd.DataFrame(
-        {i: codes[:, i].astype("int64") if i in categorical else codes[:, i] for i in range(x.shape[1])}, copy=False
-    )
+    columns = {i: x[:, i] for i in range(x.shape[1])}
+    columns |= {i: np.nan_to_num(x[:, i], nan=-1).astype(np.int64) for i in categorical}
+    return pd.DataFrame(columns, copy=False)

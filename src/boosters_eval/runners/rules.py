@@ -19,9 +19,6 @@ from boosters_eval.errors import ConfigError
 from boosters_eval.runners.base import Runner, Translation
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from boosters_eval.runners.base import FitRequest, TrainData
 
 Native = Mapping[str, Any]
@@ -258,15 +255,3 @@ def stopping_rows(translation: Translation, data: TrainData) -> TrainData | None
     if data.valid is None:
         raise ConfigError("The 'early_stopping_rounds' parameter needs validation rows. Got None instead.")
     return data.valid
-
-
-def shift_categories(x: NDArray[np.float32], categorical: tuple[int, ...]) -> NDArray[np.float32]:
-    """Codes from 1 on with 0 for missing, for libraries that cannot take a missing category."""
-    if not categorical:
-        return x
-    import numpy as np  # noqa: PLC0415 (not needed to start)
-
-    shifted = x.copy()
-    columns = list(categorical)
-    shifted[:, columns] = np.where(np.isnan(x[:, columns]), 0, x[:, columns] + 1)
-    return shifted

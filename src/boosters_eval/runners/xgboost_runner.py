@@ -37,7 +37,7 @@ class XGBoostRunner(TableRunner):
 
     @classmethod
     def fit(cls, translation: Translation, dataset: Any) -> Any:
-        """A booster, cut at its best round when it stopped early."""
+        """A booster; one of trees is cut at its best round when it stopped early."""
         import xgboost  # noqa: PLC0415 (imported when a model is trained)
 
         train, valid = dataset
@@ -50,7 +50,8 @@ class XGBoostRunner(TableRunner):
             early_stopping_rounds=translation.native.get("early_stopping_rounds"),
             verbose_eval=False,
         )
-        return model if valid is None else model[: model.best_iteration + 1]
+        linear = translation.request.booster_type is BoosterType.GBLINEAR
+        return model if valid is None or linear else model[: model.best_iteration + 1]
 
     @classmethod
     def predict(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ OWN_LAMBDAS = "the pairs of the ranking loss, their weights and their number are
 OWN_CATEGORIES = "how categories are grouped, smoothed and limited is the library's own"
 OWN_LINES = "which features enter a leaf's linear model is the library's own"
 OWN_RANK_STOP = "the ranking metric that is watched is the library's own"
+KEEPS_ROUNDS = "it stops like the others but keeps the rounds after the best one"
 NO_ROWS_IN_LEAF = "the library cannot count the rows of a leaf, and a row's hessian is not 1 here"
 
 NO_GBLINEAR = Refusal("booster == 'gblinear'", "the library boosts no linear models")

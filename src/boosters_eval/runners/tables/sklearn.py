@@ -5,6 +5,7 @@ from __future__ import annotations
 from boosters_eval.runners.rules import Edition, Pin, Rule
 from boosters_eval.runners.tables.common import (
     DEPTHWISE,
+    KEEPS_ROUNDS,
     LEAFWISE,
     NO_GBLINEAR,
     NO_LINEAR_TREES,
@@ -54,7 +55,7 @@ _KEEPS = Rule(
     "early_stopping_rounds",
     {"early_stopping": True, "n_iter_no_change": "=early_stopping_rounds", "tol": 0.0, "scoring": "loss"},
     "approximated",
-    "it stops like the others but keeps the rounds after the best one",
+    KEEPS_ROUNDS,
     STOPPING,
 )
 _CANNOT = Rule(

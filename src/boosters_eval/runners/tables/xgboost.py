@@ -5,6 +5,7 @@ from __future__ import annotations
 from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
 from boosters_eval.runners.tables.common import (
     DEPTHWISE,
+    KEEPS_ROUNDS,
     LEAFWISE,
     NO_LINEAR_TREES,
     NO_ROWS_IN_LEAF,
@@ -57,6 +58,13 @@ _RULES = (
     Rule("max_bins", {"max_bin": "=max_bins"}, where=TREES),
     Rule("subsample", {"subsample": "=subsample"}, where=TREES),
     Rule("colsample", {"colsample_bytree": "=colsample"}, where=TREES),
+    Rule(
+        "early_stopping_rounds",
+        {"early_stopping_rounds": "=early_stopping_rounds"},
+        "approximated",
+        KEEPS_ROUNDS,
+        "early_stopping_rounds is not None and booster == 'gblinear'",
+    ),
     stopping("early_stopping_rounds"),
     Rule("categorical", {"max_cat_to_onehot": 4}, "approximated", OWN_CATEGORIES, "categorical"),
     Rule("weights", where="weighted"),
