@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from boosters_eval.reports.build import build_tables
+from boosters_eval.reports.document import ReportDocument, build_document
+from boosters_eval.reports.generate import check_request, generate_report, render_files, report_schema
+from boosters_eval.reports.html.page import render_page
 from boosters_eval.reports.html.tables import render_fragment
 from boosters_eval.reports.model import Cell, Column, Comparison, Report, Row, Table
 from boosters_eval.reports.terminal import print_report
@@ -13,12 +16,19 @@ __all__ = [
     "Column",
     "Comparison",
     "Report",
+    "ReportDocument",
     "Row",
     "Table",
+    "build_document",
     "build_tables",
+    "check_request",
+    "generate_report",
     "print_report",
     "render_csv",
+    "render_files",
     "render_fragment",
     "render_json",
     "render_markdown",
+    "render_page",
+    "report_schema",
 ]

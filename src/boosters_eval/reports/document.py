@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval._model import Model
 from boosters_eval.config import Mark
-from boosters_eval.errors import UnknownNameError
 from boosters_eval.reports.build import build_tables
 from boosters_eval.reports.contenders import clean
 from boosters_eval.reports.environment import Environment, library_versions
@@ -102,7 +101,7 @@ class ReportDocument(Model):
 
 def build_document(
     results: ResultCollection,
-    report_type: str = "quality",
+    report_type: ReportType = "quality",
     *,
     test: str = "corrected",
     alpha: float = 0.05,
@@ -110,8 +109,6 @@ def build_document(
     where: Path | None = None,
 ) -> ReportDocument:
     """Quality shows metrics, performance times and memory, comparison both."""
-    if report_type not in get_args(ReportType):
-        raise UnknownNameError("report type", report_type, get_args(ReportType))
     tables = build_tables(
         results,
         metrics=() if report_type == "performance" else None,

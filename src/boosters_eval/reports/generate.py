@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from boosters_eval._files import write_atomically
-from boosters_eval.errors import UnknownNameError
-from boosters_eval.reports.document import ReportDocument, build_document
+from boosters_eval.errors import ConfigError, UnknownNameError
+from boosters_eval.reports.document import ReportDocument, ReportType, build_document
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.html.page import render_page
 
@@ -61,8 +61,8 @@ def render_files(
     now: datetime | None = None,
 ) -> dict[Path, str]:
     """What `generate_report` would write, without writing it."""
-    check_formats(formats)
-    document = build_document(results, report_type, test=test, alpha=alpha, now=now)
+    check_request(report_type, formats, test)
+    document = build_document(results, cast("ReportType", report_type), test=test, alpha=alpha, now=now)
     stem = file_stem(document)
     return {Path(output_dir) / f"{stem}.{name}": _RENDERERS[name](document) for name in dict.fromkeys(formats)}
 
@@ -73,11 +73,19 @@ def file_stem(document: ReportDocument) -> str:
     return f"{environment.timestamp:%Y-%m-%d}-{environment.git_sha}-{document.report_type}-report"
 
 
-def check_formats(formats: Sequence[str]) -> None:
-    """Refuse an unknown format before any work is done."""
+def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
+    """Refuse what cannot be rendered before any work is done."""
+    from boosters_eval.stats.significance import Method  # noqa: PLC0415 (loads scipy)
+
+    if report_type not in get_args(ReportType):
+        raise UnknownNameError("report type", report_type, get_args(ReportType))
+    if test not in get_args(Method):
+        raise UnknownNameError("test", test, get_args(Method))
     for name in formats:
         if name not in FORMATS:
             raise UnknownNameError("report format", name, FORMATS)
+    if not formats:
+        raise ConfigError(f"The '--format' option must name at least one of {', '.join(FORMATS)}. Got none instead.")
 
 
 @cache

@@ -47,7 +47,7 @@ def fit(values: list[float], start: float, end: float, *, log: bool = False) -> 
 
 def _linear_ticks(low: float, high: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(high - low))
-    for step in (power, power / 2, power / 5, power / 10):
+    for step in (5 * power, 2 * power, power, power / 2, power / 5):
         first, last = math.ceil(low / step), math.floor(high / step)
         if last - first >= 2:
             return [step * i for i in range(first, last + 1)]

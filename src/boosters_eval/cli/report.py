@@ -1,0 +1,113 @@
+"""The command that writes reports."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from boosters_eval.cli.execution import exit_code, observer
+from boosters_eval.cli.options import Execution, settings_of, with_options
+from boosters_eval.cli.output import note
+from boosters_eval.errors import ConfigError, ExitCode, RunError
+
+
+@with_options(execution=Execution)
+def report(
+    execution: Execution,
+    suite: Annotated[str | None, typer.Option("--suite", help="Run this suite and report on it.")] = None,
+    run: Annotated[str | None, typer.Option("--run", help="Report on an earlier run: its id, or 'last'.")] = None,
+    results: Annotated[Path | None, typer.Option("--results", help="Report on a results file (JSON).")] = None,
+    report_type: Annotated[str, typer.Option("--type", help="quality, performance or comparison.")] = "quality",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory of the files.")] = Path("docs/benchmarks"),
+    formats: Annotated[str, typer.Option("--format", "-f", help="Any of md, json, html.")] = "md,json,html",
+    test: Annotated[str, typer.Option("--test", help="corrected, welch, paired or wilcoxon.")] = "corrected",
+    seeds: Annotated[int | None, typer.Option("--seeds", "-s", help="With --suite: number of random splits.")] = None,
+    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="With --suite: only these.")] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open the report when it is written.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the report, run and write nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> int:
+    """Write a report on a suite, an earlier run or a results file to docs/benchmarks/."""
+    from boosters_eval._files import check_writable
+    from boosters_eval.reports import check_request, render_files
+
+    if sum(source is not None for source in (suite, run, results)) != 1:
+        raise ConfigError("Name what to report on by exactly one of --suite, --run and --results.")
+    wanted = [name for name in formats.replace(",", " ").split() if name]
+    check_request(report_type, wanted, test)
+    check_writable(output / "report")
+    if dry_run and suite is not None:
+        return _show_suite(suite, seeds, library or None)
+    collection = _collection(suite, run, results, seeds, library or None, execution, quiet=quiet)
+    if not collection.results and not collection.errors:
+        raise RunError("There is nothing to report: no cell has an outcome.")
+    files = render_files(collection, report_type, output, wanted, test=test)
+    if dry_run:
+        sys.stdout.write(next(iter(files.values())))
+        for path in files:
+            note(f"Would write: {path}")
+        return ExitCode.SUCCESS
+    _write(files, quiet=quiet, open_=open_)
+    if suite is None:
+        return ExitCode.SUCCESS if collection.results else ExitCode.EXECUTION_ERROR
+    return exit_code(collection, continue_on_error=execution.continue_on_error)
+
+
+def _collection(
+    suite: str | None,
+    run: str | None,
+    results: Path | None,
+    seeds: int | None,
+    libraries: list[str] | None,
+    execution: Execution,
+    *,
+    quiet: bool,
+) -> Any:
+    from boosters_eval.results import ResultCollection
+
+    if results is not None:
+        return ResultCollection.load_partial(results)
+    if run is not None:
+        from boosters_eval.engine.journal import load_run
+
+        return load_run(run)
+    from boosters_eval.api import run_suite
+
+    watcher = observer(quiet=quiet, verbose=False)
+    return run_suite(suite or "", seeds, libraries, observer=watcher, **settings_of(execution))
+
+
+def _show_suite(suite: str, seeds: int | None, libraries: list[str] | None) -> int:
+    """What a suite would run, found without touching its data: nothing is loaded, cached or written."""
+    from boosters_eval.api import suite_configs
+    from boosters_eval.runners import RUNNERS
+    from boosters_eval.runners.base import request_for
+
+    name, configs, _, default = suite_configs(suite, libraries)
+    total = 0
+    lines = []
+    for config in configs:
+        able = [item for item in config.libraries if RUNNERS[item].unsupported(request_for(config)) is None]
+        count = len(config.seeds or range(seeds or default)) * (config.folds or 1)
+        total += count * len(able)
+        lines.append(f"  {config.name}: {', '.join(able) or 'no library'} x {count}\n")
+    sys.stdout.write(f"{name}: {total} cells would run, then be reported.\n{''.join(lines)}")
+    return ExitCode.SUCCESS
+
+
+def _write(files: dict[Path, str], *, quiet: bool, open_: bool) -> None:
+    from boosters_eval._files import write_atomically
+
+    for path, text in files.items():
+        write_atomically(path, text)
+        if not quiet:
+            note(f"Written: {path}")
+    if open_:
+        readable = [path for suffix in (".html", ".md", ".json") for path in files if path.suffix == suffix]
+        typer.launch(str(readable[0].resolve()))
+
+
+def register(app: typer.Typer) -> None:
+    """Make this command part of the program."""
+    app.command()(report)
