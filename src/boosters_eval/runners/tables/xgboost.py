@@ -1,4 +1,4 @@
-"""XGBoost. Up to 3.4 its softmax hessian is 2p(1-p); from 3.1 on it starts multiclass from the class priors."""
+"""XGBoost. Up to 3.4 its softmax hessian is 2p(1-p); its start scores and its quantile loss changed with versions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,6 @@ _RULES = (
     Rule("objective", {"objective": "multi:softprob", "num_class": "=n_classes"}, where="task == 'multiclass'"),
     Rule(
         "objective",
-        {"objective": "reg:quantileerror", "quantile_alpha": "=list(quantiles)"},
-        where="task == 'quantile'",
-    ),
-    Rule(
-        "objective",
         {"objective": "rank:ndcg", "lambdarank_pair_method": "topk", "lambdarank_num_pair_per_sample": 30},
         "approximated",
         OWN_LAMBDAS,
@@ -49,8 +44,6 @@ _RULES = (
     Rule("max_depth", {"max_depth": "=max_depth", "max_leaves": 0}, where=DEPTHWISE),
     Rule("n_leaves", {"max_leaves": "=n_leaves", "max_depth": 0}, where=LEAFWISE),
     Rule("min_child_weight", {"min_child_weight": "=min_child_weight * c"}, where=TREES),
-    Rule("min_samples_leaf", {"min_child_weight": "=max(min_child_weight, min_samples_leaf)"}, where=UNIT_HESSIAN),
-    Rule("min_samples_leaf", {}, "unsupported", NO_ROWS_IN_LEAF, TREES, "min_samples_leaf == 1"),
     Rule("l1", {"alpha": "=l1"}),
     Rule("l2", {"lambda": "=l2 * c"}, where=TREES),
     Rule("l2", {"lambda": "=l2"}),
@@ -91,12 +84,40 @@ _REFUSALS = (
 )
 
 
-def _edition(since: str, until: str, *base_score: Rule) -> Edition:
+_ROWS = {"min_child_weight": "=max(min_child_weight, min_samples_leaf)"}
+_NO_ROWS = Rule("min_samples_leaf", {}, "unsupported", NO_ROWS_IN_LEAF, TREES, "min_samples_leaf == 1")
+_PINBALL = {"objective": "reg:quantileerror", "quantile_alpha": "=list(quantiles)"}
+
+# Up to 3.3 a leaf of the quantile loss is the quantile of its rows, and every row's hessian is 1.
+_EXACT_QUANTILE = (
+    Rule("objective", _PINBALL, where="task == 'quantile'"),
+    Rule("min_samples_leaf", _ROWS, where=UNIT_HESSIAN),
+    _NO_ROWS,
+)
+_SMOOTH_QUANTILE = (
+    Rule(
+        "objective",
+        _PINBALL,
+        "approximated",
+        "from 3.4 on a leaf is a Newton step of a smoothed loss, in the other libraries the quantile of its rows",
+        "task == 'quantile'",
+    ),
+    Rule("min_samples_leaf", _ROWS, where=f"task == 'regression' and {UNIT_HESSIAN}"),
+    _NO_ROWS,
+)
+
+
+def _start(multiclass: str) -> Rule:
+    """The start score is the mean, the log odds or the quantile; that of softmax came in steps."""
+    return Rule("base_score", {}, "approximated", multiclass, "task != 'ranking'", "task != 'multiclass'")
+
+
+def _edition(since: str, until: str, *rules: Rule) -> Edition:
     return Edition(
         library="xgboost",
         since=since,
         until=until,
-        rules=(*_RULES, *base_score),
+        rules=(*_RULES, *rules),
         pins=_PINS,
         refusals=_REFUSALS,
         defaults=_DEFAULTS,
@@ -104,18 +125,11 @@ def _edition(since: str, until: str, *base_score: Rule) -> Edition:
     )
 
 
+_PRIORS = Rule("base_score", where="task != 'ranking'")
+
 EDITIONS = (
-    _edition(
-        "3.0",
-        "3.1",
-        Rule(
-            "base_score",
-            {},
-            "approximated",
-            "multiclass starts from equal probabilities, not from the class priors",
-            "task != 'ranking'",
-            "task != 'multiclass'",
-        ),
-    ),
-    _edition("3.1", "3.5", Rule("base_score", where="task != 'ranking'")),
+    _edition("3.0", "3.1", *_EXACT_QUANTILE, _start("multiclass starts from equal probabilities, not from the priors")),
+    _edition("3.1", "3.2", *_EXACT_QUANTILE, _start("multiclass starts one Newton step towards the class priors")),
+    _edition("3.2", "3.4", *_EXACT_QUANTILE, _PRIORS),
+    _edition("3.4", "3.5", *_SMOOTH_QUANTILE, _PRIORS),
 )
