@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from boosters_eval.stats.significance import Method
+
 SCHEMA_VERSION = 1
 Phase = Literal["start", "load", "build", "fit", "predict", "score", "done"]
 
@@ -250,6 +252,33 @@ class ResultCollection:
         if path is not None:
             write_atomically(Path(path), buffer.getvalue())
         return buffer.getvalue()
+
+    def best(self, metric: str, significance_level: float = 0.05, *, method: Method = "corrected") -> pd.DataFrame:
+        """The best library of each config, or `tie` where the lead is not significant."""
+        from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
+        from boosters_eval.stats.selection import best_frame  # noqa: PLC0415 (a facade)
+
+        more = higher_is_better(metric)
+        return best_frame(self.results, metric, higher_is_better=more, alpha=significance_level, method=method)
+
+    def is_significant(
+        self,
+        library_a: str,
+        library_b: str,
+        metric: str,
+        alpha: float = 0.05,
+        *,
+        method: Method = "welch",
+        dataset: str | None = None,
+        config: str | None = None,
+    ) -> tuple[bool, float]:
+        """Whether two libraries differ in one config, with the p-value: Welch's, as in the RFC, unless told."""
+        from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
+        from boosters_eval.stats.selection import significant  # noqa: PLC0415 (a facade)
+
+        rows = self.filter(dataset=dataset, config=config).results
+        pair, more = (library_a, library_b), higher_is_better(metric)
+        return significant(rows, pair, metric, higher_is_better=more, alpha=alpha, method=method)
 
     def to_markdown(
         self,

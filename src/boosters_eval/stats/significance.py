@@ -48,6 +48,7 @@ class Comparison:
     ratio: float | None = None  # a over b, for times and memory
     min_detectable: float | None = None  # in the metric's unit, or as a relative change where there is a ratio
     prob_better: float | None = None
+    could_reject: bool = False  # whether this many splits can reach alpha at all
     note: str = ""
 
     @property
@@ -255,6 +256,7 @@ def _verdict(ready: Prepared, different: float, alike: float, tests: int) -> Com
         interval=interval,
         min_detectable=detectable,
         prob_better=above if ready.settings.higher_is_better else 1 - above,
+        could_reject=test.attainable <= blank.alpha / tests,
         note=note,
     )
 
