@@ -1,9 +1,8 @@
-"""The commands that run cells: compare, run, quick, full."""
+"""The commands that run cells: compare and run."""
 
 import shlex
 import signal
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -102,24 +101,29 @@ def _check_showing(showing: Showing) -> None:
 
 def _finish(prepared: Any, settings: Any, execution: Execution, showing: Showing) -> int:
     """Run the plan, show the result, and say by the exit code how it went."""
+    results = carry_out(prepared, settings, showing)
+    show(results, showing)
+    return exit_code(results, continue_on_error=execution.continue_on_error)
+
+
+def carry_out(prepared: Any, settings: Any, showing: Showing) -> Any:
+    """Run the plan under the user's eyes; a dry run or an interruption ends the command here."""
     from boosters_eval.api import run_prepared
 
     if not showing.quiet:
         for sentence in prepared.notes:
             note(f"Note: {sentence}")
     if showing.dry_run:
-        return _show_plan(prepared.plan, settings)
+        raise typer.Exit(_show_plan(prepared.plan, settings))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     watcher = observer(quiet=showing.quiet, verbose=showing.verbose)
     try:
-        results = run_prepared(prepared, settings, watcher)
+        return run_prepared(prepared, settings, watcher)
     except KeyboardInterrupt:
         again = [word for word in sys.argv[1:] if word not in ("--resume", "--rerun-failed")]
         note("Stopped. What is finished is kept; go on with:")
         note(f"  boosters-eval {shlex.join([*again, '--resume'])}")
-        return ExitCode.INTERRUPTED
-    show(results, showing)
-    return exit_code(results, continue_on_error=execution.continue_on_error)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def observer(*, quiet: bool, verbose: bool) -> Any:
@@ -172,23 +176,7 @@ def _show_plan(plan: Any, settings: Any) -> int:
     return ExitCode.SUCCESS if plan.cells else ExitCode.EXECUTION_ERROR
 
 
-def quick(
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the result.")] = None,
-) -> int:
-    """Run the quick suite: about half a minute."""
-    return int(run(suite="quick", output=output))
-
-
-def full(
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the result.")] = None,
-) -> int:
-    """Run the full suite: several minutes."""
-    return int(run(suite="full", output=output))
-
-
 def register(app: typer.Typer) -> None:
     """Make these commands part of the program."""
-    app.command()(quick)
-    app.command()(full)
     app.command()(compare)
     app.command()(run)

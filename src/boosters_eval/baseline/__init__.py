@@ -1,0 +1,22 @@
+"""Baselines: what was good once, recorded in a file, and whether it still is."""
+
+from __future__ import annotations
+
+from boosters_eval.baseline.check import Check, Finding, Rules, Status, check
+from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats, load_baseline, save_baseline
+from boosters_eval.baseline.snapshot import Snapshot, make_baseline
+
+__all__ = [
+    "Baseline",
+    "BaselineResult",
+    "Check",
+    "Finding",
+    "MetricStats",
+    "Rules",
+    "Snapshot",
+    "Status",
+    "check",
+    "load_baseline",
+    "make_baseline",
+    "save_baseline",
+]

@@ -1,0 +1,64 @@
+"""Which run answers a baseline: its own suite and seeds, unless the user asks for less."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boosters_eval.api import prepare, suite_configs
+from boosters_eval.errors import ConfigError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.api import Prepared, Settings
+    from boosters_eval.baseline.model import Baseline
+
+DEFAULT_SUITE = "full"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run, as far as the user says."""
+
+    suite: str | None = None
+    libraries: Sequence[str] | None = None
+    seeds: int | None = None
+
+
+def default_path(name: str = "baseline") -> Path:
+    """Where a baseline is when nobody says: tests/baselines here, or BOOSTERS_EVAL_BASELINE_DIR."""
+    return Path(os.environ.get("BOOSTERS_EVAL_BASELINE_DIR") or "tests/baselines") / f"{name}.json"
+
+
+def plan_run(request: Request, settings: Settings, baseline: Baseline | None = None) -> tuple[Prepared, Restriction]:
+    """The plan, and what of the baseline the user left out on purpose."""
+    recorded = baseline.config.suite if baseline else None
+    suite = request.suite or recorded or DEFAULT_SUITE
+    try:
+        name, configs, notes, default = suite_configs(suite, request.libraries)
+    except UnknownNameError:
+        if request.suite or not recorded:
+            raise
+        raise ConfigError(
+            f"The suite '{recorded}' of the baseline is not known here; name it, as in --suite path/to/file.py:SUITE."
+        ) from None
+    seeds = request.seeds
+    if seeds is None and baseline and baseline.config.seeds and "BOOSTERS_EVAL_SEEDS" not in os.environ:
+        seeds = len(baseline.config.seeds)
+    prepared = prepare(name, configs, seeds, settings, default_seeds=default, notes=notes)
+    other = request.suite is not None and name != recorded
+    return prepared, Restriction(
+        only_libraries=tuple(request.libraries) if request.libraries else None,
+        only_configs=tuple(config.name for config in configs) if other else None,
+    )
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """Libraries and configs that the user restricted the run to; None: no restriction."""
+
+    only_libraries: tuple[str, ...] | None = None
+    only_configs: tuple[str, ...] | None = None

@@ -1,0 +1,266 @@
+"""A check in words: the RFC's lines for people, annotations and a summary for GitHub, JUnit for other CI systems."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from boosters_eval.baseline.check import Status
+from boosters_eval.baseline.model import HOME_LIBRARY
+from boosters_eval.reports.build import label
+from boosters_eval.reports.contenders import clean
+from boosters_eval.reports.numbers import MISSING, estimate, number, percent
+from boosters_eval.reports.text import escape, markdown_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boosters_eval.baseline.check import Check, Finding
+
+HEADINGS = ("Config", "Library", "Metric", "Baseline", "Now", "Change", "Tolerance", "Verdict")
+MARKS = {
+    Status.REGRESSION: "❌",
+    Status.CRASHED: "❌",
+    Status.NOT_FINITE: "❌",
+    Status.SKIPPED: "❌",
+    Status.UNLIKE: "❌",
+    Status.UNCONFIRMED: "⚠",
+    Status.DRIFT: "⚠",
+    Status.IMPROVED: "✅",
+    Status.WITHIN: "✅",
+    Status.SAME: "✅",
+    Status.NEW: "🆕",
+}
+_ANNOTATIONS = 10  # GitHub shows so many of a level and step
+_FEW_DIGITS, _MANY_DIGITS = 4, 9
+
+
+def headline(check: Check, name: str) -> str:
+    """The outcome in one line."""
+    if check.regressions:
+        return f"❌ Regression detected in {_count(len({f.config for f in check.regressions}), 'config')}:"
+    if check.unanswered:
+        return f"❌ Not checked against {name}: {_count(len(check.unanswered), 'pair')} without an answer:"
+    held = [finding for finding in check.findings if finding.counts]
+    rule = f"tolerance {_share(check.rules.tolerance)}" + (", paired test" if check.rules.statistical else "")
+    if not held:
+        return f"⚠ Nothing that counts was compared with {name} ({rule})"
+    return f"✅ No regression against {name}: {_count(len(held), 'pair')} compared ({rule})"
+
+
+def lines(check: Check, name: str) -> list[str]:
+    """The whole verdict as text: what fails first, then what is only to be known."""
+    out = [headline(check, name)]
+    out += [f"  {sentence(finding)}" for finding in check.regressions]
+    if check.regressions and check.unanswered:
+        out.append(f"❌ {_count(len(check.unanswered), 'pair')} without an answer:")
+    out += [f"  {sentence(finding)}" for finding in check.unanswered]
+    for title, findings in _sections(check):
+        out.append(title)
+        out += [f"  {sentence(finding)}" for finding in findings]
+    out += _other_versions(check)
+    out += [f"Note: {note}" for note in check.notes]
+    return [clean(line) for line in out]
+
+
+def sentence(finding: Finding) -> str:
+    """One pair in the RFC's form: both values, the change, the tolerance."""
+    where = f"{finding.config} {finding.library}"
+    note = f" ({finding.note})" if finding.note else ""
+    if finding.status in (Status.CRASHED, Status.NOT_FINITE):
+        return f"{where}: {finding.status.value}, {finding.note}{_then(finding)}"
+    if finding.status in (Status.SKIPPED, Status.NEW):
+        return f"{where}: {finding.status.value}, {finding.note}{_then(finding)}"
+    if finding.baseline is None or finding.current is None or finding.change is None:
+        raise AssertionError("every other finding has two values")
+    before, after = finding.baseline.mean, finding.current.mean
+    sign = ">" if after > before else "<" if after < before else "="
+    new, old = _apart(after, before)
+    relative = f"{_change(finding.change)}, tolerance {_share(finding.tolerance)}"
+    verdict = "" if finding.status is Status.REGRESSION else f" {finding.status.value}:"
+    return f"{where}:{verdict} {label(finding.metric)} {new} {sign} baseline {old} ({relative}){note}"
+
+
+def rows(check: Check, *, everything: bool = True) -> list[list[str]]:
+    """A row a pair under HEADINGS; without `everything` only those that changed."""
+    shown = [f for f in check.findings if everything or f.status not in (Status.SAME, Status.WITHIN)]
+    return [
+        [
+            clean(f.config),
+            clean(f.library),
+            label(f.metric) if f.metric else MISSING,
+            MISSING if f.baseline is None else estimate(f.baseline.mean, f.baseline.std),
+            MISSING if f.current is None else estimate(f.current.mean, f.current.std),
+            MISSING if f.change is None else _change(f.change),
+            MISSING if f.status is Status.NEW else _share(f.tolerance),
+            _verdict(f),
+        ]
+        for f in shown
+    ]
+
+
+def markdown(check: Check, name: str) -> str:
+    """The job summary."""
+    text, *rest = lines(check, name)
+    parts = [f"### {escape(text)}\n"]
+    if rest:
+        parts.append("".join(f"- {escape(line.strip())}\n" for line in rest))
+    parts.append(table(rows(check)))
+    return "\n".join(parts)
+
+
+def table(body: list[list[str]]) -> str:
+    """Rows as Markdown."""
+    return markdown_table(HEADINGS, [[escape(cell) for cell in row] for row in body])
+
+
+def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
+    """GitHub's workflow commands; what does not fail the job is no error there."""
+    level = "error" if failing else "warning"
+    found = [(level, "Regression", f) for f in check.regressions]
+    found += [("error", "Not checked", f) for f in check.unanswered]
+    warned = (Status.DRIFT, Status.UNCONFIRMED)
+    found += [("warning", f.status.value.capitalize(), f) for f in check.findings if f.counts and f.status in warned]
+    out: list[str] = []
+    for kind in ("error", "warning"):
+        mine = [(title, finding) for each, title, finding in found if each == kind]
+        room = _ANNOTATIONS if len(mine) <= _ANNOTATIONS else _ANNOTATIONS - 1
+        out += [_command(kind, title, sentence(finding)) for title, finding in mine[:room]]
+        if len(mine) > room:
+            out.append(_command(kind, "More", f"{len(mine) - room} further findings are in the job summary"))
+    for library, (old, new) in check.upgrades.items():
+        if library != HOME_LIBRARY:
+            out.append(_command("notice", "Version", f"{library} {old} → {new}"))
+    return out
+
+
+def junit(check: Check, name: str) -> str:
+    """A test suite with a case a pair."""
+    failed = Counter(_outcome(finding) for finding in check.findings)
+    totals = {
+        "name": clean(name),
+        "tests": str(len(check.findings)),
+        "failures": str(failed["failure"]),
+        "errors": str(failed["error"]),
+        "skipped": str(failed["skipped"]),
+    }
+    root = ET.Element("testsuites", {**totals, "name": "boosters-eval"})
+    suite = ET.SubElement(root, "testsuite", totals)
+    for finding in check.findings:
+        names = {"classname": clean(finding.config), "name": clean(finding.library)}
+        case = ET.SubElement(suite, "testcase", names)
+        outcome, message = _outcome(finding), clean(sentence(finding))
+        if outcome == "skipped":
+            ET.SubElement(case, outcome, {"message": message})
+        elif outcome:
+            ET.SubElement(case, outcome, {"type": finding.status.value, "message": message}).text = message
+        else:
+            ET.SubElement(case, "system-out").text = message
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _outcome(finding: Finding) -> str:
+    if finding.is_regression:
+        return "failure"
+    if finding.is_error:
+        return "error"
+    return "skipped" if finding.status in (Status.SKIPPED, Status.NEW) else ""
+
+
+def _sections(check: Check) -> Iterable[tuple[str, list[Finding]]]:
+    """What does not fail but should be known. Libraries with another version have a heading of their own."""
+    ours = [f for f in check.findings if f.counts or not _upgraded(f)]
+    titles = {
+        Status.UNCONFIRMED: "⚠ Beyond tolerance, but not significant:",
+        Status.DRIFT: "⚠ Drift, within tolerance but significant:",
+        Status.IMPROVED: "✅ Improved beyond tolerance:",
+    }
+    for status, title in titles.items():
+        if found := [f for f in ours if f.counts and f.status is status]:
+            yield title, found
+    still = (Status.SAME, Status.WITHIN, Status.SKIPPED, Status.NEW)
+    if found := [f for f in ours if not f.counts and f.status not in still]:
+        yield "Not under test, so only for information:", found
+    if found := [f for f in ours if not f.counts and f.status is Status.SKIPPED]:
+        yield "Skipped:", found
+    if found := [f for f in check.findings if f.status is Status.NEW]:
+        yield "New, without a baseline:", found
+
+
+def _upgraded(finding: Finding) -> bool:
+    return finding.upgrade is not None
+
+
+def _other_versions(check: Check) -> list[str]:
+    """Libraries that are not the ones recorded: told apart, so that nobody hunts for a bug of their own."""
+    out = []
+    for library, (old, new) in check.upgrades.items():
+        mine = [f for f in check.findings if f.library == library]
+        if any(f.counts for f in mine):
+            out.append(f"{library} {old} → {new} is under test: every change of it counts.")
+            continue
+        moved = [f for f in mine if f.status not in (Status.SAME, Status.WITHIN, Status.NEW)]
+        out += [f"  {f.config}: {library} {old} → {new} {_moved(f)}: not your library" for f in moved]
+        calm = len([f for f in mine if f.status in (Status.SAME, Status.WITHIN)])
+        if calm:
+            out.append(f"  {library} {old} → {new} stayed within tolerance in {_count(calm, 'config')}")
+    apart = any(line.startswith("  ") for line in out)
+    first = [line for line in out if not line.startswith("  ")]
+    rest = [line for line in out if line.startswith("  ")]
+    return [*first, *(["Libraries of another version than recorded:"] if apart else []), *rest]
+
+
+def _moved(finding: Finding) -> str:
+    if finding.change is None:
+        return f"{finding.status.value} ({finding.note})"
+    size = percent(finding.change) if math.isfinite(finding.change) else "from 0"
+    text = label(finding.metric)
+    name = text if text.isupper() or not text[:2].istitle() else text[0].lower() + text[1:]
+    note = f" ({finding.note})" if finding.status is Status.UNLIKE else ""
+    return f"moved {name} by {size}{note}"
+
+
+def _verdict(finding: Finding) -> str:
+    mark = MARKS[finding.status] if finding.counts or finding.status is Status.NEW else "·"
+    suffix = "" if finding.counts or finding.status in (Status.NEW, Status.SKIPPED) else ", not under test"
+    if finding.upgrade and not finding.counts:
+        suffix = f", {finding.upgrade[0]} → {finding.upgrade[1]}"
+    return f"{mark} {finding.status.value}{suffix}"
+
+
+def _then(finding: Finding) -> str:
+    if finding.baseline is None:
+        return ""
+    return f" (baseline {label(finding.metric)} {number(finding.baseline.mean)})"
+
+
+def _apart(after: float, before: float) -> tuple[str, str]:
+    """Both numbers with as many digits as it takes to see that they differ."""
+    for digits in range(_FEW_DIGITS, _MANY_DIGITS):
+        texts = number(after, digits), number(before, digits)
+        if texts[0] != texts[1]:
+            break
+    return texts if after != before else (number(after), number(before))
+
+
+def _change(change: float) -> str:
+    """The RFC writes the sign against the number: +6.6%."""
+    if not math.isfinite(change):
+        return "from 0"
+    return percent(change).replace(" ", "") if change else "0%"
+
+
+def _share(tolerance: float) -> str:
+    return f"{100 * tolerance:.6g}%"
+
+
+def _count(number_of: int, noun: str) -> str:
+    return f"{number_of} {noun}{'' if number_of == 1 else 's'}"
+
+
+def _command(level: str, title: str, message: str) -> str:
+    data = clean(message).replace("%", "%25")
+    return f"::{level} title=boosters-eval {title}::{data}"

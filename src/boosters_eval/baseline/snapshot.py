@@ -1,0 +1,206 @@
+"""From the results of a run to what a baseline holds, and what stands in the way of it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from boosters_eval.baseline.model import (
+    HOME_LIBRARY,
+    Baseline,
+    BaselineConfig,
+    BaselineResult,
+    MetricStats,
+    mapping_digest,
+)
+from boosters_eval.engine.builds import LibraryBuild
+from boosters_eval.errors import RunError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boosters_eval.results import BenchmarkResult, Record, ResultCollection
+
+_TIMES = ("train_time_s", "predict_time_s")
+_DIGEST = 16  # characters kept of a split's digest
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell without a usable score."""
+
+    config: str
+    library: str
+    cell: str
+    kind: Literal["crashed", "not finite", "missing"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One side of a comparison: a recorded baseline, or a run with all its faults."""
+
+    results: dict[tuple[str, str], BaselineResult]
+    libraries: dict[str, LibraryBuild]
+    failures: tuple[Failure, ...] = ()
+    unsupported: tuple[tuple[str, str, str], ...] = ()  # config, library, reason
+    machine_digest: str | None = None
+
+    @classmethod
+    def of_baseline(cls, baseline: Baseline) -> Snapshot:
+        """What the file says."""
+        return cls(
+            results={result.key: result for result in baseline.results},
+            libraries=baseline.libraries,
+            machine_digest=baseline.machine.get("digest"),
+        )
+
+    @classmethod
+    def of_run(cls, run: ResultCollection) -> Snapshot:
+        """What came out; cells that crashed, are missing or have a score that is no number are set apart."""
+        environment = run.metadata.get("environment") or {}
+        usable = [result for result in run.results if not _not_finite(result)]
+        grouped: dict[tuple[str, str], list[BenchmarkResult]] = {}
+        for result in usable:
+            grouped.setdefault((result.config_name, result.library), []).append(result)
+        return cls(
+            results={key: _summarise(group) for key, group in grouped.items()},
+            libraries=_libraries(run, environment),
+            failures=tuple(_failures(run)),
+            unsupported=tuple((u.config_name, u.library, u.reason) for u in run.unsupported),
+            machine_digest=(environment.get("machine") or {}).get("digest"),
+        )
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every (config, library) pair of which something is known, in the order of first appearance."""
+        return list(dict.fromkeys([*self.results, *((f.config, f.library) for f in self.failures)]))
+
+
+def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Baseline:
+    """A baseline of a run. A run with a hole in it is refused: what is missing could never fail later."""
+    snapshot = Snapshot.of_run(run)
+    if snapshot.failures:
+        first = snapshot.failures[0]
+        more = f" ({len(snapshot.failures)} such cells)" if len(snapshot.failures) > 1 else ""
+        raise RunError(
+            f"No baseline was recorded: {first.library} on {first.config}, cell {first.cell}: {first.text}{more}."
+        )
+    if not snapshot.results or run.metadata.get("n_missing"):
+        raise RunError("No baseline was recorded: the run has no results for some or all of its cells.")
+    from boosters_eval.reports.environment import NO_GIT, Environment  # noqa: PLC0415 (starts programs)
+
+    facts = Environment.collect(run, now=now)
+    results = tuple(snapshot.results.values())
+    build = snapshot.libraries.get(HOME_LIBRARY)
+    return Baseline(
+        boosters_version=build.version if build else None,
+        boosters_eval_version=facts.boosters_eval_version,
+        recorded_at=now or datetime.now(UTC).replace(microsecond=0),
+        git_sha=None if facts.git_sha == NO_GIT else facts.git_sha,
+        run_id=run.run_id,
+        config=BaselineConfig(suite=run.suite, seeds=tuple(dict.fromkeys(r.seed for r in run.results))),
+        libraries=snapshot.libraries,
+        mapping_digest=mapping_digest(results),
+        machine={**facts.machine.model_dump(), "digest": facts.machine_digest},
+        results=results,
+    )
+
+
+def cell_name(record: Record) -> str:
+    """A cell within its pair: the seed, and the fold where there is one."""
+    return f"{record.seed}" if record.fold is None else f"{record.seed}/{record.fold}"
+
+
+def _not_finite(result: BenchmarkResult) -> str | None:
+    return next((name for name, value in result.metrics.items() if not math.isfinite(value)), None)
+
+
+def _failures(run: ResultCollection) -> Iterable[Failure]:
+    for error in run.errors:
+        text = f"{error.error_type} in {error.phase}" + (f", {error.signal}" if error.signal else "")
+        first_line = error.error_message.strip().partition("\n")[0].rstrip(".")
+        text += f": {first_line}" if first_line else ""
+        yield Failure(error.config_name, error.library, cell_name(error), "crashed", text)
+    for result in run.results:
+        name = _not_finite(result)
+        if name:
+            text = f"{name} is {result.metrics[name]}"
+            yield Failure(result.config_name, result.library, cell_name(result), "not finite", text)
+    yield from _missing(run)
+
+
+def _missing(run: ResultCollection) -> Iterable[Failure]:
+    """A cell that other libraries of the same config have an outcome for, and this one has not."""
+    have: dict[tuple[str, str], set[str]] = {}
+    wanted: dict[str, dict[str, None]] = {}
+    for outcome in [*run.results, *run.errors]:
+        have.setdefault((outcome.config_name, outcome.library), set()).add(cell_name(outcome))
+        wanted.setdefault(outcome.config_name, {})[cell_name(outcome)] = None
+    for (config, library), cells in have.items():
+        for cell in wanted[config]:
+            if cell not in cells:
+                yield Failure(config, library, cell, "missing", "it was not run")
+
+
+def _libraries(run: ResultCollection, environment: dict[str, Any]) -> dict[str, LibraryBuild]:
+    builds = {name: LibraryBuild(**build) for name, build in (environment.get("libraries") or {}).items()}
+    for result in run.results:
+        builds.setdefault(result.library, LibraryBuild(version=result.library_version or "unknown", digest=""))
+    used = {outcome.library for outcome in [*run.results, *run.errors]}
+    return {name: builds[name] for name in sorted(builds) if name in used}
+
+
+def _summarise(group: Sequence[BenchmarkResult]) -> BaselineResult:
+    first = group[0]
+    primary = _primary(first)
+    names = [name for name in first.metrics if all(name in result.metrics for result in group)]
+    timed = [name for name in _TIMES if all(r.timing_mode and getattr(r, name) is not None for r in group)]
+    return BaselineResult(
+        config=first.config_name,
+        library=first.library,
+        task=first.task,
+        primary_metric=primary,
+        metrics={name: _stats({cell_name(r): r.metrics[name] for r in group}) for name in names},
+        higher_is_better=_direction(primary),
+        dataset=first.dataset_name,
+        profile=first.profile,
+        n_train=first.n_train,
+        n_valid=first.n_valid,
+        data_digest=first.data_digest[:_DIGEST] if first.data_digest else None,
+        split_digests={cell_name(r): r.split_digest[:_DIGEST] for r in group if r.split_digest},
+        parameters=_parameters(first),
+        times={name: _stats({cell_name(r): getattr(r, name) for r in group}) for name in timed},
+    )
+
+
+def _stats(values: dict[str, float]) -> MetricStats:
+    numbers = list(values.values())
+    std = statistics.stdev(numbers) if len(numbers) > 1 else None
+    return MetricStats(mean=math.fsum(numbers) / len(numbers), std=std, n=len(numbers), per_seed=values)
+
+
+def _primary(result: BenchmarkResult) -> str:
+    if result.primary_metric:
+        return result.primary_metric
+    from boosters_eval.metrics import primary_metric  # noqa: PLC0415 (only for results that do not say)
+
+    return primary_metric(result.task)
+
+
+def _direction(metric: str) -> bool | None:
+    from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (metrics load when they are needed)
+
+    try:
+        return higher_is_better(metric)
+    except UnknownNameError:
+        return None
+
+
+def _parameters(result: BenchmarkResult) -> dict[str, Any]:
+    """The effective native parameters; the seed is the cell's, not the mapping's."""
+    native = result.native_params or {}
+    return {name: value for name, value in native.items() if value != result.model_seed or value is None}

@@ -1,0 +1,337 @@
+"""The commands `baseline record|check|diff`, and their shortcuts `quick` and `full`."""
+
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from boosters_eval.cli.execution import carry_out, exit_code, show
+from boosters_eval.cli.options import Execution, Showing, settings_of, with_options
+from boosters_eval.cli.output import check_output, note, print_rows
+from boosters_eval.errors import ConfigError, ExitCode
+
+baselines = typer.Typer(
+    name="baseline",
+    help="Record results, and check later ones against them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+_RULES = "What counts"
+_OUT = "Output"
+_SHOWN = 40  # pairs that are listed even though nothing changed
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What is allowed, and what becomes of the verdict."""
+
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            "--tolerance", help="By how much the primary metric may be worse: 0.02 is 2 %.", rich_help_panel=_RULES
+        ),
+    ] = 0.02
+    tolerance_for: Annotated[
+        list[str] | None,
+        typer.Option("--tolerance-for", help="METRIC=X or CONFIG=X, several.", rich_help_panel=_RULES),
+    ] = None
+    statistical: Annotated[
+        bool,
+        typer.Option(
+            "--statistical",
+            help="A regression must be significant too; a significant change within tolerance is drift.",
+            rich_help_panel=_RULES,
+        ),
+    ] = False
+    libraries_under_test: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--libraries-under-test",
+            help="Only these can fail. Default: boosters, and all whose version is the recorded one.",
+            rich_help_panel=_RULES,
+        ),
+    ] = None
+    fail_on_regression: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-regression/--no-fail-on-regression", help="Exit 1 on a regression.", rich_help_panel=_RULES
+        ),
+    ] = True
+    junit: Annotated[
+        Path | None, typer.Option("--junit", help="Write the verdict as JUnit XML.", rich_help_panel=_OUT)
+    ] = None
+
+
+@dataclass(frozen=True)
+class Saying:
+    """What is said of a run."""
+
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would run, and run nothing.", rich_help_panel=_OUT)
+    ] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=_OUT)] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the verdict.", rich_help_panel=_OUT)] = (
+        False
+    )
+
+    def showing(self) -> Showing:
+        """The same, as the functions that run a plan read it."""
+        if self.verbose and self.quiet:
+            raise ConfigError("Use either --verbose or --quiet, not both.")
+        return Showing(**asdict(self))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where results come from when nothing is to be run."""
+
+    run: Annotated[str | None, typer.Option("--run", help="An earlier run by its id, or 'last'.")] = None
+    results: Annotated[Path | None, typer.Option("--results", help="A results file.")] = None
+
+    def load(self) -> Any:
+        """The results, or None when they are to be made."""
+        from boosters_eval.engine.journal import load_run
+        from boosters_eval.results import ResultCollection
+
+        if self.run is not None and self.results is not None:
+            raise ConfigError("Use either --run or --results, not both.")
+        if self.run is not None:
+            return load_run(self.run)
+        return None if self.results is None else ResultCollection.load_partial(self.results)
+
+
+SuiteOption = Annotated[str | None, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")]
+LibraryOption = Annotated[list[str] | None, typer.Option("--library", "-l", help="Only these libraries.")]
+SeedsOption = Annotated[int | None, typer.Option("--seeds", "-s", help="Number of random splits.")]
+
+
+@baselines.command()
+@with_options(source=Source, execution=Execution, saying=Saying)
+def record(
+    source: Source,
+    execution: Execution,
+    saying: Saying,
+    file: Annotated[Path | None, typer.Argument(help="Where to record; the same as --output.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to record. Default: tests/baselines/baseline.json."),
+    ] = None,
+    suite: SuiteOption = None,
+    library: LibraryOption = None,
+    seeds: SeedsOption = None,
+) -> int:
+    """Run a suite (default: full) and record its results; a run with errors is refused."""
+    from boosters_eval.api import Settings
+    from boosters_eval.baseline import make_baseline, save_baseline
+    from boosters_eval.baseline.plan import Request, default_path, plan_run
+
+    path = _one_of(file, output, "--output") or default_path()
+    check_output(path)
+    showing = saying.showing()
+    results = source.load()
+    if results is None:
+        settings = Settings(**settings_of(execution))
+        prepared, _ = plan_run(Request(suite, library or None, seeds), settings)
+        results = carry_out(prepared, settings, showing)
+    made = make_baseline(results)
+    save_baseline(made, path)
+    if not saying.quiet:
+        note(f"Recorded: {path} ({len(made.results)} pairs of config and library, {len(made.config.seeds)} seeds)")
+    return ExitCode.SUCCESS
+
+
+@baselines.command()
+@with_options(source=Source, judging=Judging, execution=Execution, saying=Saying)
+def check(
+    source: Source,
+    judging: Judging,
+    execution: Execution,
+    saying: Saying,
+    file: Annotated[Path | None, typer.Argument(help="The baseline; the same as --baseline.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", help="The baseline. Default: tests/baselines/baseline.json.")
+    ] = None,
+    suite: SuiteOption = None,
+    library: LibraryOption = None,
+    seeds: SeedsOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File for the results: .json, .csv or .md.", rich_help_panel=_OUT),
+    ] = None,
+) -> int:
+    """Run the baseline's suite again and compare: exit 0 when all holds, 1 on a regression."""
+    from boosters_eval.baseline.plan import Request, default_path
+
+    path = _one_of(file, baseline, "--baseline") or default_path()
+    if not path.exists():
+        raise ConfigError(f"{path} does not exist; record it with 'boosters-eval baseline record {path}'.")
+    return _check(path, Request(suite, library or None, seeds), source, judging, execution, saying, output)
+
+
+@baselines.command()
+@with_options(judging=Judging)
+def diff(
+    judging: Judging,
+    before: Annotated[Path, typer.Argument(metavar="A.json", help="The earlier baseline.")],
+    after: Annotated[Path, typer.Argument(metavar="B.json", help="The later baseline.")],
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the verdict, no table.")] = False,
+) -> int:
+    """Compare two baselines without running anything; the exit codes are those of check."""
+    from boosters_eval.baseline import Snapshot, load_baseline
+    from boosters_eval.baseline import check as compare
+
+    rules = _rules(judging)
+    check_output(judging.junit)
+    old, new = load_baseline(before), load_baseline(after)
+    found = compare(Snapshot.of_baseline(old), Snapshot.of_baseline(new), rules)
+    _tell(found, str(before), judging, Saying(quiet=quiet))
+    return found.exit_code(fail_on_regression=judging.fail_on_regression)
+
+
+def _check(
+    path: Path,
+    request: Any,
+    source: Source,
+    judging: Judging,
+    execution: Execution,
+    saying: Saying,
+    output: Path | None,
+) -> int:
+    from boosters_eval.api import Settings
+    from boosters_eval.baseline import Snapshot, load_baseline
+    from boosters_eval.baseline import check as compare
+    from boosters_eval.baseline.plan import plan_run
+
+    rules, showing = _rules(judging), saying.showing()
+    for file in (output, judging.junit):
+        check_output(file)
+    recorded = load_baseline(path)
+    results = source.load()
+    if results is None:
+        settings = Settings(**settings_of(execution))
+        prepared, restriction = plan_run(request, settings, recorded)
+        rules = rules.replace(**asdict(restriction))
+        results = carry_out(prepared, settings, showing)
+    if output is not None:
+        show(results, Showing(output=output, quiet=True))
+    if not saying.quiet:
+        show(results, showing)
+    found = compare(Snapshot.of_baseline(recorded), Snapshot.of_run(results), rules)
+    _tell(found, str(path), judging, saying)
+    return found.exit_code(fail_on_regression=judging.fail_on_regression, continue_on_error=execution.continue_on_error)
+
+
+def _one_of(argument: Path | None, option: Path | None, name: str) -> Path | None:
+    if argument is not None and option is not None and argument != option:
+        raise ConfigError(f"Give the file once: as an argument or with {name}. Got {argument} and {option} instead.")
+    return argument or option
+
+
+def _rules(judging: Judging) -> Any:
+    from boosters_eval.baseline import Rules
+
+    if not 0 <= judging.tolerance < 1:
+        raise ConfigError(
+            f"The '--tolerance' option must be a share from 0 to below 1, such as 0.02 for 2 %. "
+            f"Got {judging.tolerance} instead."
+        )
+    return Rules(
+        tolerance=judging.tolerance,
+        tolerance_for=dict(_named_tolerance(text) for text in judging.tolerance_for or []),
+        statistical=judging.statistical,
+        under_test=tuple(judging.libraries_under_test) if judging.libraries_under_test else None,
+    )
+
+
+def _named_tolerance(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    try:
+        share = float(value)
+    except ValueError:
+        share = -1.0
+    if not name or not 0 <= share < 1:
+        raise ConfigError(
+            "The '--tolerance-for' option must be METRIC=X or CONFIG=X, X a share from 0 to below 1. "
+            f"Got '{text}' instead."
+        )
+    return name, share
+
+
+def _tell(found: Any, name: str, judging: Judging, saying: Saying) -> None:
+    """The verdict: a table for the eye, the RFC's lines, and what CI systems read."""
+    from boosters_eval._files import write_atomically
+    from boosters_eval.baseline import render
+
+    if not saying.quiet:
+        rows = render.rows(found, everything=saying.verbose or len(found.findings) <= _SHOWN)
+        if rows and sys.stdout.isatty():
+            print_rows(render.HEADINGS, rows)
+        elif rows:
+            sys.stdout.write(render.table(rows) + "\n")
+    sys.stdout.write("\n".join(render.lines(found, name)) + "\n")
+    if judging.junit is not None:
+        write_atomically(judging.junit, render.junit(found, name))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        commands = render.workflow_commands(found, failing=judging.fail_on_regression)
+        sys.stdout.writelines(f"{line}\n" for line in commands)
+        _summarise(render.markdown(found, name))
+
+
+def _summarise(text: str) -> None:
+    """The job summary; a runner without one is no reason to fail."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if path:
+        try:
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(text + "\n")
+        except OSError as error:
+            note(f"Note: the job summary {path} cannot be written: {error.strerror}.")
+
+
+def _shortcut(suite: str, judging: Judging, execution: Execution, saying: Saying, output: Path | None) -> int:
+    from boosters_eval.api import Settings
+    from boosters_eval.baseline.plan import Request, default_path, plan_run
+
+    path, request = default_path(suite), Request(suite)
+    if path.exists():
+        return _check(path, request, Source(), judging, execution, saying, output)
+    check_output(output)
+    settings, showing = Settings(**settings_of(execution)), saying.showing()
+    prepared, _ = plan_run(request, settings)
+    results = carry_out(prepared, settings, showing)
+    if output is not None:
+        show(results, Showing(output=output, quiet=True))
+    show(results, showing)
+    note(
+        f"No baseline at {path}: nothing was checked. "
+        f"Record one with 'boosters-eval baseline record --suite {suite} {path}'."
+    )
+    failed = exit_code(results, continue_on_error=execution.continue_on_error)
+    return failed or ExitCode.CONFIGURATION_ERROR
+
+
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="File for the results: .json, .csv or .md.", rich_help_panel=_OUT)
+]
+
+
+@with_options(judging=Judging, execution=Execution, saying=Saying)
+def quick(judging: Judging, execution: Execution, saying: Saying, output: OutputOption = None) -> int:
+    """Run the quick suite and check its baseline: half a minute."""
+    return _shortcut("quick", judging, execution, saying, output)
+
+
+@with_options(judging=Judging, execution=Execution, saying=Saying)
+def full(judging: Judging, execution: Execution, saying: Saying, output: OutputOption = None) -> int:
+    """Run the full suite and check its baseline: several minutes."""
+    return _shortcut("full", judging, execution, saying, output)
+
+
+def register(app: typer.Typer) -> None:
+    """Make these commands part of the program."""
+    app.command()(quick)
+    app.command()(full)
+    app.add_typer(baselines)
