@@ -1,8 +1,11 @@
 """Fixed results for the tests of reports: nothing here was measured."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from boosters_eval.config import Mark, Task, derive_seeds
+from boosters_eval.machine import MachineInfo
 from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection, Unsupported
 
 # Deviations from a library's mean, split by split: shared by all libraries, as splits are.
@@ -15,6 +18,41 @@ _OWN = {
 }
 _VERSIONS = {"boosters": "0.1.0", "xgboost": "3.4.1", "lightgbm": "4.7.0", "catboost": "1.2.10"}
 _TIMES = {"boosters": 0.42, "xgboost": 0.38, "lightgbm": 0.21, "catboost": 0.95}
+
+
+ENVIRONMENT = {
+    "started_at": "2025-12-27T10:30:00+00:00",
+    "boosters_eval": "0.1.0",
+    "python": "3.12.1",
+    "machine": {
+        "cpu_model": "Test CPU",
+        "cpu_cores": 4,
+        "cpu_threads": 8,
+        "memory_gb": 15.6,
+        "os": "Linux 6.1",
+        "digest": "of the file, not read",
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def pinned():
+    """A document whose environment is the same on every machine."""
+
+    def pin(document):
+        changes = {
+            "git_sha": "abc1234",
+            "git_branch": "main",
+            "timestamp": datetime(2025, 12, 27, 12, 0, tzinfo=UTC),
+            "rust_version": "1.90.0",
+            "boosters_eval_version": "0.1.0",
+            "machine": MachineInfo(cpu_model="Test CPU", cpu_cores=4, cpu_threads=8, memory_gb=15.6, os="Linux 6.1"),
+            "machine_digest": "0" * 16,
+            "python_version": "3.12.1",
+        }
+        return document.replace(environment=document.environment.replace(**changes))
+
+    return pin
 
 
 def result(config, library, index, metrics, *, task=Task.REGRESSION, primary=None, **changes):
@@ -54,11 +92,9 @@ def scores(library, index, **means):
 
 @pytest.fixture(scope="session")
 def sample():
-    """Three tasks, four libraries, a clear winner, a tie, failures, marks, warnings and an unsupported pair."""
+    """Three tasks, four libraries, a clear winner, a tie, failures, marks, warnings, an unsupported pair."""
     out, errors = [], []
-    mark = Mark(
-        parameter="min_samples_leaf", kind="approximated", reason="a minimum to split a node, not of a leaf"
-    )
+    mark = Mark(parameter="min_samples_leaf", kind="approximated", reason="a minimum to split a node, not of a leaf")
     for index in range(5):
         for library, rmse in (("boosters", 0.4521), ("xgboost", 0.4518), ("lightgbm", 0.4525)):
             metrics = scores(library, index, rmse=rmse, mae=0.3234 * rmse / 0.4521, r2=0.82)
@@ -89,21 +125,18 @@ def sample():
         for library, loss in (("boosters", 0.21), ("lightgbm", 0.21)):
             metrics = scores(library, index, mlogloss=loss, accuracy=0.94)
             changes = (
-                {"nondeterministic": "columns are sampled from a shared generator"}
-                if library == "boosters"
-                else {}
+                {"nondeterministic": "columns are sampled from a shared generator"} if library == "boosters" else {}
             )
             out.append(result("iris/linear_trees", library, index, metrics, task=Task.MULTICLASS, **changes))
     return ResultCollection(
         out,
         errors,
         unsupported=[
-            Unsupported(
-                config_name="iris/linear_trees", library="xgboost", reason="XGBoost has no linear trees"
-            )
+            Unsupported(config_name="iris/linear_trees", library="xgboost", reason="XGBoost has no linear trees")
         ],
         run_id="0123abcd4567ef89",
         suite="sample",
+        metadata={"environment": ENVIRONMENT, "n_cells": 40, "n_missing": 0},
     )
 
 

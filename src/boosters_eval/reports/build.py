@@ -117,8 +117,10 @@ def _columns(results: list[BenchmarkResult], wanted: Wanted) -> tuple[Column, ..
     present.sort(key=lambda name: name != primary)
     chosen = present if wanted.metrics is None else [name for name in wanted.metrics if name in present]
     found = [Column(name, label(name), _direction(name), primary=name == (primary or present[0])) for name in chosen]
+    memory = any(result.peak_memory_mb is not None for result in results)
     for name, (text, kind) in MEASURES.items() if wanted.times else ():
-        if any(getattr(result, name) is not None for result in results):
+        # A model's size is known anyway, but only told where memory was asked for.
+        if (kind == "time" or memory) and any(getattr(result, name) is not None for result in results):
             found.append(Column(name, text, higher_is_better=False, kind=kind))
     return tuple(found)
 

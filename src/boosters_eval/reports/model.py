@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import ConfigDict
+
+
+class _Strict:
+    """What is read back from a file may have no key that is not declared."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(_Strict):
     """What is measured in a column."""
 
     name: str  # as in the results: "rmse", "train_time_s"
@@ -24,7 +34,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(_Strict):
     """A number with its uncertainty, ready to print."""
 
     mean: float | None
@@ -38,7 +48,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(_Strict):
     """One competitor: a library, or a variant of one."""
 
     library: str
@@ -55,7 +65,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(_Strict):
     """What the test says of two competitors on one metric."""
 
     table: str
@@ -77,7 +87,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(_Strict):
     """One benchmark: competitors by measurements."""
 
     name: str  # "california/gbdt"
@@ -104,7 +114,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(_Strict):
     """All tables of a run and what must be said about them."""
 
     tables: tuple[Table, ...]

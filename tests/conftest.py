@@ -1,0 +1,27 @@
+"""What all tests share: golden files."""
+
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden files anew instead of checking them"
+    )
+
+
+@pytest.fixture
+def golden(request):
+    """Compare a text with the file of that name, or write it with --update-golden."""
+
+    def check(name, text):
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), f"{name} differs: check it, then pytest --update-golden"
+
+    return check

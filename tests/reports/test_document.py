@@ -1,0 +1,223 @@
+"""Full reports: files, schema, and the same bytes everywhere."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from boosters_eval import reports
+from boosters_eval.errors import ConfigError, UnknownNameError
+from boosters_eval.reports import ReportDocument, build_document, generate_report, render_files, report_schema
+from boosters_eval.reports.full_markdown import render_report
+from boosters_eval.results import ResultCollection
+
+TYPES = ("quality", "performance", "comparison")
+SCHEMA = Path(reports.__file__).with_name("report.schema.json")
+
+
+@pytest.mark.parametrize("report_type", TYPES)
+def test_markdown_is_as_the_golden_file_says(report_type, sample, pinned, golden):
+    golden(f"{report_type}-report.md", render_report(pinned(build_document(sample, report_type))))
+
+
+def test_json_and_html_are_as_the_golden_files_say(sample, pinned, golden):
+    document = pinned(build_document(sample, "comparison"))
+    golden("comparison-report.json", document.model_dump_json(indent=1) + "\n")
+    golden("comparison-report.html", reports.render_page(document))
+
+
+def test_the_packaged_schema_is_that_of_the_model(request):
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **ReportDocument.model_json_schema(mode="serialization"),
+    }
+    if request.config.getoption("--update-golden"):
+        SCHEMA.write_text(json.dumps(schema, indent=1) + "\n")
+    assert report_schema() == schema
+
+
+@pytest.mark.parametrize("report_type", TYPES)
+@pytest.mark.parametrize("name", ["sample", "ablation", "hostile"])
+def test_json_validates_against_the_schema_and_can_be_read_back(report_type, name, request):
+    (text,) = render_files(request.getfixturevalue(name), report_type, formats=["json"]).values()
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
+    assert ReportDocument.model_validate_json(text).report_type == report_type
+
+
+def test_the_schema_refuses_what_is_not_declared(sample):
+    (text,) = render_files(sample, formats=["json"]).values()
+    for spoil in (
+        lambda d: d.update(more=1),
+        lambda d: d["tables"][0]["rows"][0].update(more=1),
+        lambda d: d.pop("tables"),
+    ):
+        content = json.loads(text)
+        spoil(content)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.Draft202012Validator(report_schema()).validate(content)
+
+
+def test_files_are_named_by_day_commit_and_type(sample, tmp_path):
+    late = datetime(2025, 12, 27, 23, 30, tzinfo=timezone(timedelta(hours=-5)))
+    paths = generate_report(sample, "quality", tmp_path / "new" / "dir", ("md", "json", "html"), now=late)
+    assert [path.suffix for path in paths] == [".md", ".json", ".html"]
+    for path in paths:
+        assert re.fullmatch(r"2025-12-28-[0-9a-z]{5,}-quality-report\.(md|json|html)", path.name)
+        assert path.is_file()
+
+
+def test_two_paths_as_in_the_rfc_by_default(sample, tmp_path):
+    markdown, data = generate_report(sample, output_dir=tmp_path)
+    assert (markdown.suffix, data.suffix) == (".md", ".json")
+    assert "quality" in markdown.name
+
+
+def test_outside_a_repository_the_commit_is_nogit(sample, tmp_path):
+    document = build_document(sample, where=tmp_path)
+    assert (document.environment.git_sha, document.environment.git_branch) == ("nogit", None)
+
+
+def test_inside_a_repository_the_commit_is_its_own(sample, tmp_path):
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run([*git, "init", "-q", "-b", "trunk"], cwd=tmp_path, check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    environment = build_document(sample, where=tmp_path).environment
+    assert head.stdout.startswith(environment.git_sha)
+    assert environment.git_branch == "trunk"
+
+
+def test_without_git_and_rust_the_report_is_still_made(sample, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    environment = build_document(sample).environment
+    assert (environment.git_sha, environment.rust_version) == ("nogit", None)
+
+
+def test_the_machine_of_the_run_is_shown_not_that_of_the_report(sample):
+    environment = build_document(sample).environment
+    assert environment.machine.cpu_model == "Test CPU"
+    assert ("Measured", "2025-12-27T10:30:00+00:00") in environment.rows()
+    unknown = build_document(ResultCollection(sample.results)).environment
+    assert any("do not name theirs" in value for _, value in unknown.rows())
+
+
+@pytest.mark.parametrize("nonsense", [{"machine": {"gpu": 1}}, {"machine": {"cpu_cores": "many"}}, {}])
+def test_an_environment_that_cannot_be_read_is_not_an_error(sample, nonsense):
+    document = build_document(ResultCollection(sample.results, metadata={"environment": nonsense}))
+    assert not document.environment.machine_is_of_run
+
+
+def test_quality_has_no_times_and_performance_no_metrics(sample):
+    quality = build_document(sample, "quality")
+    assert {column.kind for table in quality.tables for column in table.columns} == {"metric"}
+    performance = build_document(sample, "performance")
+    assert {column.kind for table in performance.tables for column in table.columns} == {"time"}
+    both = build_document(sample, "comparison")
+    assert {column.kind for table in both.tables for column in table.columns} == {"metric", "time"}
+
+
+def test_parameters_that_differ_by_seed_say_so_and_equal_ones_are_told_once(sample):
+    results = [r.model_copy(update={"native_params": {"eta": 0.1, "seed": r.seed}}) for r in sample.results]
+    found = build_document(ResultCollection(results)).parameters
+    assert [item.library for item in found] == ["boosters", "catboost", "lightgbm", "xgboost"]
+    assert found[0].native == {"eta": "0.1", "seed": "varies by seed"}
+    assert found[0].configs == ("california/gbdt", "breast_cancer/gbdt", "iris/linear_trees")
+
+
+def test_how_to_reproduce_follows_from_the_results(sample):
+    assert build_document(sample).reproduce[0] == "boosters-eval run --suite sample --seeds 5"
+    changes = {"timing_mode": True, "peak_memory_mb": 1.0, "profile": "defaults"}
+    some = [r.model_copy(update=changes) for r in sample.filter(dataset="iris").results]
+    assert build_document(ResultCollection(some, suite="compare")).reproduce == (
+        (
+            "boosters-eval compare --dataset iris --library boosters lightgbm --booster linear_trees --seeds 5"
+            " --timing-mode --measure-memory --profile defaults"
+        ),
+    )
+    folded = [r.model_copy(update={"fold": r.seed % 2}) for r in some]
+    assert "--cv 2x5" in build_document(ResultCollection(folded)).reproduce[0]
+
+
+def test_a_code_fence_in_a_traceback_cannot_end_the_block(sample):
+    error = sample.errors[0].model_copy(update={"traceback": "```\n# not a heading\n````"})
+    text = render_report(build_document(ResultCollection(sample.results, [error])))
+    assert "`````text\n```\n# not a heading\n````" in text
+
+
+def test_a_report_of_errors_alone_says_that_nothing_finished(sample):
+    text = render_report(build_document(ResultCollection(errors=sample.errors)))
+    assert "Timeout" in text
+    assert "## Reproducing" not in text
+
+
+def test_an_empty_collection_is_a_valid_report():
+    document = build_document(ResultCollection())
+    assert "No cell finished." in render_report(document)
+    assert "No cell finished." in reports.render_page(document)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"report_type": "qualty"}, "Did you mean 'quality'"),
+        ({"formats": ["pdf"]}, "Unknown report format 'pdf'"),
+        ({"test": "welsh"}, "Did you mean 'welch'"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest(sample, changes, match, tmp_path):
+    with pytest.raises(UnknownNameError, match=match):
+        generate_report(sample, output_dir=tmp_path, **changes)
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_format_at_all_is_refused(sample):
+    with pytest.raises(ConfigError, match="at least one of md, json, html"):
+        render_files(sample, formats=[])
+
+
+_ENVIRONMENT = {
+    ".md": re.compile(r"## Environment\n.*?(?=\n## )", re.DOTALL),
+    ".html": re.compile(r'<section id="environment".*?</section>', re.DOTALL),
+}
+
+
+def test_the_same_results_give_the_same_bytes_in_any_time_zone_and_locale(sample, tmp_path):
+    source = tmp_path / "results.json"
+    sample.to_json(source)
+    code = (
+        "import sys; from pathlib import Path;"
+        "from boosters_eval.reports import generate_report; from boosters_eval.results import ResultCollection;"
+        "generate_report(ResultCollection.load_partial(sys.argv[1]), 'comparison', '.', ('md', 'json', 'html'))"
+    )
+    seen = []
+    for zone, language, seed in (("Pacific/Kiritimati", "C", "1"), ("America/New_York", "C.UTF-8", "2")):
+        place = tmp_path / seed
+        place.mkdir()
+        environment = {**os.environ, "TZ": zone, "LC_ALL": language, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code, str(source)], cwd=place, env=environment, check=True)
+        texts = {}
+        for path in place.iterdir():
+            text = path.read_bytes().decode()
+            if path.suffix == ".json":
+                content = json.loads(text)
+                del content["environment"]
+                texts[path.suffix] = json.dumps(content)
+            else:
+                texts[path.suffix], cuts = _ENVIRONMENT[path.suffix].subn("", text)
+                assert cuts == 1
+        seen.append(texts)
+    assert seen[0] == seen[1]
+    assert set(seen[0]) == {".md", ".json", ".html"}
+
+
+def test_timestamps_are_in_utc(sample):
+    now = datetime(2025, 1, 1, 1, 0, tzinfo=timezone(timedelta(hours=9)))
+    rows = dict(build_document(sample, now=now).environment.rows())
+    assert rows["Date"] == "2024-12-31 16:00:00 UTC"
+    assert build_document(sample, now=now).environment.timestamp.tzinfo == UTC

@@ -1,0 +1,257 @@
+"""The HTML report in a real browser: headless Chromium without a network."""
+
+import os
+import re
+import shutil
+
+import pytest
+
+from boosters_eval.reports import build_document, render_page
+from boosters_eval.results import ResultCollection
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if CHROMIUM is None:
+        reason = "Chromium is not installed: apt-get install chromium (or run make chromium)"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page that was opened, and everything that it did."""
+
+    def __init__(self, browser, path, **options):
+        self.context = browser.new_context(offline=True, **options)
+        self.page = self.context.new_page()
+        self.requests, self.complaints, self.dialogs = [], [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", self._dialog)
+        self.page.goto(path.as_uri())
+
+    def _dialog(self, dialog):
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def column(self, card, index):
+        cells = self.page.locator(f"{card} tbody tr > :nth-child({index})")
+        return [cells.nth(i).inner_text() for i in range(cells.count())]
+
+
+@pytest.fixture(scope="module")
+def files(sample, hostile, ablation, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    for name, collection in (("sample", sample), ("hostile", hostile), ("ablation", ablation)):
+        (folder / f"{name}.html").write_text(render_page(build_document(collection, "comparison")), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def visit(chromium, files):
+    opened = []
+
+    def go(name="sample", **options):
+        opened.append(Visit(chromium, files / f"{name}.html", **options))
+        return opened[-1]
+
+    yield go
+    for one in opened:
+        one.context.close()
+
+
+CARD = "#results .card[data-search^='california']"
+
+
+@pytest.mark.parametrize("name", ["sample", "hostile", "ablation"])
+def test_the_page_opens_offline_asks_for_nothing_and_complains_of_nothing(visit, name):
+    seen = visit(name)
+    assert seen.page.locator("h1").is_visible()
+    assert [url.rpartition("/")[2] for url in seen.requests] == [f"{name}.html"]
+    assert seen.complaints == []
+
+
+def test_the_policy_forbids_requests_and_foreign_scripts(visit):
+    seen = visit()
+    outcome = seen.page.evaluate(
+        "() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
+        "document.body.append(s); return window.ran === undefined; }"
+    )
+    assert outcome
+    assert "Content Security Policy" in seen.complaints[0]
+    blocked = seen.page.evaluate("() => fetch('http://127.0.0.1:9/').then(() => 'sent', (e) => e.name)")
+    assert blocked == "TypeError"
+    assert any("connect" in text for text in seen.complaints[1:])
+
+
+def test_a_click_sorts_by_number_and_a_second_one_turns_it_round(visit):
+    seen = visit()
+    heading = seen.page.locator(f"{CARD} th", has_text="RMSE")
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert seen.column(CARD, 1) == ["xgboost", "boosters", "lightgbm"]
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert seen.column(CARD, 1) == ["lightgbm", "boosters", "xgboost"]
+
+
+def test_the_keyboard_sorts_too(visit):
+    seen = visit()
+    button = seen.page.locator(f"{CARD} th", has_text="Library").get_by_role("button")
+    button.focus()
+    seen.page.keyboard.press("Enter")
+    assert seen.column(CARD, 1) == ["boosters", "lightgbm", "xgboost"]
+    seen.page.keyboard.press("Space")
+    assert seen.column(CARD, 1) == ["xgboost", "lightgbm", "boosters"]
+
+
+def test_missing_values_are_sorted_last_both_ways(chromium, tmp_path, sample):
+    lone = ResultCollection(sample.results, [sample.errors[0].model_copy(update={"library": "aaa"})])
+    path = tmp_path / "page.html"
+    path.write_text(render_page(build_document(lone, "quality")), encoding="utf-8")
+    seen = Visit(chromium, path)
+    card = "#results .card[data-search^='breast']"
+    button = seen.page.locator(f"{card} th", has_text="Log loss").get_by_role("button")
+    for _ in range(2):
+        button.click()
+        assert seen.column(card, 1)[-1] == "aaa"
+    seen.context.close()
+
+
+def test_filtering_hides_what_does_not_match_and_counts_the_rest(visit):
+    seen = visit()
+    field = seen.page.get_by_label("Filter benchmarks")
+    field.fill("GBDT catboost")
+    cards = seen.page.locator("#results .card")
+    assert [cards.nth(i).is_visible() for i in range(cards.count())] == [False, True, False]
+    assert seen.page.locator("#results .task:visible").count() == 1
+    assert seen.page.locator("#results output").inner_text() == "1 of 3"
+    field.fill("")
+    assert seen.page.locator("#results .card:visible").count() == 3
+    seen.page.get_by_label("Filter pairs").fill("worse")
+    assert seen.page.locator("#tests tbody tr:visible").count() == 1
+
+
+def test_fold_outs_open_by_mouse_and_keyboard(visit):
+    seen = visit()
+    error = seen.page.locator("#errors details").first
+    assert not error.locator("pre").is_visible()
+    error.locator("summary").click()
+    assert "Timeout: <60 s>" in error.locator("pre").inner_text()
+    parameters = seen.page.locator("#parameters details", has_text="catboost")
+    parameters.locator("summary").focus()
+    seen.page.keyboard.press("Enter")
+    assert parameters.get_by_text("approximated").is_visible()
+    assert parameters.get_by_text('"catboost:binary"').is_visible()
+
+
+def test_everything_can_be_reached_with_the_tab_key(visit):
+    seen = visit()
+    reached = set()
+    for _ in range(120):
+        seen.page.keyboard.press("Tab")
+        reached.add(seen.page.evaluate("() => document.activeElement.tagName + (document.activeElement.id || '')"))
+    assert {"BUTTONtheme", "A", "INPUT", "BUTTON", "SUMMARY", "DIV"} <= reached
+
+
+def test_names_stay_text(visit):
+    seen = visit("hostile")
+    assert '<script>alert("x")</script>' in seen.page.title()
+    assert '<script>alert("x")</script>' in seen.page.locator("#results h4").inner_text()
+    assert seen.page.locator("script").count() == 1
+    seen.page.get_by_label("Filter benchmarks").fill("<script>")
+    assert seen.page.locator("#results .card:visible").count() == 1
+    assert seen.dialogs == []
+
+
+def test_light_and_dark_follow_the_system_and_the_button(visit):
+    background = "() => getComputedStyle(document.body).backgroundColor"
+    light, dark = visit(color_scheme="light"), visit(color_scheme="dark")
+    white, black = light.page.evaluate(background), dark.page.evaluate(background)
+    assert white != black
+    light.page.locator("#theme").click()
+    assert light.page.evaluate(background) == black
+    light.page.reload()
+    assert light.page.evaluate(background) == black
+    light.page.locator("#theme").click()
+    assert light.page.evaluate(background) == white
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_enough_contrast(visit, scheme):
+    seen = visit(color_scheme=scheme)
+    style = seen.page.evaluate(
+        "() => { const s = getComputedStyle(document.documentElement);"
+        "return Object.fromEntries(['page','card','faint','ink','soft','link','good','good-back','bad']"
+        ".map((n) => [n, s.getPropertyValue('--' + n).trim()])); }"
+    )
+    pairs = [(text, back) for text in ("ink", "soft", "link") for back in ("page", "card", "faint")]
+    for text, back in [*pairs, ("good", "good-back"), ("good", "card"), ("bad", "card")]:
+        assert contrast(style[text], style[back]) >= 4.5, (text, back)
+
+
+def contrast(first, second):
+    def luminance(colour):
+        digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+        parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("name", ["sample", "hostile"])
+def test_a_narrow_screen_needs_no_sideways_scrolling_and_keeps_text_readable(visit, name):
+    seen = visit(name, viewport={"width": 400, "height": 800})
+    assert seen.page.evaluate("() => document.documentElement.scrollWidth") == 400
+    heights = seen.page.evaluate(
+        "() => [...document.querySelectorAll('svg text')].map((t) => t.getBoundingClientRect().height)"
+    )
+    assert min(height for height in heights) >= 8.5
+
+
+def test_pictures_are_described_and_fields_are_labelled(visit):
+    seen = visit()
+    pictures = seen.page.locator("figure svg[role=img]")
+    assert pictures.count() == 7
+    labels = [pictures.nth(i).get_attribute("aria-label") for i in range(pictures.count())]
+    assert labels[0].startswith("RMSE of california/gbdt: boosters 0.4521 ± 0.0044; ")
+    assert seen.page.locator("input:not([aria-label])").count() == 0
+
+
+def test_every_seed_is_a_dot_that_names_itself(visit):
+    seen = visit()
+    dots = seen.page.locator(f"{CARD} figure").first.locator("circle.dot title")
+    assert dots.count() == 15
+    assert re.fullmatch(r"seed 42: 0\.\d+", dots.first.text_content())
+
+
+def test_without_scripts_everything_is_still_there(visit):
+    seen = visit(java_script_enabled=False)
+    assert seen.page.locator("#results table").first.is_visible()
+    assert not seen.page.get_by_label("Filter benchmarks").is_visible()
+    seen.page.locator("#errors summary").first.click()
+    assert seen.page.locator("#errors pre").first.is_visible()
