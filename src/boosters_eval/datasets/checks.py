@@ -97,6 +97,8 @@ def _check_shapes(config: DatasetConfig, table: Table) -> None:
         raise DatasetError(
             f"Data set '{name}' must have {columns} feature names. Got {len(table.feature_names)} instead."
         )
+    if len(set(table.feature_names)) != len(table.feature_names):
+        raise DatasetError(f"The feature names of data set '{name}' must be unique.")
     wrong = [position for position in table.categorical if not 0 <= position < columns]
     if wrong:
         raise DatasetError(f"Data set '{name}' has {columns} columns, so column {wrong[0]} cannot be categorical.")

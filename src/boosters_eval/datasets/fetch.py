@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -145,11 +144,6 @@ def _archives(directory: Path) -> Iterator[Path]:
 
 
 def _last_error(stderr: str) -> str:
-    lines = [line.strip() for line in stderr.splitlines() if line.startswith(("ERROR", "/"))]
-    text = lines[-1].removeprefix("ERROR:").strip() if lines else "pip gave no reason"
-    return text if text.endswith(".") else text + "."
-
-
-def remove(archive: Archive, root: Path | None = None) -> None:
-    """Forget a fetched archive."""
-    shutil.rmtree(archive.path(root).parent, ignore_errors=True)
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")] or lines or ["it gave no reason"]
+    return errors[-1].removeprefix("ERROR:").strip().rstrip(".") + "."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,9 +45,8 @@ def config_from_file(path: str, target: str, task: Task | None = None) -> Datase
     told = "task given" if task is not None else "task inferred"
     categorical = [table.feature_names[position] for position in table.categorical]
     notes = [f"{told}: {found.value} ({reason})", f"categorical: {', '.join(categorical) or 'none'}"]
-    mark = hashlib.sha256(f"{file.resolve()}\n{target}".encode()).hexdigest()[:6]
     return DatasetConfig(
-        name=f"{file.name.split('.')[0]}-{mark}",
+        name=re.sub(r"[^\w.+-]", "_", f"{file.name.split('.')[0]}.{target}"),
         task=found,
         loader=load,
         n_samples=table.x.shape[0],
@@ -99,7 +98,7 @@ def _frame(file: Path) -> pd.DataFrame:
         raise DatasetError(f"{file.name} is empty.") from None
     except ImportError:
         raise DatasetError("Reading parquet needs pyarrow: pip install 'boosters-eval[parquet]'.") from None
-    except (OSError, ValueError, pd.errors.ParserError) as error:
+    except (OSError, EOFError, ValueError, pd.errors.ParserError) as error:
         what = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
         raise DatasetError(f"{file.name} cannot be read: {what}.") from None
 
@@ -122,7 +121,8 @@ def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
         return Task.BINARY, said
     if is_text(column):
         return Task.MULTICLASS, f"{said}, which are texts"
-    values = numbers(target, column)
+    numbers(target, column)
+    values = column.to_numpy(dtype=np.float64)
     whole = bool((values == np.floor(values)).all())
     if 2 < distinct <= MAX_CLASSES_OF_NUMBERS and whole and len(column) >= ROWS_A_CLASS * distinct:
         return Task.MULTICLASS, f"{said}, all whole numbers"

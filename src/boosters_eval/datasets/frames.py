@@ -24,6 +24,8 @@ def is_frame(value: Any) -> bool:
 def table_from_frame(frame: pd.DataFrame, y: Any, groups: Any = None) -> Table:
     """Features as float32; categorical columns as codes in the order of their names, NaN where missing."""
     columns, categories = [], {}
+    if not frame.columns.is_unique:
+        raise DatasetError("The names of columns must be unique.")
     for label in frame.columns:
         name, column = str(label), frame[label]
         if is_text(column):
@@ -33,8 +35,6 @@ def table_from_frame(frame: pd.DataFrame, y: Any, groups: Any = None) -> Table:
         else:
             columns.append(numbers(name, column))
     names_of_all = tuple(str(label) for label in frame.columns)
-    if len(set(names_of_all)) != len(names_of_all):
-        raise DatasetError("Column names must be unique.")
     return Table(
         np.stack(columns, axis=1) if columns else np.empty((len(frame), 0), dtype=np.float32),
         y,

@@ -21,6 +21,10 @@ def resolve_dataset(text: str, task: Task | None = None) -> DatasetConfig:
         from boosters_eval.datasets.files import config_from_file  # noqa: PLC0415 (pandas only where a file is read)
 
         return config_from_file(path, target, task)
+    if colon or "/" in text:
+        raise ConfigError(
+            f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{text}' instead."
+        )
     return DATASETS[text]
 
 

@@ -154,7 +154,7 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
     meta = _describe(config.task, table)
     path = _table_path(root, meta.digest)
     try:
-        _write(path, table, meta)
+        meta = _write(path, table, meta)
         if config.recipe is not None:
             write_atomically(_recipe_file(config, root), meta.digest + "\n")
     except OSError as error:
@@ -234,19 +234,20 @@ def _read_meta(path: Path) -> _Meta | None:
     return meta if whole and meta.sizes else None
 
 
-def _write(path: Path, table: Table, meta: _Meta) -> None:
+def _write(path: Path, table: Table, meta: _Meta) -> _Meta:
     """Into a directory beside it, which then takes the name; a damaged one makes room."""
-    if _read_meta(path) is not None:
-        return
+    there = _read_meta(path)
+    if there is not None:
+        return there
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=".new-"))
     try:
-        sizes = {}
-        for part, array in _arrays(table).items():
-            sizes[part] = _save(temporary / f"{part}.npy", array)
-        write_atomically(temporary / _META, meta.replace(sizes=sizes).model_dump_json(indent=1))
+        sizes = {part: _save(temporary / f"{part}.npy", array) for part, array in _arrays(table).items()}
+        meta = meta.replace(sizes=sizes)
+        write_atomically(temporary / _META, meta.model_dump_json(indent=1))
         temporary.chmod(0o755)
         _take_name(temporary, path)
+        return meta
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _KEYS = {Task.REGRESSION: 1, Task.BINARY: 2, Task.MULTICLASS: 3, Task.RANKING: 4, Task.QUANTILE: 5}
 _GROUP_SIZES = (10, 15, 20, 25, 30)  # rows a query, in turn: 20 on average
 _GRADES = (13.0, 17.0, 20.0, 23.0)  # signal and noise above these earn grades 1, 2, 3, 4
-_CENTRE, _SCALE = 14.5, 2.0  # the median of the signal, and how steeply classes part around it
+_CENTRE, _SCALE = 14.5, 1.0  # the median of the signal, and how steeply classes part around it
 
 
 def generate(task: Task, rows: int, columns: int, classes: int) -> Table:
@@ -41,7 +41,7 @@ def generate(task: Task, rows: int, columns: int, classes: int) -> Table:
 def _target(task: Task, x: list[Column], stream: Stream, classes: int) -> Column:
     rows = len(x[0])
     if task is Task.MULTICLASS:
-        scores = [_class_score(x, label) + stream.noise(rows) for label in range(classes)]
+        scores = [_class_score(x, label) + 0.6 * stream.noise(rows) for label in range(classes)]
         return np.argmax(np.stack(scores), axis=0).astype(np.float64)
     signal = _signal(x)
     if task is Task.BINARY:

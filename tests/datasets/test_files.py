@@ -1,0 +1,214 @@
+"""A user's own file: what is inferred and said, and every mistake in one sentence."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from boosters_eval.config import Task
+from boosters_eval.datasets import checks, materialise, open_stored, resolve_dataset
+from boosters_eval.errors import ConfigError, DatasetError, UnknownNameError
+
+N = 60
+
+
+@pytest.fixture
+def write(tmp_path, cache):
+    """Write a frame, give 'path:target'."""
+
+    def _write(name="data.csv", **columns):
+        frame = pd.DataFrame({"a": np.arange(N) * 1.5, **columns})
+        path = tmp_path / name
+        if name.endswith(".parquet"):
+            frame.to_parquet(path)
+        else:
+            frame.to_csv(path, index=False)
+        return f"{path}:target"
+
+    return _write
+
+
+def loaded(config):
+    return open_stored(materialise(config).path)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.gz", "data.parquet"])
+def test_a_file_becomes_a_data_set(write, name):
+    config = resolve_dataset(write(name, colour=["red", "blue", None] * 20, target=np.arange(N) / 7))
+    assert config.name == "data.target"
+    assert config.task is Task.REGRESSION
+    assert config.description == "task inferred: regression (60 distinct values in 'target'); categorical: colour"
+    table = loaded(config)
+    assert table.feature_names == ("a", "colour")
+    assert table.categorical == (1,)
+    assert table.category_names == {"colour": ["blue", "red"]}
+    assert table.x[:2, 1].tolist() == [1, 0]
+    assert np.isnan(table.x[2, 1])
+    assert table.y == pytest.approx(np.arange(N) / 7)
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "said"),
+    [
+        (["yes", "no"] * 30, Task.BINARY, "2 distinct values in 'target', classes no, yes"),
+        ([True, False] * 30, Task.BINARY, "2 distinct values in 'target', classes False, True"),
+        ([2, 1] * 30, Task.BINARY, "2 distinct values in 'target', classes 1, 2"),
+        (["a", "b", "c"] * 20, Task.MULTICLASS, "which are texts, classes a, b, c"),
+        ([10, 30, 20] * 20, Task.MULTICLASS, "all whole numbers, classes 10, 20, 30"),
+        ([0.5, 1.5, 2.0] * 20, Task.REGRESSION, "3 distinct values"),
+        (list(range(10)) * 6, Task.REGRESSION, "10 distinct values"),  # six rows a class are too few
+        (list(range(N)), Task.REGRESSION, "60 distinct values"),
+    ],
+)
+def test_the_task_is_inferred_and_said_aloud(write, values, task, said):
+    config = resolve_dataset(write(target=values))
+    assert config.task is task
+    assert config.description.startswith(f"task inferred: {task.value} (")
+    assert said in config.description
+    y = loaded(config).y
+    if task.is_classification:
+        assert np.unique(y).tolist() == list(range(config.n_classes))
+        assert y[:2].tolist() == [sorted(set(values)).index(value) for value in values[:2]]
+
+
+def test_a_given_task_overrides_what_would_be_inferred(write):
+    config = resolve_dataset(write(target=[10, 30, 20] * 20), Task.REGRESSION)
+    assert config.task is Task.REGRESSION
+    assert config.description.startswith("task given: regression")
+    assert loaded(config).y[:3].tolist() == [10, 30, 20]
+    assert resolve_dataset(write(target=np.arange(N)), Task.QUANTILE).quantiles == (0.1, 0.5, 0.9)
+
+
+def test_ranking_takes_its_queries_from_the_column_qid(write):
+    config = resolve_dataset(write(qid=["q2", "q1", "q3"] * 20, target=[0, 1, 2, 3] * 15), Task.RANKING)
+    table = loaded(config)
+    assert table.feature_names == ("a",)
+    assert table.groups.tolist() == [0] * 20 + [1] * 20 + [2] * 20
+    assert table.x[:2, 0].tolist() == [0, 4.5]
+    with pytest.raises(DatasetError, match="needs a column 'qid'"):
+        resolve_dataset(write(target=[0, 1, 2, 3] * 15), Task.RANKING)
+
+
+def test_a_changed_file_is_read_anew(write):
+    first = materialise(resolve_dataset(write(target=np.arange(N))))
+    second = materialise(resolve_dataset(write(target=np.arange(N) * 2)))
+    assert first.digest != second.digest
+
+
+def test_parquet_categories_and_nullable_numbers_are_understood(write):
+    frame = {"kind": pd.Categorical(["x", "y", "z"] * 20), "n": pd.array([1, None, 3] * 20, dtype="Int64")}
+    table = loaded(resolve_dataset(write("data.parquet", target=np.arange(N), **frame)))
+    assert table.categorical == (1,)
+    assert np.isnan(table.x[1, 2])
+    assert table.x[2, 2] == 3
+
+
+def sentence_of(text, task=None):
+    with pytest.raises((DatasetError, ConfigError)) as caught:
+        resolve_dataset(text, task)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_missing_column_suggests_the_nearest(write):
+    sentence = sentence_of(write(target=np.arange(N)).replace(":target", ":tarjet"))
+    assert sentence == "data.csv has no column 'tarjet'. Did you mean 'target'? Its columns: a, target."
+
+
+def test_an_empty_file_and_a_header_without_rows(tmp_path):
+    path = tmp_path / "data.csv"
+    path.touch()
+    assert sentence_of(f"{path}:y") == "data.csv is empty."
+    path.write_text("x,y\n")
+    assert sentence_of(f"{path}:y") == "data.csv has a header but no rows."
+
+
+def test_a_constant_target(write):
+    assert "is constant (3): there is nothing to learn" in sentence_of(write(target=[3] * N))
+    assert "is constant (yes)" in sentence_of(write(target=["yes"] * N))
+
+
+def test_text_in_the_target_of_a_numeric_task(write):
+    values = ["1.5", *(["2"] * (N - 2)), "many"]
+    sentence = sentence_of(write(target=values), Task.REGRESSION)
+    assert sentence == "The target 'target' of data.csv must be numbers for regression. Got 'many' in row 60 instead."
+
+
+def test_a_stray_text_among_numbers(write):
+    sentence = sentence_of(write(b=["1"] * 59 + ["oops"], target=np.arange(N)))
+    assert sentence == "Column 'b' holds numbers, but 'oops' in row 60 is none."
+
+
+def test_a_column_of_free_text_is_no_category(tmp_path, cache):
+    path = tmp_path / "data.csv"
+    pd.DataFrame({"id": [f"id{i}" for i in range(1200)], "y": np.arange(1200)}).to_csv(path, index=False)
+    assert "Column 'id' has 1200 distinct texts in 1200 rows: not a category" in sentence_of(f"{path}:y")
+
+
+def test_a_date_must_be_converted(write):
+    sentence = sentence_of(write("data.parquet", when=pd.date_range("2020-01-01", periods=N), target=np.arange(N)))
+    assert "Column 'when' is of type datetime64" in sentence
+
+
+def test_a_missing_target_value(write):
+    assert "is missing in 1 rows" in sentence_of(write(target=[None, *range(N - 1)]))
+
+
+def test_too_many_classes(write):
+    assert "has 60 distinct values: too many for classes" in sentence_of(write(target=[f"t{i}" for i in range(N)]))
+
+
+def test_more_than_two_to_the_31_cells(write, monkeypatch, tmp_path):
+    text = write(target=np.arange(N))
+    monkeypatch.setattr(checks, "MAX_CELLS", 100)
+    assert sentence_of(text) == "data.csv has 60 x 2 cells: more than 2**31."
+    monkeypatch.setattr(checks, "MAX_CELLS", (tmp_path / "data.csv").stat().st_size - 1)
+    assert resolve_dataset(text).n_samples == N  # many bytes, but few cells
+    path = write("data.csv.gz", target=np.arange(N)).removesuffix(":target")
+    monkeypatch.setattr(checks, "MAX_CELLS", 119)
+    assert sentence_of(f"{path}:target") == "data.csv.gz has 60 x 2 cells: more than 2**31."
+
+
+def test_a_file_that_is_not_what_it_says(tmp_path):
+    for name, content in (("a.csv", b"\xff\xfe\x00\x01x"), ("b.parquet", b"not parquet"), ("c.csv.gz", b"not gzip")):
+        (tmp_path / name).write_bytes(content)
+        assert f"{name} cannot be read" in sentence_of(f"{tmp_path / name}:y")
+    (tmp_path / "d.csv.gz").write_bytes(gzip.compress(b"x,y\n1,2\n")[:-6])
+    assert "cannot be read" in sentence_of(f"{tmp_path / 'd.csv.gz'}:y")
+
+
+def test_only_a_target(tmp_path):
+    (tmp_path / "a.csv").write_text("y\n1\n2\n3\n")
+    assert "no column beside the target" in sentence_of(f"{tmp_path / 'a.csv'}:y")
+
+
+def test_column_names_must_be_unique(tmp_path, cache):
+    from boosters_eval.datasets.frames import table_from_frame
+
+    with pytest.raises(DatasetError, match="must be unique"):
+        table_from_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]), [1])
+
+
+def test_files_and_names_that_are_not_there(tmp_path):
+    assert "does not exist" in sentence_of(f"{tmp_path}/none.csv:y")
+    assert "names no target column: write" in sentence_of(f"{tmp_path}/none.csv")
+    assert "must be written 'path:column'" in sentence_of(f"{tmp_path}/none.xlsx:y")
+    assert "must be written 'path:column'" in sentence_of(f"{tmp_path}/none")
+    directory = tmp_path / "d.csv"
+    directory.mkdir()
+    assert "cannot be read" in sentence_of(f"{directory}:y")
+    with pytest.raises(UnknownNameError, match="Did you mean 'iris'"):
+        resolve_dataset("irris")
+
+
+def test_a_path_that_cannot_even_be_looked_up():
+    assert "Cannot read" in sentence_of("x" * 300 + ".csv:y")
+
+
+def test_a_registered_name_keeps_its_task_or_becomes_a_quantile_task():
+    assert resolve_dataset("iris").name == "iris"
+    assert resolve_dataset("iris", Task.MULTICLASS).task is Task.MULTICLASS
+    assert resolve_dataset("california", Task.QUANTILE).quantiles == (0.1, 0.5, 0.9)
+    assert resolve_dataset("synthetic_quantile_small", Task.REGRESSION).quantiles == ()
+    assert "is of task multiclass. Got regression instead" in sentence_of("iris", Task.REGRESSION)

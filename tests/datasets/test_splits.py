@@ -1,0 +1,197 @@
+"""Splits: deterministic, stratified, with queries kept whole."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boosters_eval.config import SplitSpec, Task
+from boosters_eval.datasets import Table, official_split, split_rows
+from boosters_eval.datasets.splits import subsample_rows
+from boosters_eval.errors import DatasetError
+
+FAST = settings(max_examples=60, deadline=None)
+seeds = st.integers(0, 2**31)
+fractions = st.floats(0.01, 0.99)
+
+
+def table_of(y, groups=None):
+    return Table(np.zeros((len(y), 1), dtype=np.float32), np.asarray(y, dtype=float), groups=groups)
+
+
+def numbers(count):
+    return table_of(np.arange(count))
+
+
+def classes(counts):
+    return table_of(np.repeat(np.arange(len(counts)), counts))
+
+
+def queries(sizes):
+    groups = np.repeat(np.arange(len(sizes)) * 3 + 5, sizes)
+    return table_of(np.zeros(len(groups)), groups)
+
+
+def both(split):
+    return np.concatenate([split.train, split.valid])
+
+
+@FAST
+@given(st.integers(2, 300), fractions, seeds)
+def test_a_random_split_uses_every_row_once(count, fraction, seed):
+    split = split_rows(numbers(count), Task.REGRESSION, SplitSpec(validation_fraction=fraction), seed, None)
+    assert sorted(both(split)) == list(range(count))
+    assert abs(len(split.valid) - count * fraction) <= 1
+    assert split.train.dtype == split.valid.dtype == np.int64
+
+
+@FAST
+@given(st.lists(st.integers(1, 60), min_size=2, max_size=8), fractions, seeds)
+def test_a_stratified_split_keeps_shares_and_never_leaves_a_class_untrained(counts, fraction, seed):
+    table = classes([*counts, 2])
+    split = split_rows(table, Task.MULTICLASS, SplitSpec(validation_fraction=fraction), seed, None)
+    assert sorted(both(split)) == list(range(len(table.y)))
+    for label, count in enumerate([*counts, 2]):
+        here = int((table.y[split.valid] == label).sum())
+        assert count - here >= 1  # a row to learn from
+        assert here == 0 if count == 1 else here >= 1
+        assert abs(here - count * fraction) <= 1
+
+
+@FAST
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=30), fractions, seeds)
+def test_a_ranking_split_keeps_queries_whole_and_adjacent(sizes, fraction, seed):
+    table = queries(sizes)
+    split = split_rows(table, Task.RANKING, SplitSpec(validation_fraction=fraction), seed, None)
+    assert sorted(both(split)) == list(range(len(table.y)))
+    assert not set(table.groups[split.train]) & set(table.groups[split.valid])
+    for rows in (split.train, split.valid):
+        ids = table.groups[rows]
+        changes = np.flatnonzero(np.diff(ids)) + 1
+        assert len(changes) + 1 == len(set(ids))
+        assert all(np.all(np.diff(part) == 1) for part in np.split(rows, changes))
+
+
+@FAST
+@given(st.integers(2, 12), st.lists(st.integers(2, 40), min_size=2, max_size=5), seeds)
+def test_folds_are_a_partition_in_which_classes_differ_by_one_row_at_most(folds, counts, seed):
+    table = classes([*counts, 12])
+    spec = SplitSpec(folds=folds)
+    splits = [split_rows(table, Task.MULTICLASS, spec, seed, fold) for fold in range(folds)]
+    assert sorted(np.concatenate([split.valid for split in splits])) == list(range(len(table.y)))
+    for label in range(len(counts) + 1):
+        here = [int((table.y[split.valid] == label).sum()) for split in splits]
+        assert max(here) - min(here) <= 1
+    sizes = [len(split.valid) for split in splits]
+    assert max(sizes) - min(sizes) <= 1
+    assert all(len(split.train) + len(split.valid) == len(table.y) for split in splits)
+
+
+@FAST
+@given(st.integers(2, 6), st.lists(st.integers(1, 7), min_size=6, max_size=20), seeds)
+def test_folds_of_queries_are_a_partition_of_queries(folds, sizes, seed):
+    table = queries(sizes)
+    splits = [split_rows(table, Task.RANKING, SplitSpec(folds=folds), seed, fold) for fold in range(folds)]
+    assert sorted(np.concatenate([split.valid for split in splits])) == list(range(len(table.y)))
+    for split in splits:
+        assert not set(table.groups[split.train]) & set(table.groups[split.valid])
+
+
+def test_folds_of_numbers_are_a_partition_and_a_repeat_is_another_one():
+    spec = SplitSpec(folds=5)
+    repeats = [[split_rows(numbers(52), Task.REGRESSION, spec, seed, fold) for fold in range(5)] for seed in (42, 1379)]
+    for splits in repeats:
+        assert sorted(np.concatenate([split.valid for split in splits])) == list(range(52))
+    assert {split.digest for split in repeats[0]}.isdisjoint(split.digest for split in repeats[1])
+
+
+def test_a_class_with_one_row_is_always_learned_from():
+    table = classes([1, 20])
+    for fold in range(4):
+        assert 0 in split_rows(table, Task.BINARY, SplitSpec(folds=4), 7, fold).train
+
+
+def test_splits_are_the_same_on_every_machine_and_forever():
+    split = split_rows(numbers(20), Task.REGRESSION, SplitSpec(), 42, None)
+    assert split.valid.tolist() == [17, 10, 1, 13]
+    assert split.digest[:16] == "febcce4c8768e15c"
+    stratified = split_rows(classes([5, 10]), Task.BINARY, SplitSpec(), 1379, None)
+    assert stratified.valid.tolist() == [0, 7, 13]
+    assert split_rows(queries([2, 3, 4]), Task.RANKING, SplitSpec(), 42, None).valid.tolist() == [2, 3, 4]
+    assert split_rows(numbers(10), Task.REGRESSION, SplitSpec(folds=5), 42, 3).valid.tolist() == [3, 8]
+
+
+def test_seeds_and_folds_change_the_split_and_the_digest():
+    digests = {split_rows(numbers(50), Task.REGRESSION, SplitSpec(), seed, None).digest for seed in range(20)}
+    assert len(digests) == 20
+
+
+def test_the_official_split_is_there_through_its_splitter():
+    table = Table(np.zeros((4, 1), dtype=np.float32), np.arange(4.0), split=np.array([1, 0, 0, 1], dtype=np.int8))
+    split = split_rows(table, Task.REGRESSION, SplitSpec(), 42, None, official_split)
+    assert split.train.tolist() == [1, 2]
+    assert split.valid.tolist() == [0, 3]
+    with pytest.raises(DatasetError, match="no official split"):
+        split_rows(numbers(4), Task.REGRESSION, SplitSpec(), 42, None, official_split)
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ("nothing", "must return \\(train, valid\\)"),
+        (7, "must return \\(train, valid\\)"),
+        (([0.5], [1]), "lists of row numbers"),
+        (([[0]], [1]), "lists of row numbers"),
+        (([0, 1], [2, 9]), "from 0 to 3"),
+        (([0, 1], [1, 2]), "not use a row twice"),
+        (([0, 1], np.array([], dtype=int)), "both need some"),
+    ],
+)
+def test_a_splitter_that_is_wrong_is_told_in_one_sentence(parts, sentence):
+    with pytest.raises(DatasetError, match=sentence):
+        split_rows(numbers(4), Task.REGRESSION, SplitSpec(), 42, None, lambda table, seed, fold: parts)
+
+
+@pytest.mark.parametrize("parts", [([0], [1, 2, 3]), ([0, 2, 1], [3])])
+def test_a_splitter_must_not_tear_a_query(parts):
+    with pytest.raises(DatasetError, match="rows of a query together"):
+        split_rows(queries([2, 2]), Task.RANKING, SplitSpec(), 42, None, lambda table, seed, fold: parts)
+
+
+def test_a_splitter_may_leave_rows_out():
+    split = split_rows(queries([2, 2, 2]), Task.RANKING, SplitSpec(), 1, 0, lambda table, seed, fold: ([2, 3], [0, 1]))
+    assert split.valid.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("fold", [None, -1, 5])
+def test_a_fold_that_is_not_there_is_an_error(fold):
+    with pytest.raises(DatasetError, match="from 0 to 4"):
+        split_rows(numbers(10), Task.REGRESSION, SplitSpec(folds=5), 42, fold)
+
+
+def test_more_folds_than_rows_or_queries_are_an_error():
+    with pytest.raises(DatasetError, match="at least 11 rows"):
+        split_rows(numbers(10), Task.REGRESSION, SplitSpec(folds=11), 42, 0)
+    with pytest.raises(DatasetError, match="at least 3 queries"):
+        split_rows(queries([4, 4]), Task.RANKING, SplitSpec(folds=3), 42, 0)
+
+
+def test_what_cannot_be_split_says_so():
+    with pytest.raises(DatasetError, match="at least 2"):
+        split_rows(queries([4]), Task.RANKING, SplitSpec(), 42, None)
+    with pytest.raises(DatasetError, match="needs groups"):
+        split_rows(numbers(4), Task.RANKING, SplitSpec(), 42, None)
+
+
+def test_a_subsample_keeps_shares_queries_and_the_order_of_rows():
+    counts = [500, 300, 4]
+    table = classes(counts)
+    rows = subsample_rows(table, Task.MULTICLASS, 100)
+    here = np.bincount(table.y[rows].astype(int))
+    assert np.abs(here - np.array(counts) * 100 / 804).max() <= 1.6
+    assert here[2] == 2
+    assert (np.diff(rows) > 0).all()
+    asked = subsample_rows(queries([5] * 40), Task.RANKING, 52)
+    assert len(asked) == 50
+    assert len(subsample_rows(numbers(90), Task.REGRESSION, 30)) == 30
+    assert np.array_equal(rows, subsample_rows(table, Task.MULTICLASS, 100))
