@@ -31,7 +31,7 @@ CLARITIES = ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"]
 
 def save(name: str, **arrays: Any) -> None:
     path = OUT / f"{name}.npz"
-    np.savez_compressed(path, **{key: np.asarray(value) for key, value in arrays.items()})
+    np.savez_compressed(path, allow_pickle=False, **{key: np.asarray(value) for key, value in arrays.items()})
     print(f"{fetch.digest_of(path)}  {path.name}  {path.stat().st_size / 1000:.0f} kB")
 
 

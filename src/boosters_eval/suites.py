@@ -187,8 +187,10 @@ def _module(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except BoostersEvalError:
+        del sys.modules[name]
         raise
     except Exception as error:
+        del sys.modules[name]
         text = f"{type(error).__name__}: {error}".rstrip(".")
         raise ConfigError(f"The suite file {file} failed: {text}.") from error
     return module
