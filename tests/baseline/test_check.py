@@ -1,0 +1,361 @@
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from boosters_eval.baseline import Rules, Snapshot, Status, check, make_baseline
+from boosters_eval.baseline.check import is_regression
+from boosters_eval.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.results import Unsupported
+
+
+@pytest.fixture
+def against(make):
+    """Check a run against the unspoilt one."""
+
+    def compare(run, *, before=None, **rules):
+        recorded = make_baseline(before or make.run(seeds=rules.pop("seeds", 3)))
+        return check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), Rules(**rules))
+
+    return compare
+
+
+def status(found, config="california/gbdt", library="boosters"):
+    return next(f for f in found.findings if (f.config, f.library) == (config, library)).status
+
+
+def test_the_same_run_passes(make, against):
+    found = against(make.run())
+    assert found.passed
+    assert {f.status for f in found.findings} == {Status.SAME}
+    assert found.exit_code() == ExitCode.SUCCESS
+
+
+def test_a_pair_that_is_worse_than_tolerance_is_a_regression_and_only_it(make, against):
+    found = against(make.run({("california/gbdt", "boosters"): 1.03}))
+    assert [(f.config, f.library) for f in found.regressions] == [("california/gbdt", "boosters")]
+    assert found.regressions[0].change == pytest.approx(0.03)
+    assert found.exit_code() == ExitCode.REGRESSION
+    assert found.exit_code(fail_on_regression=False) == ExitCode.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"),
+    [(1.019, Status.WITHIN), (1.021, Status.REGRESSION), (0.981, Status.WITHIN), (0.97, Status.IMPROVED)],
+)
+def test_tolerance_parts_regressions_from_changes(make, against, factor, expected):
+    assert status(against(make.run({"boosters": factor}))) is expected
+
+
+def test_more_is_better_is_turned_around(make, against):
+    def scored(value):
+        run = make.run()
+        run.results = [
+            r.model_copy(update={"primary_metric": "accuracy", "metrics": {"accuracy": value}}) for r in run.results
+        ]
+        return run
+
+    assert status(against(scored(0.9), before=scored(0.95))) is Status.REGRESSION
+    assert status(against(scored(0.95), before=scored(0.9))) is Status.IMPROVED
+
+
+def test_a_tolerance_of_its_own_for_a_config_goes_before_one_for_a_metric(make, against):
+    run = make.run({"boosters": 1.05})
+    found = against(run, tolerance_for={"rmse": 0.06})
+    assert [f.config for f in found.regressions] == ["breast_cancer/gbdt"]
+    found = against(run, tolerance_for={"rmse": 0.06, "california/gbdt": 0.01, "breast_cancer/gbdt": 0.1})
+    assert [f.config for f in found.regressions] == ["california/gbdt"]
+
+
+def test_a_misspelt_name_in_the_rules_is_refused(make, against):
+    with pytest.raises(UnknownNameError, match="Did you mean 'rmse'"):
+        against(make.run(), tolerance_for={"rmsee": 0.1})
+    with pytest.raises(UnknownNameError, match="Did you mean 'boosters'"):
+        against(make.run(), under_test=("booster",))
+
+
+@given(
+    mean=st.floats(1e-6, 1e6),
+    factor=st.floats(0.5, 2),
+    tolerance=st.floats(0, 0.9),
+    lower=st.booleans(),
+)
+def test_is_regression_is_the_rfc_s_rule_for_positive_means(mean, factor, tolerance, lower):
+    current = mean * factor
+    expected = current > mean * (1 + tolerance) if lower else current < mean * (1 - tolerance)
+    assert is_regression(mean, current, tolerance, lower_is_better=lower) == expected
+
+
+@given(mean=st.floats(-1e6, 1e6), tolerance=st.floats(0, 0.99), lower=st.booleans())
+def test_what_is_unchanged_is_never_a_regression(mean, tolerance, lower):
+    assert not is_regression(mean, mean, tolerance, lower_is_better=lower)
+
+
+@given(mean=st.floats(-1e6, 1e6), worse=st.floats(0.1, 10), tolerance=st.floats(0, 0.09), lower=st.booleans())
+def test_what_is_worse_by_more_than_its_tolerance_is_always_a_regression(mean, worse, tolerance, lower):
+    assume(abs(mean) > 1e-9)
+    current = mean + abs(mean) * worse * (1 if lower else -1)
+    assert is_regression(mean, current, tolerance, lower_is_better=lower)
+
+
+def test_a_metric_that_was_zero_and_is_not_any_more_is_a_regression(make, against):
+    def scored(value):
+        run = make.run()
+        run.results = [r.model_copy(update={"metrics": {r.primary_metric: value}}) for r in run.results]
+        return run
+
+    found = against(scored(0.01), before=scored(0.0))
+    assert status(found) is Status.REGRESSION
+    assert found.regressions[0].change == math.inf
+    assert against(scored(0.0), before=scored(0.0)).passed
+
+
+def test_a_config_that_was_not_run_fails(make, against):
+    found = against(make.run(configs=("california/gbdt",)))
+    assert status(found, "breast_cancer/gbdt") is Status.SKIPPED
+    assert not found.passed
+    assert found.exit_code() == ExitCode.EXECUTION_ERROR
+    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
+
+
+def test_a_library_that_was_not_run_fails_and_is_named(make, against):
+    found = against(make.run(libraries=("boosters",)))
+    assert [f.note for f in found.unanswered] == ["in the baseline, but xgboost was not run at all"] * 2
+
+
+def test_what_the_user_left_out_is_listed_and_does_not_fail(make, against):
+    found = against(make.run(libraries=("boosters",)), only_libraries=("boosters",))
+    assert found.passed
+    assert [f.library for f in found.findings if f.status is Status.SKIPPED] == ["xgboost"] * 2
+
+
+def test_a_restriction_excuses_only_what_it_left_out(make, against):
+    found = against(make.run(libraries=("xgboost",)), only_libraries=("boosters", "xgboost"))
+    assert [f.library for f in found.unanswered] == ["boosters"] * 2
+    found = against(make.run(configs=("california/gbdt",)), only_configs=("california/gbdt",))
+    assert found.passed
+
+
+def test_what_became_unsupported_fails_with_its_reason(make, against):
+    run = make.run(configs=("california/gbdt",))
+    run.unsupported = [Unsupported(config_name="breast_cancer/gbdt", library="boosters", reason="no binary task")]
+    note = next(f.note for f in against(run).unanswered if f.library == "boosters")
+    assert note == "in the baseline, but not supported now: no binary task"
+
+
+def test_a_crash_where_there_is_a_baseline_is_a_regression(make, against):
+    run = make.run()
+    run.results.remove(run.results[0])
+    run.errors.append(make.error())
+    found = against(run)
+    assert status(found) is Status.CRASHED
+    assert found.exit_code() == ExitCode.REGRESSION
+    assert found.exit_code(continue_on_error=True) == ExitCode.REGRESSION
+    assert found.exit_code(fail_on_regression=False) == ExitCode.EXECUTION_ERROR
+    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.SUCCESS
+
+
+def test_a_config_all_of_whose_libraries_crashed_is_a_regression(make, against):
+    run = make.run(configs=("california/gbdt",))
+    run.errors = [make.error("breast_cancer/gbdt", library) for library in ("boosters", "xgboost")]
+    assert status(against(run), "breast_cancer/gbdt") is Status.CRASHED
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_score_that_is_no_number_is_an_error_and_never_a_pass(make, against, bad):
+    run = make.run()
+    run.results[0] = make.result(metrics={"rmse": bad})
+    found = against(run)
+    assert status(found) is Status.NOT_FINITE
+    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
+
+
+def test_a_cell_that_did_not_run_fails_its_pair(make, against):
+    run = make.run()
+    del run.results[0]
+    assert status(against(run)) is Status.SKIPPED
+    assert not against(run).passed
+
+
+def test_a_run_without_the_recorded_metric_has_no_answer(make, against):
+    run = make.run()
+    run.results = [
+        r.model_copy(update={"primary_metric": "accuracy", "metrics": {"accuracy": 0.9}}) for r in run.results
+    ]
+    assert {f.note for f in against(run).unanswered} == {"the run has no rmse", "the run has no logloss"}
+
+
+def test_a_new_config_is_information(make, against):
+    found = against(make.run(), before=make.run(configs=("california/gbdt",)))
+    assert status(found, "breast_cancer/gbdt") is Status.NEW
+    assert found.passed
+    assert found.exit_code() == ExitCode.SUCCESS
+
+
+def test_a_crash_of_a_new_config_is_still_an_error_of_the_run(make, against):
+    run = make.run(configs=("california/gbdt",))
+    run.errors.append(make.error("breast_cancer/gbdt"))
+    found = against(run, before=make.run(configs=("california/gbdt",)))
+    assert found.exit_code() == ExitCode.EXECUTION_ERROR
+    assert found.exit_code(continue_on_error=True) == ExitCode.SUCCESS
+
+
+def test_nothing_in_common_is_a_configuration_error(make, against):
+    with pytest.raises(ConfigError, match="Nothing was compared") as caught:
+        against(make.run(configs=("california/gbdt",)), before=make.run(configs=("breast_cancer/gbdt",)))
+    assert caught.value.exit_code == 3
+
+
+def test_an_upgraded_competitor_is_told_apart_and_does_not_fail(make, against):
+    found = against(make.run({"xgboost": 1.096}, versions={"xgboost": "3.4.1"}))
+    assert found.upgrades == {"xgboost": ("3.1.2", "3.4.1")}
+    assert status(found, library="xgboost") is Status.REGRESSION
+    assert found.passed
+    assert found.exit_code() == ExitCode.SUCCESS
+
+
+def test_a_competitor_of_the_recorded_version_counts(make, against):
+    assert [f.library for f in against(make.run({"xgboost": 1.096})).regressions] == ["xgboost"] * 2
+
+
+def test_boosters_counts_whatever_its_version(make, against):
+    found = against(make.run({"boosters": 1.05}, versions={"boosters": "0.2.0"}))
+    assert [f.library for f in found.regressions] == ["boosters"] * 2
+
+
+def test_only_libraries_under_test_fail_when_they_are_named(make, against):
+    run = make.run({"boosters": 1.05, "xgboost": 1.05}, versions={"xgboost": "3.4.1"})
+    assert {f.library for f in against(run, under_test=("xgboost",)).regressions} == {"xgboost"}
+    assert {f.library for f in against(run, under_test=("boosters", "xgboost")).regressions} == {"boosters", "xgboost"}
+
+
+def test_a_library_that_does_not_count_may_be_missing(make, against):
+    assert against(make.run(libraries=("boosters",)), under_test=("boosters",)).passed
+
+
+def test_a_crash_of_a_library_that_does_not_count_is_an_error_not_a_regression(make, against):
+    run = make.run(libraries=("boosters",))
+    run.errors = [make.error(config, "xgboost") for config in ("california/gbdt", "breast_cancer/gbdt")]
+    found = against(run, under_test=("boosters",))
+    assert found.exit_code() == ExitCode.EXECUTION_ERROR
+    assert found.exit_code(continue_on_error=True) == ExitCode.SUCCESS
+
+
+def test_other_data_is_not_comparable_even_when_it_scores_better(make, against):
+    run = make.run({"boosters": 0.5})
+    run.results = [r.model_copy(update={"data_digest": "f" * 64}) for r in run.results]
+    found = against(run)
+    assert status(found) is Status.UNLIKE
+    assert "the data is not the recorded data" in found.unanswered[0].note
+    assert found.exit_code() == ExitCode.EXECUTION_ERROR
+
+
+def test_other_splits_are_not_comparable_and_not_tested(make, against):
+    run = make.run()
+    run.results = [r.model_copy(update={"split_digest": "f" * 64}) for r in run.results]
+    found = against(run, statistical=True)
+    assert {f.status for f in found.findings} == {Status.UNLIKE}
+    assert "the split of cell 42 is not the recorded split" in found.findings[0].note
+    assert found.findings[0].p_value is None
+
+
+def test_other_seeds_alone_are_not_comparable(make, against):
+    run = make.run(seeds=5)
+    run.results = [r for r in run.results if r.seed > 2716]
+    assert {f.note for f in against(run).unanswered} == {"no seed is in both"}
+
+
+def test_fewer_seeds_are_compared_over_those_that_both_have(make, against):
+    found = against(make.run(seeds=2), seeds=5)
+    assert {f.status for f in found.findings} == {Status.SAME}
+    assert found.findings[0].note == "over 2 of the 5 recorded seeds"
+    assert found.findings[0].baseline.n == 2
+
+
+def test_changed_parameters_are_named(make, against):
+    run = make.run({"boosters": 1.05})
+    run.results = [r.model_copy(update={"native_params": {"max_depth": 4, "eta": 0.1, "new": 1}}) for r in run.results]
+    note = against(run).regressions[0].note
+    assert note.startswith("parameters changed: max_depth 6 → 4, new unset → 1")
+
+
+def test_another_build_of_the_same_version_is_said(make, against):
+    run = make.run()
+    run.metadata["environment"]["libraries"]["boosters"]["digest"] = "other"
+    assert against(run).notes == ("boosters 0.1.0 is another build of the same version than in the baseline.",)
+
+
+def timed(run, factor=1.0, machine="m1"):
+    run.results = [
+        r.model_copy(update={"timing_mode": True, "train_time_s": r.train_time_s * factor}) for r in run.results
+    ]
+    run.metadata["environment"]["machine"]["digest"] = machine
+    return run
+
+
+def test_times_are_told_on_the_same_machine_and_never_fail(make):
+    before = Snapshot.of_run(timed(make.run()))
+    found = check(before, Snapshot.of_run(timed(make.run(), 10)))
+    assert found.passed
+    assert found.notes[0].startswith("california/gbdt boosters: train time x 10.00, predict time x 1.00")
+
+
+def test_times_of_another_machine_are_not_compared(make):
+    found = check(Snapshot.of_run(timed(make.run())), Snapshot.of_run(timed(make.run(), 10, "m2")))
+    assert found.notes == ("Times are not compared: the baseline was recorded on another machine.",)
+
+
+class TestStatistical:
+    def test_a_clear_regression_is_significant(self, make, against):
+        found = against(make.run({"boosters": 1.05}), statistical=True)
+        assert [f.library for f in found.regressions] == ["boosters"] * 2
+        assert found.regressions[0].p_value < 0.01
+
+    def test_a_small_but_steady_change_is_drift_and_passes(self, make, against):
+        found = against(make.run({"boosters": 1.015}), statistical=True)
+        assert status(found) is Status.DRIFT
+        assert found.passed
+        assert found.exit_code() == ExitCode.SUCCESS
+
+    def test_a_change_that_is_noise_is_not_confirmed(self, make, against):
+        run = make.run()
+        noisy = {0: 1.12, 1: 0.95, 2: 1.03}
+        run.results = [make.result(r.config_name, r.library, i % 3, noisy[i % 3]) for i, r in enumerate(run.results)]
+        assert status(against(run)) is Status.REGRESSION
+        found = against(run, statistical=True)
+        assert status(found) is Status.UNCONFIRMED
+        assert "3 cells could have shown a change of" in found.findings[0].note
+        assert found.passed
+
+    def test_too_few_cells_to_test_leave_the_tolerance_to_decide(self, make, against):
+        found = against(make.run({"boosters": 1.05}, seeds=1), seeds=1, statistical=True)
+        assert status(found) is Status.REGRESSION
+        assert "the tolerance alone decides" in found.regressions[0].note
+
+    def test_a_shift_without_any_variance_does_not_slip_through(self, make, against):
+        run = make.run()
+        run.results = [
+            r.model_copy(update={"metrics": {r.primary_metric: r.metrics[r.primary_metric] + 0.1}}) for r in run.results
+        ]
+        assert status(against(run, statistical=True)) is Status.REGRESSION
+
+    def test_version_1_without_values_per_seed_is_decided_by_tolerance(self, make):
+        from pathlib import Path
+
+        from boosters_eval.baseline import load_baseline
+
+        recorded = load_baseline(Path(__file__).parent.parent / "fixtures" / "baseline_v1.json")
+        run = make.run({"california/gbdt": 1.05}, seeds=3)
+        found = check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), Rules(statistical=True))
+        assert status(found) is Status.REGRESSION
+        assert "n is 5 and 3" in found.regressions[0].note
+
+    def test_equal_scores_are_the_same(self, make, against):
+        assert {f.status for f in against(make.run(), statistical=True).findings} == {Status.SAME}
+
+
+def test_rules_refuse_what_is_no_share():
+    for wrong in (-0.1, 1, math.nan):
+        with pytest.raises(ConfigError, match="tolerance"):
+            Rules(tolerance=wrong)
