@@ -52,7 +52,7 @@ test-matrix:  ## the pinned lower bounds on other Python and numpy versions
 	done
 
 test-slow: setup  ## simulations that prove the statistics
-	@$(BIN)/python -m pytest -m slow -n 2
+	@$(BIN)/python -m pytest -m slow -n 2 -rP
 
 bench: setup  ## speeds, as ratios measured in one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -189,6 +189,12 @@ def spread_is_zero(values: Floats, scale: float) -> bool:
     return float(np.ptp(values)) <= max(SAME * scale, TINY)
 
 
+def doubled_ranks(values: Floats) -> NDArray[np.int64]:
+    """Twice the mid-ranks, which are whole numbers."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((2 * np.cumsum(counts) - counts + 1)[group], dtype=np.int64)
+
+
 def _rank_sums(doubled: NDArray[np.int64]) -> Floats:
     """The probability of each sum of (doubled) ranks when every sign is a fair coin."""
     chances = np.zeros(int(doubled.sum()) + 1)
@@ -202,7 +208,6 @@ def _rank_sums(doubled: NDArray[np.int64]) -> Floats:
 
 def _signed_rank_tail(values: Floats) -> float:
     kept = values[values != 0]
-    _, group, counts = np.unique(np.abs(kept), return_inverse=True, return_counts=True)
-    doubled = (2 * np.cumsum(counts) - counts + 1)[group]  # twice the mid-rank, a whole number
+    doubled = doubled_ranks(np.abs(kept))
     observed = int(doubled[kept > 0].sum())
     return max(float(_rank_sums(doubled)[observed:].sum()), SMALLEST_P)

@@ -1,0 +1,84 @@
+"""When are there enough seeds? A rule that keeps its error rate although it looks more than once.
+
+The looks are fixed before the first seed runs, and each is made at alpha divided by their number (the Bonferroni
+bound over looks). Whatever the dependence between looks, the chance that any of them gives a wrong verdict is at
+most alpha. Tests made for independent increments would not hold here: splits of one data set share rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boosters_eval.stats.inference import StatisticsInputError
+from boosters_eval.stats.significance import DEFAULT_ALPHA, DEFAULT_ROPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boosters_eval.stats.significance import Comparison
+
+FIRST_LOOK = 5
+DEFAULT_MAX_SEEDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do after a look."""
+
+    stop: bool
+    undecided: int  # pairs that further seeds could decide
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialRule:
+    """`compare --seeds auto`: run `schedule[0]` seeds, look, and go on to the next count while told to.
+
+    Every table of a look is judged with alpha=`level`, and so is the final report.
+    """
+
+    max_seeds: int = DEFAULT_MAX_SEEDS
+    alpha: float = DEFAULT_ALPHA
+    rope: float = DEFAULT_ROPE
+
+    def __post_init__(self) -> None:
+        """Refuse a rule that could never decide anything."""
+        if self.max_seeds < 2:
+            raise StatisticsInputError(f"The 'max_seeds' parameter must be at least 2. Got {self.max_seeds} instead.")
+
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """The numbers of seeds at which to look: 5, 10, 20, ... and the maximum."""
+        counts = []
+        count = FIRST_LOOK
+        while 4 * count <= 3 * self.max_seeds:  # a look shortly before the last one would cost level for nothing
+            counts.append(count)
+            count *= 2
+        return (*counts, self.max_seeds)
+
+    @property
+    def level(self) -> float:
+        """The alpha of each look."""
+        return self.alpha / len(self.schedule)
+
+    def decide(self, look: int, comparisons: Iterable[Comparison], *, budget_left: bool = True) -> Decision:
+        """Whether to stop after look number `look` (0 is the first), given every pair of every table.
+
+        A look that the budget brings on early takes the place of the next scheduled one.
+        """
+        pairs = list(comparisons)
+        if any(pair.alpha != self.level for pair in pairs):
+            raise StatisticsInputError(f"Each look must be judged with alpha={self.level}, the rule's level.")
+        open_pairs = [pair for pair in pairs if pair.verdict == "inconclusive" and pair.n > 0]
+        if not open_pairs:
+            refused = sum(pair.n == 0 for pair in pairs)
+            text = f"; {refused} cannot be compared" if refused else ""
+            return Decision(stop=True, undecided=0, reason=f"every pair has a verdict{text}")
+        if look + 1 >= len(self.schedule):
+            return Decision(stop=True, undecided=len(open_pairs), reason=f"{self.max_seeds} seeds are used")
+        if not budget_left:
+            return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used")
+        following = self.schedule[look + 1]
+        reason = f"{len(open_pairs)} of {len(pairs)} pairs are inconclusive; going on to {following} seeds"
+        return Decision(stop=False, undecided=len(open_pairs), reason=reason)

@@ -1,0 +1,66 @@
+import pytest
+
+from boosters_eval.errors import ConfigError
+from boosters_eval.stats.sequential import SequentialRule
+from boosters_eval.stats.significance import Comparison
+
+RULE = SequentialRule()
+
+
+def pair(verdict, n=5, alpha=RULE.level):
+    return Comparison(verdict, "corrected", n, alpha, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("maximum", "schedule"),
+    [
+        (2, (2,)),
+        (5, (5,)),
+        (6, (6,)),
+        (7, (5, 7)),
+        (10, (5, 10)),
+        (20, (5, 10, 20)),
+        (50, (5, 10, 20, 50)),
+        (100, (5, 10, 20, 40, 100)),
+    ],
+)
+def test_the_looks_are_fixed_beforehand(maximum, schedule):
+    assert SequentialRule(max_seeds=maximum).schedule == schedule
+
+
+def test_the_levels_of_all_looks_add_up_to_alpha():
+    assert RULE.level * len(RULE.schedule) == pytest.approx(0.05)
+    assert SequentialRule(max_seeds=5, alpha=0.01).level == 0.01
+
+
+def test_it_stops_when_every_pair_has_a_verdict():
+    decision = RULE.decide(0, [pair("better"), pair("equivalent"), pair("worse")])
+    assert (decision.stop, decision.undecided, decision.reason) == (True, 0, "every pair has a verdict")
+
+
+def test_it_goes_on_while_a_pair_is_inconclusive():
+    decision = RULE.decide(1, [pair("better"), pair("inconclusive")])
+    assert (decision.stop, decision.undecided) == (False, 1)
+    assert decision.reason == "1 of 2 pairs are inconclusive; going on to 20 seeds"
+
+
+def test_it_stops_at_the_last_look_and_when_the_budget_is_used():
+    assert RULE.decide(3, [pair("inconclusive")]).reason == "50 seeds are used"
+    late = RULE.decide(0, [pair("inconclusive")], budget_left=False)
+    assert (late.stop, late.undecided, late.reason) == (True, 1, "the time budget is used")
+
+
+def test_pairs_that_no_seed_can_decide_do_not_hold_it_up():
+    decision = RULE.decide(0, [pair("better"), pair("inconclusive", n=0)])
+    assert decision.stop
+    assert decision.reason == "every pair has a verdict; 1 cannot be compared"
+
+
+def test_a_look_at_another_level_is_refused():
+    with pytest.raises(ConfigError, match=r"alpha=0\.0125"):
+        RULE.decide(0, [pair("better", alpha=0.05)])
+
+
+def test_a_rule_that_could_never_decide_is_refused():
+    with pytest.raises(ConfigError, match="'max_seeds' parameter must be at least 2"):
+        SequentialRule(max_seeds=1)

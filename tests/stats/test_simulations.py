@@ -1,0 +1,131 @@
+"""What the statistics promise, by simulation with fixed seeds."""
+
+# ruff: noqa: T201
+# The rates are printed for people: make test-slow shows them.
+import logging
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from boosters_eval.stats.bootstrap import compute_lower_bound_95
+from boosters_eval.stats.sequential import SequentialRule
+from boosters_eval.stats.significance import Settings, compare_pair, conclude, prepare
+
+pytestmark = pytest.mark.slow
+
+REPETITIONS = 3000
+ROWS, TEST, FEATURES = 200, 40, 4
+RATIO = TEST / (ROWS - TEST)
+
+
+def equal_learners(rng, splits, learners=2):
+    """RMSE of least squares on disjoint, exchangeable features: equal in the population, never in a sample.
+
+    Each repetition draws new data; its splits are random 80/20 splits that share rows.
+    """
+    x = rng.normal(size=(ROWS, learners * FEATURES))
+    y = x.sum(axis=1) + 2 * rng.normal(size=ROWS)
+    order = rng.permuted(np.tile(np.arange(ROWS), (splits, 1)), axis=1)
+    train, test = order[:, TEST:], order[:, :TEST]
+    scores = []
+    for learner in range(learners):
+        mine = x[:, learner * FEATURES : (learner + 1) * FEATURES]
+        fit, held = mine[train], mine[test]
+        gram = fit.transpose(0, 2, 1) @ fit
+        weights = np.linalg.solve(gram, fit.transpose(0, 2, 1) @ y[train][..., None])
+        residual = y[test] - (held @ weights)[..., 0]
+        scores.append(np.sqrt((residual**2).mean(axis=1)))
+    return scores
+
+
+@pytest.mark.parametrize("splits", [3, 5, 10, 30])
+def test_equal_learners_are_told_apart_in_at_most_six_percent(splits):
+    rng = np.random.default_rng(1000 + splits)
+    default = strict = welch = paired = 0
+    for _ in range(REPETITIONS):
+        a, b = equal_learners(rng, splits)
+        verdict = compare_pair(a, b, higher_is_better=False, test_train_ratio=RATIO)
+        default += verdict.verdict in {"better", "worse"}
+        strict += verdict.p_value < 0.05
+        welch += scipy_stats.ttest_ind(a, b, equal_var=False).pvalue < 0.05
+        paired += scipy_stats.ttest_rel(a, b).pvalue < 0.05
+    rates = {
+        name: count / REPETITIONS
+        for name, count in {"default": default, "corrected p": strict, "Welch": welch, "paired": paired}.items()
+    }
+    print(f"{splits} splits, false positives: " + ", ".join(f"{k} {v:.3f}" for k, v in rates.items()))
+    assert rates["default"] <= 0.06
+    assert rates["corrected p"] <= 0.06
+    if splits >= 10:
+        assert rates["Welch"] > 0.1
+
+
+def test_looking_repeatedly_keeps_the_error_rate():
+    """Three equal learners: the chance that any look calls any of them better than another."""
+    rule = SequentialRule(max_seeds=50, rope=0.0)
+    rng = np.random.default_rng(77)
+    wrong = naive = 0
+    repetitions = 2000
+    for _ in range(repetitions):
+        scores = equal_learners(rng, rule.max_seeds, learners=3)
+        verdicts = {}
+        for level in (rule.level, rule.alpha):
+            settings = Settings(higher_is_better=False, alpha=level, rope=0.0)
+            verdicts[level] = [
+                pair.verdict != "inconclusive"
+                for count in rule.schedule
+                for pair in conclude(
+                    [
+                        prepare(scores[i][:count], scores[j][:count], settings, test_train_ratio=RATIO)
+                        for i, j in ((0, 1), (0, 2), (1, 2))
+                    ]
+                )
+            ]
+        wrong += any(verdicts[rule.level])
+        naive += any(verdicts[rule.alpha])
+    print(f"looks at {rule.schedule}: rule {wrong / repetitions:.3f}, naive {naive / repetitions:.3f}")
+    assert wrong / repetitions <= 0.05
+    assert naive > 1.5 * wrong
+
+
+def test_looking_repeatedly_does_not_invent_equivalence():
+    """A true difference at the edge of the region; splits correlated as the correction assumes."""
+    rule = SequentialRule(max_seeds=50, rope=0.01)
+    rng = np.random.default_rng(78)
+    repetitions = 4000
+    wrong = 0
+    for _ in range(repetitions):
+        shared, own = rng.normal(), rng.normal(size=rule.max_seeds)
+        differences = 0.01 + 0.002 * (np.sqrt(0.2) * shared + np.sqrt(0.8) * own)
+        b = np.full(rule.max_seeds, 0.995)
+        for look, count in enumerate(rule.schedule):
+            pair = compare_pair(
+                b[:count] + differences[:count],
+                b[:count],
+                higher_is_better=False,
+                test_train_ratio=0.25,
+                alpha=rule.level,
+                rope=rule.rope,
+            )
+            if rule.decide(look, [pair]).stop:
+                break
+        wrong += pair.verdict == "equivalent"
+    print(f"false equivalence at the edge: {wrong / repetitions:.3f}")
+    assert wrong / repetitions <= 0.05
+
+
+@pytest.mark.parametrize("count", [10, 30])
+@pytest.mark.parametrize("shape", [(2, 2), (8, 2), (5, 1), (20, 1), (0.5, 0.5)])
+def test_the_lower_bound_covers_what_it_says(shape, count):
+    """92 to 98 % at N = 10 on Beta scores, two points either way; more cases only help."""
+    logging.disable(logging.WARNING)
+    rng = np.random.default_rng(7)
+    mean = shape[0] / sum(shape)
+    samples = rng.beta(*shape, size=(REPETITIONS, count))
+    covered = np.mean([compute_lower_bound_95(row, run_id=f"{index:08x}") <= mean for index, row in enumerate(samples)])
+    logging.disable(logging.NOTSET)
+    print(f"Beta{shape}, N = {count}: coverage {covered:.3f}")
+    assert 0.90 <= covered <= 1.0
+    if count == 30:
+        assert 0.94 <= covered <= 0.99
