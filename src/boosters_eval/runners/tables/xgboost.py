@@ -78,7 +78,7 @@ _DEFAULTS = (
 )
 _REFUSALS = (
     NO_LINEAR_TREES,
-    Refusal("booster == 'gblinear' and task in ('quantile', 'ranking')", "gblinear has no such objective"),
+    Refusal("booster == 'gblinear' and task == 'quantile'", "its linear models learn nothing from the quantile loss"),
     Refusal("booster == 'gblinear' and categorical", "a linear model would take categories as numbers"),
     Refusal("task == 'ranking' and weighted", "ranking takes weights of queries, not of rows"),
 )
