@@ -41,7 +41,7 @@ MOSTLY = 0.8  # share of scores at 0 or 1 above which ADR-0002 asks for another 
 _NORMAL = NormalDist()
 _TIE = 2.0**-40  # means closer than this are equal: decimal scores have no exact sums
 _RANK_BITS = 32
-_CHUNK = 2**20  # indices drawn at a time, so that memory does not grow with N
+_CHUNK = 2**17  # indices drawn at a time, so that memory does not grow with N
 _NUDGE = 2.0**-50  # keeps the window's lower edge on the inner side of a caller's rounding
 
 
