@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 EPSILON = 1e-15  # the RFC's clip, in float64 whatever comes in
 
 
+def targets(rows: Rows) -> Array:
+    """Labels that are all 0 or 1."""
+    values = rows.single("labels")
+    rows.require("labels", lambda v: (v == 0) | (v == 1), "0 or 1")
+    return values
+
+
 def positives(rows: Rows) -> Flags:
-    """Which labels are 1; refused if one is neither 0 nor 1."""
-    labels = rows.single("labels")
-    flags: Flags = labels == 1
-    if np.count_nonzero(labels) != np.count_nonzero(flags):  # NaN is not zero either
-        rows.require("labels", lambda v: (v == 0) | (v == 1), "0 or 1")
+    """Which labels are 1."""
+    flags: Flags = targets(rows) == 1
     return flags
 
 
@@ -42,32 +46,41 @@ def probabilities(rows: Rows) -> Array:
     return values
 
 
-def decisions(rows: Rows, threshold: float) -> Flags:
-    """Which rows are predicted positive, compared in float64 also where the input is float32."""
-    return np.greater_equal(scores(rows), threshold, signature="dd->?")
+def decide(values: Array, threshold: float) -> Flags:
+    """Which scores are predicted positive, compared in float64 also where the input is float32."""
+    return np.greater_equal(values, threshold, signature="dd->?")
 
 
 def confusion(rows: Rows, threshold: float) -> tuple[float, float, float, float]:
     """Weights of true positives, false positives, false negatives, true negatives; exact counts without weights."""
-    y, d = positives(rows), decisions(rows, threshold)
-    if rows.weights is None:
-        both, actual, chosen = (int(np.count_nonzero(each)) for each in (y & d, y, d))
-        return both, chosen - both, actual - both, rows.n - actual - chosen + both
-    cell = y * np.int8(2) + d
-    tn, fp, fn, tp = (
-        math.fsum(float(rows.weights[b].sum(where=cell[b] == code)) for b in blocks(rows.n)) for code in range(4)
-    )
+    p, y = rows.single("predictions"), rows.single("labels")
+    parts = []
+    for block in blocks(rows.n):
+        score, label = p[block], y[block]
+        truth, decision = label == 1, decide(score, threshold)
+        if not (np.isfinite(score).all() and (truth | (label == 0)).all()):  # checked while it is in the cache
+            scores(rows)
+            targets(rows)
+        parts.append(_cells(truth, decision, None if rows.weights is None else rows.weights[block]))
+    tp, fp, fn, tn = (math.fsum(cell) for cell in zip(*parts, strict=True))
     return tp, fp, fn, tn
+
+
+def _cells(truth: Flags, decision: Flags, weights: Floats | None) -> tuple[float, ...]:
+    if weights is not None:
+        return tuple(np.bincount(2 * decision + truth, weights, minlength=4)[::-1].tolist())
+    both, actual, chosen = (int(np.count_nonzero(each)) for each in (truth & decision, truth, decision))
+    return both, chosen - both, actual - both, len(truth) - actual - chosen + both
 
 
 def logloss(rows: Rows) -> float:
     """Mean of -log of the probability given to the class."""
-    p, y = probabilities(rows), positives(rows)
+    p, y = probabilities(rows), targets(rows)
 
     def term(block: slice) -> Floats:
         q = np.array(p[block], dtype=np.float64)
         np.clip(q, EPSILON, 1.0 - EPSILON, out=q)
-        q -= ~y[block]  # p for class 1, p - 1 for class 0: one logarithm a row
+        q -= y[block] == 0  # p for class 1, p - 1 for class 0: one logarithm a row
         np.abs(q, out=q)
         np.log(q, out=q)
         return np.negative(q, out=q)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.metrics.binary import positives, probabilities
+from boosters_eval.metrics.binary import probabilities, targets
 from boosters_eval.metrics.metric import get
 from boosters_eval.metrics.rows import blocks, prepare
 
@@ -29,11 +29,11 @@ class ReliabilityBin:
 
 def brier(rows: Rows) -> float:
     """Mean squared error of the probability."""
-    p, y = probabilities(rows), positives(rows)
+    p, y = probabilities(rows), targets(rows)
 
     def term(block: slice) -> Floats:
         d = np.array(p[block], dtype=np.float64)
-        d -= y[block]
+        d -= y[block] == 1
         return np.multiply(d, d, out=d)
 
     return rows.mean(term)
@@ -41,14 +41,14 @@ def brier(rows: Rows) -> float:
 
 def _binned(rows: Rows, n_bins: int) -> Floats:
     """For each bin: rows, weight, weighted predictions, weighted labels."""
-    p, y = probabilities(rows), positives(rows)
+    p, y = probabilities(rows), targets(rows)
     edges = np.arange(1, n_bins) / n_bins
     sums = np.zeros((4, n_bins))
     for block in blocks(rows.n):
         part = p[block].astype(np.float64, copy=False)
         index = np.searchsorted(edges, part, side="right")
         w = np.ones(len(part)) if rows.weights is None else rows.weights[block]
-        for into, values in enumerate((None, w, w * part, w * y[block])):
+        for into, values in enumerate((None, w, w * part, w * (y[block] == 1))):
             sums[into] += np.bincount(index, values, minlength=n_bins)
     return sums
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.metrics.binary import decisions, positives
+from boosters_eval.metrics.binary import decide, positives, scores, targets
 from boosters_eval.metrics.catalog import MetricWarning
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def _rates(rows: Rows, chosen: Flags, among: Flags | None = None) -> Floats:
     empty = every == 0
     if empty.any():
         warnings.warn(
-            f"The metric '{rows.metric}' takes a rate of 0 for the group {names[int(empty.argmax())]!r}, "
+            f"The metric '{rows.metric}' takes a rate of 0 for the group '{names[int(empty.argmax())]}', "
             "which has no rows of one class.",
             MetricWarning,
             stacklevel=2,
@@ -41,12 +41,12 @@ def _gap(rates: Floats, mode: str) -> float:
 
 def demographic_parity(rows: Rows, threshold: float, mode: str) -> float:
     """How far the groups' selection rates are apart."""
-    positives(rows)
-    return _gap(_rates(rows, decisions(rows, threshold)), mode)
+    targets(rows)  # only checked: parity does not depend on the labels
+    return _gap(_rates(rows, decide(scores(rows), threshold)), mode)
 
 
 def equalized_odds(rows: Rows, threshold: float, mode: str) -> float:
     """How far the groups' true and false positive rates are apart: the worse of the two."""
-    y, chosen = positives(rows), decisions(rows, threshold)
+    y, chosen = positives(rows), decide(scores(rows), threshold)
     gaps = [_gap(_rates(rows, chosen, among), mode) for among in (y, ~y)]
     return max(gaps) if mode == "difference" else min(gaps)

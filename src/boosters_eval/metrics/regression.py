@@ -74,6 +74,7 @@ def mae(rows: Rows) -> list[float]:
 
 def mape(rows: Rows, epsilon: float | None) -> list[float]:
     """Mean absolute error relative to the label, in percent; `epsilon` is the least denominator."""
+    outputs = _outputs(rows)
     if epsilon is None:
         rows.require("labels", lambda v: v != 0, "other than 0 unless 'epsilon' is given")
 
@@ -83,7 +84,7 @@ def mape(rows: Rows, epsilon: float | None) -> list[float]:
             np.maximum(size, epsilon, out=size)
         return np.divide(_absolute(p, y, block), size, out=size)
 
-    return [100.0 * rows.mean(partial(term, p, y)) for p, y in _outputs(rows)]
+    return [100.0 * rows.mean(partial(term, p, y)) for p, y in outputs]
 
 
 def _r2(rows: Rows, p: Array, y: Array) -> float:
@@ -107,6 +108,7 @@ def r2(rows: Rows) -> list[float]:
 
 def rmsle(rows: Rows) -> list[float]:
     """Root mean squared error on the logarithmic scale, of each output."""
+    outputs = _outputs(rows)
     for argument in ("predictions", "labels"):
         rows.require(argument, lambda v: v > -1, "greater than -1")
 
@@ -115,7 +117,7 @@ def rmsle(rows: Rows) -> list[float]:
         d -= np.log1p(y[block], dtype=np.float64)
         return np.multiply(d, d, out=d)
 
-    return [math.sqrt(rows.mean(partial(term, p, y))) for p, y in _outputs(rows)]
+    return [math.sqrt(rows.mean(partial(term, p, y))) for p, y in outputs]
 
 
 def median_ae(rows: Rows) -> list[float]:

@@ -38,12 +38,12 @@ def total(parts: list[float]) -> float:
 def as_array(argument: str, value: Any, metric: str = "metrics") -> Array:
     """A numeric array of one or two dimensions; numeric arrays, pandas and polars columns are not copied."""
     array = _raw(argument, value, metric)
+    if array.ndim not in (1, 2):
+        _refuse(metric, argument, "an array of one or two dimensions", f"{array.ndim} dimensions")
     if array.dtype.kind == "O":
         array = _from_objects(argument, value, array, metric)
     if array.dtype.kind not in "fiub":
         _refuse(metric, argument, "numeric", f"data of type {array.dtype}")
-    if array.ndim not in (1, 2):
-        _refuse(metric, argument, "an array of one or two dimensions", f"{array.ndim} dimensions")
     if array.size == 0:
         _refuse(metric, argument, "of at least one row and column", f"the shape {array.shape}")
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
