@@ -16,6 +16,8 @@ from boosters_eval.baseline.model import HOME_LIBRARY
 from boosters_eval.errors import ConfigError, ExitCode, UnknownNameError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from boosters_eval.baseline.model import BaselineResult, MetricStats
     from boosters_eval.baseline.snapshot import Failure, Snapshot
 
@@ -144,7 +146,7 @@ def is_regression(baseline_mean: float, current_mean: float, tolerance: float, *
 def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Check:
     """Compare a run, or a later baseline, with a baseline."""
     rules = rules or Rules()
-    _check_names(before, after, rules)
+    check_names(before, after.pairs, rules)
     upgrades = _upgrades(before, after)
     failures: dict[tuple[str, str], list[Failure]] = {}
     for failure in after.failures:
@@ -176,17 +178,16 @@ def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Chec
     )
 
 
-def _check_names(before: Snapshot, after: Snapshot, rules: Rules) -> None:
-    """A misspelt name would silently be without effect."""
-    pairs = [*before.results, *after.pairs]
-    libraries = {library for _, library in pairs}
+def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: Rules) -> None:
+    """A misspelt name in the rules would silently be without effect; `pairs` are those of the run or its plan."""
+    configs, libraries = map(set, zip(*before.results, *pairs, strict=True))
     for name in rules.under_test or ():
         if name not in libraries:
             raise UnknownNameError("library under test", name, libraries)
     metrics = {result.primary_metric for result in before.results.values()}
     for name in rules.tolerance_for:
-        if name not in metrics and name not in {config for config, _ in pairs}:
-            raise UnknownNameError("config or primary metric", name, {*metrics, *(config for config, _ in pairs)})
+        if name not in metrics | configs:
+            raise UnknownNameError("config or primary metric", name, metrics | configs)
 
 
 def _upgrades(before: Snapshot, after: Snapshot) -> dict[str, tuple[str, str]]:

@@ -11,8 +11,6 @@ from boosters_eval.api import prepare, suite_configs
 from boosters_eval.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from boosters_eval.api import Prepared, Settings
     from boosters_eval.baseline.model import Baseline
 
@@ -24,8 +22,16 @@ class Request:
     """What to run, as far as the user says."""
 
     suite: str | None = None
-    libraries: Sequence[str] | None = None
+    libraries: tuple[str, ...] | None = None
     seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """Libraries and configs that the user restricted the run to; None: no restriction."""
+
+    only_libraries: tuple[str, ...] | None = None
+    only_configs: tuple[str, ...] | None = None
 
 
 def default_path(name: str = "baseline") -> Path:
@@ -51,14 +57,6 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     prepared = prepare(name, configs, seeds, settings, default_seeds=default, notes=notes)
     other = request.suite is not None and name != recorded
     return prepared, Restriction(
-        only_libraries=tuple(request.libraries) if request.libraries else None,
+        only_libraries=request.libraries,
         only_configs=tuple(config.name for config in configs) if other else None,
     )
-
-
-@dataclass(frozen=True)
-class Restriction:
-    """Libraries and configs that the user restricted the run to; None: no restriction."""
-
-    only_libraries: tuple[str, ...] | None = None
-    only_configs: tuple[str, ...] | None = None

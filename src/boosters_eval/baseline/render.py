@@ -104,11 +104,11 @@ def rows(check: Check, *, everything: bool = True) -> list[list[str]]:
 def markdown(check: Check, name: str) -> str:
     """The job summary."""
     text, *rest = lines(check, name)
-    parts = [f"### {escape(text)}\n"]
-    if rest:
-        parts.append("".join(f"- {escape(line.strip())}\n" for line in rest))
-    parts.append(table(rows(check)))
-    return "\n".join(parts)
+    parts = [f"### {escape(text)}\n\n"]
+    for line in rest:
+        finding = line.startswith("  ")
+        parts.append(f"- {escape(line.strip())}\n" if finding else f"\n**{escape(line)}**\n\n")
+    return "".join([*parts, "\n", table(rows(check))])
 
 
 def table(body: list[list[str]]) -> str:
@@ -157,7 +157,7 @@ def junit(check: Check, name: str) -> str:
         elif outcome:
             ET.SubElement(case, outcome, {"type": finding.status.value, "message": message}).text = message
         else:
-            ET.SubElement(case, "system-out").text = message
+            ET.SubElement(case, "system-out").text = message if finding.counts else f"{message} (not under test)"
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

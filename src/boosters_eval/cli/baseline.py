@@ -134,7 +134,7 @@ def record(
     results = source.load()
     if results is None:
         settings = Settings(**settings_of(execution))
-        prepared, _ = plan_run(Request(suite, library or None, seeds), settings)
+        prepared, _ = plan_run(Request(suite, tuple(library) if library else None, seeds), settings)
         results = carry_out(prepared, settings, showing)
     made = make_baseline(results)
     save_baseline(made, path)
@@ -168,7 +168,9 @@ def check(
     path = _one_of(file, baseline, "--baseline") or default_path()
     if not path.exists():
         raise ConfigError(f"{path} does not exist; record it with 'boosters-eval baseline record {path}'.")
-    return _check(path, Request(suite, library or None, seeds), source, judging, execution, saying, output)
+    return _check(
+        path, Request(suite, tuple(library) if library else None, seeds), source, judging, execution, saying, output
+    )
 
 
 @baselines.command()
@@ -203,23 +205,28 @@ def _check(
     from boosters_eval.api import Settings
     from boosters_eval.baseline import Snapshot, load_baseline
     from boosters_eval.baseline import check as compare
+    from boosters_eval.baseline.check import check_names
     from boosters_eval.baseline.plan import plan_run
 
     rules, showing = _rules(judging), saying.showing()
     for file in (output, judging.junit):
         check_output(file)
-    recorded = load_baseline(path)
+    before = load_baseline(path)
     results = source.load()
     if results is None:
         settings = Settings(**settings_of(execution))
-        prepared, restriction = plan_run(request, settings, recorded)
+        prepared, restriction = plan_run(request, settings, before)
         rules = rules.replace(**asdict(restriction))
+        planned = [(cell.config.name, cell.library) for cell in prepared.plan.cells]
+        check_names(Snapshot.of_baseline(before), planned, rules)  # before the work, not after it
         results = carry_out(prepared, settings, showing)
+    else:
+        rules = rules.replace(only_libraries=request.libraries)
     if output is not None:
         show(results, Showing(output=output, quiet=True))
+    found = compare(Snapshot.of_baseline(before), Snapshot.of_run(results), rules)
     if not saying.quiet:
         show(results, showing)
-    found = compare(Snapshot.of_baseline(recorded), Snapshot.of_run(results), rules)
     _tell(found, str(path), judging, saying)
     return found.exit_code(fail_on_regression=judging.fail_on_regression, continue_on_error=execution.continue_on_error)
 

@@ -1,0 +1,152 @@
+import math
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from boosters_eval.baseline import Rules, Snapshot, check, make_baseline, render
+
+NAME = "tests/baselines/quick.json"
+CA, BC = "california/gbdt", "breast_cancer/gbdt"
+
+
+@pytest.fixture
+def story(make):
+    """Everything at once: regressions, a crash, a NaN, something skipped, an upgrade, something new."""
+    libraries = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
+    versions = dict.fromkeys(libraries, "1.0") | {"boosters": "0.1.0", "xgboost": "3.1.2"}
+    before = make.run(libraries=libraries, versions=versions)
+    before.results = [r for r in before.results if (r.config_name, r.library) != (BC, "sklearn")]
+    factors = {(CA, "boosters"): 1.066, (BC, "boosters"): 1.073, (BC, "xgboost"): 1.096, (CA, "sklearn"): 0.9}
+    after = make.run(factors, libraries=libraries, versions={**versions, "xgboost": "3.4.1"})
+    after.results = [r for r in after.results if r.library not in ("lightgbm", "catboost")]
+    after.errors = [make.error(CA, "catboost", index) for index in range(3)]
+    after.results += [
+        make.result(BC, "catboost", i, metrics={"logloss": math.nan}, library_version="1.0") for i in range(3)
+    ]
+    return check(Snapshot.of_baseline(make_baseline(before)), Snapshot.of_run(after))
+
+
+@pytest.fixture
+def statistical(make):
+    """A regression, drift, noise and an improvement under the paired test."""
+    run = make.run({(CA, "boosters"): 1.015, (BC, "boosters"): 0.9})
+    noisy = {0: 1.12, 1: 0.95, 2: 1.03}
+    run.results = [
+        make.result(r.config_name, r.library, i % 3, noisy[i % 3]) if r.library == "xgboost" else r
+        for i, r in enumerate(run.results)
+    ]
+    baseline = make_baseline(make.run())
+    return check(Snapshot.of_baseline(baseline), Snapshot.of_run(run), Rules(statistical=True))
+
+
+def test_a_regression_reads_as_in_the_rfc(story):
+    lines = render.lines(story, NAME)
+    assert lines[0] == "❌ Regression detected in 2 configs:"
+    assert lines[1] == "  california/gbdt boosters: RMSE 0.4819 > baseline 0.4521 (+6.6%, tolerance 2%)"
+
+
+def test_an_upgrade_reads_as_what_it_is(story):
+    lines = render.lines(story, NAME)
+    heading = lines.index("Libraries of another version than recorded:")
+    assert (
+        lines[heading + 1] == "  breast_cancer/gbdt: xgboost 3.1.2 → 3.4.1 moved log loss by +9.6 %: not your library"
+    )
+
+
+def test_the_whole_story_reads_well(story, golden):
+    golden("baseline-story.txt", "\n".join(render.lines(story, NAME)) + "\n")
+    golden("baseline-story.md", render.markdown(story, NAME))
+    golden("baseline-story.xml", render.junit(story, NAME))
+    golden("baseline-story.annotations.txt", "\n".join(render.workflow_commands(story)) + "\n")
+
+
+def test_the_statistical_story_reads_well(statistical, golden):
+    golden("baseline-statistical.txt", "\n".join(render.lines(statistical, NAME)) + "\n")
+    golden("baseline-statistical.annotations.txt", "\n".join(render.workflow_commands(statistical)) + "\n")
+
+
+def test_a_pass_is_one_line(make):
+    found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run()))
+    assert render.lines(found, NAME) == [f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)"]
+    assert render.workflow_commands(found) == []
+
+
+def test_a_check_without_an_answer_does_not_look_like_a_pass(make):
+    found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(libraries=("boosters",))))
+    assert render.lines(found, NAME)[0] == f"❌ Not checked against {NAME}: 2 pairs without an answer:"
+
+
+def test_what_counts_for_nothing_is_not_called_a_pass(make):
+    rules = Rules(under_test=("xgboost",), only_libraries=("boosters",))
+    found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(libraries=("boosters",))), rules)
+    assert render.lines(found, NAME)[0].startswith("⚠ Nothing that counts was compared")
+
+
+def test_a_home_library_of_another_version_is_said_to_count(make):
+    found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(versions={"boosters": "0.2.0"})))
+    assert render.lines(found, NAME)[1] == "boosters 0.1.0 → 0.2.0 is under test: every change of it counts."
+
+
+def test_numbers_that_differ_never_look_alike(make):
+    rules = Rules(tolerance=0)
+    found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run({"boosters": 1.000004})), rules)
+    line = render.lines(found, NAME)[1]
+    new, old = line.split("RMSE ")[1].split(" (")[0].split(" > baseline ")
+    assert new != old
+    assert "+0.00%" in line
+
+
+def test_a_change_from_zero_has_no_percentage(make):
+    def scored(value):
+        run = make.run()
+        run.results = [r.model_copy(update={"metrics": {r.primary_metric: value}}) for r in run.results]
+        return Snapshot.of_run(run)
+
+    assert "RMSE 0.01000 > baseline 0 (from 0, tolerance 2%)" in render.lines(check(scored(0.0), scored(0.01)), NAME)[1]
+
+
+def test_junit_counts_each_pair_once(story):
+    suite = ET.fromstring(render.junit(story, NAME)).find("testsuite")
+    cases = suite.findall("testcase")
+    assert int(suite.get("tests")) == len(cases) == len(story.findings)
+    assert int(suite.get("failures")) == len(suite.findall("testcase/failure")) == len(story.regressions)
+    assert int(suite.get("errors")) == len(suite.findall("testcase/error")) == len(story.unanswered)
+    assert int(suite.get("skipped")) == len(suite.findall("testcase/skipped")) == 1
+
+
+def test_names_from_users_are_data_in_every_rendering(make):
+    name = 'x<script>|**b**::error::\x1b[31m\n"'
+
+    def renamed(factor):
+        run = make.run({"boosters": factor})
+        run.results = [r.model_copy(update={"config_name": r.config_name + name}) for r in run.results]
+        return Snapshot.of_run(run)
+
+    found = check(renamed(1.0), renamed(1.1))
+    assert "\x1b" not in "".join(render.lines(found, NAME))
+    assert all("\n" not in line for line in render.lines(found, NAME))
+    assert "<script>" not in render.markdown(found, NAME)
+    ET.fromstring(render.junit(found, NAME))
+    assert all(
+        line.startswith("::error title=boosters-eval ") and "\n" not in line for line in render.workflow_commands(found)
+    )
+
+
+def test_a_flood_of_findings_is_counted_not_annotated(make):
+    def many(factor):
+        run = make.run({"boosters": factor}, configs=(CA,), libraries=("boosters",))
+        run.results = [r.model_copy(update={"config_name": f"{CA}-{i}"}) for r in run.results for i in range(30)]
+        return Snapshot.of_run(run)
+
+    commands = render.workflow_commands(check(many(1.0), many(1.1)))
+    assert len(commands) == 10
+    assert "21 further findings are in the job summary" in commands[-1]
+
+
+def test_a_regression_that_may_pass_is_a_warning_on_github(story):
+    assert next(c for c in render.workflow_commands(story, failing=False) if "Regression" in c).startswith("::warning")
+
+
+def test_rows_without_changes_can_be_left_out(story):
+    assert len(render.rows(story)) == len(story.findings)
+    assert not any("same" in row[-1] for row in render.rows(story, everything=False))

@@ -1,0 +1,308 @@
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from boosters_eval.baseline import load_baseline
+from boosters_eval.cli.app import run
+from boosters_eval.config import Task, derive_seeds
+from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
+
+V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Each test in a folder of its own, outside any repository and any CI system."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "BOOSTERS_EVAL_BASELINE_DIR", "BOOSTERS_EVAL_SEEDS"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def collection(factor=1.0, *, version="3.1.2", other=1.0, libraries=("boosters", "xgboost")):
+    results = []
+    for library in libraries:
+        for index, seed in enumerate(derive_seeds(3)):
+            score = 0.45 * (1 + 0.01 * index) * (factor if library == "boosters" else other)
+            results.append(
+                BenchmarkResult(
+                    config_name="california/gbdt",
+                    library=library,
+                    seed=seed,
+                    task=Task.REGRESSION,
+                    dataset_name="california",
+                    metrics={"rmse": score, "mae": score / 2},
+                    primary_metric="rmse",
+                    library_version="0.1.0" if library == "boosters" else version,
+                    n_train=800,
+                    n_valid=200,
+                    split_digest=f"{index}" * 64,
+                )
+            )
+    return ResultCollection(results, suite="quick", run_id="0123456789abcdef")
+
+
+@pytest.fixture
+def files(here):
+    """A baseline, and results that are unchanged, worse, crashed, and of an upgraded competitor."""
+    collection().to_json("same.json")
+    collection(1.05).to_json("worse.json")
+    collection(version="3.4.1", other=1.096).to_json("upgrade.json")
+    crashed = collection(libraries=("xgboost",))
+    crashed.errors = [
+        BenchmarkError(
+            config_name="california/gbdt",
+            library="boosters",
+            seed=42,
+            task=Task.REGRESSION,
+            error_type="WorkerDied",
+            error_message="killed",
+        )
+    ]
+    crashed.to_json("crashed.json")
+    assert run(["baseline", "record", "base.json", "--results", "same.json", "-q"]) == 0
+    return here
+
+
+def check(*arguments):
+    return run(["baseline", "check", *arguments])
+
+
+def test_record_writes_where_it_is_told_or_to_the_default(here, monkeypatch, capsys):
+    collection().to_json("r.json")
+    assert run(["baseline", "record", "--results", "r.json"]) == 0
+    assert "tests/baselines/baseline.json (2 pairs of config and library, 3 seeds)" in capsys.readouterr().err
+    monkeypatch.setenv("BOOSTERS_EVAL_BASELINE_DIR", "elsewhere")
+    assert run(["baseline", "record", "--results", "r.json"]) == 0
+    assert run(["baseline", "record", "--results", "r.json", "--output", "x/y.json"]) == 0
+    for path in ("tests/baselines/baseline.json", "elsewhere/baseline.json", "x/y.json"):
+        assert load_baseline(here / path).config.suite == "quick"
+
+
+def test_record_refuses_a_run_with_errors_and_leaves_the_old_file(files, capsys):
+    before = Path("base.json").read_bytes()
+    assert run(["baseline", "record", "base.json", "--results", "crashed.json"]) == 2
+    assert "No baseline was recorded: boosters on california/gbdt, cell 42: WorkerDied" in capsys.readouterr().err
+    assert Path("base.json").read_bytes() == before
+
+
+def test_check_passes_and_says_so(files, capsys):
+    assert check("base.json", "--results", "same.json") == 0
+    out = capsys.readouterr().out
+    assert "✅ No regression against base.json: 2 pairs compared (tolerance 2%)" in out
+    assert "## california/gbdt (3 seeds)" in out  # the comparison itself is shown too
+
+
+def test_check_fails_on_a_regression_in_the_rfc_s_words(files, capsys):
+    assert check("--baseline", "base.json", "--results", "worse.json", "--quiet") == 1
+    assert capsys.readouterr().out == (
+        "❌ Regression detected in 1 config:\n"
+        "  california/gbdt boosters: RMSE 0.4772 > baseline 0.4545 (+5.0%, tolerance 2%)\n"
+    )
+
+
+def test_a_regression_may_be_let_pass_but_is_still_said(files, capsys):
+    assert check("base.json", "--results", "worse.json", "--no-fail-on-regression") == 0
+    assert "❌ Regression detected" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--tolerance", "0.06"], 0),
+        (["--tolerance", "0.04"], 1),
+        (["--tolerance-for", "rmse=0.06"], 0),
+        (["--tolerance-for", "california/gbdt=0.06"], 0),
+        (["--tolerance-for", "rmse=0.06", "california/gbdt=0.01"], 1),
+        (["--statistical"], 1),
+        (["--libraries-under-test", "xgboost"], 0),
+        (["--libraries-under-test", "xgboost", "boosters"], 1),
+        (["--fail-on-regression"], 1),
+    ],
+)
+def test_options_decide(files, options, code):
+    assert check("base.json", "--results", "worse.json", *options) == code
+
+
+def test_a_crash_is_a_regression(files, capsys):
+    assert check("base.json", "--results", "crashed.json", "--continue-on-error") == 1
+    assert "boosters: crashed, cell 42: WorkerDied" in capsys.readouterr().out
+
+
+def test_an_upgrade_of_a_competitor_is_not_a_regression(files, capsys):
+    assert check("base.json", "--results", "upgrade.json") == 0
+    assert "xgboost 3.1.2 → 3.4.1 moved RMSE by +9.6 %: not your library" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["none.json"], "none.json does not exist; record it with 'boosters-eval baseline record none.json'"),
+        (["base.json", "--baseline", "other.json"], "Give the file once"),
+        (["base.json", "--tolerance", "2"], "'--tolerance' option must be a share"),
+        (["base.json", "--tolerance", "nan"], "'--tolerance' option must be a share"),
+        (["base.json", "--tolerance-for", "rmse"], "'--tolerance-for' option must be"),
+        (["base.json", "--tolerance-for", "rmse=5"], "'--tolerance-for' option must be"),
+        (["base.json", "--tolerance-for", "=0.1"], "'--tolerance-for' option must be"),
+        (["base.json", "--tolerance-for", "rmsle=0.1"], "Did you mean 'rmse'"),
+        (["base.json", "--libraries-under-test", "xgbost"], "Did you mean 'xgboost'"),
+        (["base.json", "--run", "last"], "either --run or --results"),
+        (["base.json", "--quiet", "--verbose"], "either --verbose or --quiet"),
+        (["base.json", "--junit", "."], "is a directory"),
+        (["worse.json"], "holds results, not a baseline"),
+        (["base.json", "--tolerances", "1"], "--tolerance"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_3(files, capsys, arguments, told):
+    assert check(*arguments, "--results", "same.json") == 3
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("Error: ")
+    assert captured.err.count("\n") == 1
+    assert told in captured.err
+
+
+@pytest.mark.parametrize("text", ["", '{"schema_version": 2, "results"', "<html>", '{"version": 5}', "[[["])
+def test_a_broken_baseline_or_results_file_is_exit_code_3(files, capsys, text):
+    Path("broken.json").write_text(text)
+    assert check("broken.json", "--results", "same.json") == 3
+    assert check("base.json", "--results", "broken.json") == 3
+    assert run(["baseline", "diff", "base.json", "broken.json"]) == 3
+    assert run(["baseline", "record", "new.json", "--results", "broken.json"]) == 3
+    assert capsys.readouterr().err.count("\n") == 4
+
+
+def test_a_newer_baseline_says_upgrade(files, capsys):
+    document = json.loads(Path("base.json").read_text())
+    Path("new.json").write_text(json.dumps({**document, "schema_version": 3}))
+    assert check("new.json", "--results", "same.json") == 3
+    assert "upgrade boosters-eval" in capsys.readouterr().err
+
+
+def test_the_rfc_s_version_1_file_is_checked(files, capsys):
+    assert check(str(V1), "--results", "same.json", "--library", "boosters") == 0
+    assert "1 pair compared" in capsys.readouterr().out
+
+
+def test_output_holds_the_results_and_junit_the_verdict(files):
+    arguments = ["base.json", "--results", "worse.json", "--output", "out/results.json", "--junit", "out/junit.xml"]
+    assert check(*arguments) == 1
+    assert len(ResultCollection.load_partial("out/results.json")) == 6
+    suite = ET.parse("out/junit.xml").getroot().find("testsuite")
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+
+
+def test_on_github_there_are_annotations_and_a_job_summary(files, capsys, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
+    Path("summary.md").write_text("before\n")
+    assert check("base.json", "--results", "worse.json", "-q") == 1
+    assert "::error title=boosters-eval Regression::california/gbdt boosters: RMSE" in capsys.readouterr().out
+    summary = Path("summary.md").read_text()
+    assert summary.startswith("before\n### ❌ Regression detected in 1 config:\n")
+    assert "| california/gbdt | boosters | RMSE" in summary
+
+
+def test_a_job_summary_that_cannot_be_written_does_not_change_the_verdict(files, capsys, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files))
+    assert check("base.json", "--results", "same.json", "-q") == 0
+    assert "job summary" in capsys.readouterr().err
+
+
+def test_diff_compares_two_files_without_running_anything(files, capsys):
+    assert run(["baseline", "record", "worse-base.json", "--results", "worse.json", "-q"]) == 0
+    assert run(["baseline", "diff", "base.json", "base.json"]) == 0
+    assert run(["baseline", "diff", "base.json", "worse-base.json"]) == 1
+    assert run(["baseline", "diff", "base.json", "worse-base.json", "--no-fail-on-regression"]) == 0
+    assert run(["baseline", "diff", "worse-base.json", "base.json"]) == 0
+    assert "✅ Improved beyond tolerance:" in capsys.readouterr().out
+    assert run(["baseline", "diff", "base.json"]) == 3
+
+
+def test_diff_starts_without_the_scientific_packages(files):
+    code = (
+        "import sys; from boosters_eval.cli.app import run; code = run(['baseline', 'diff', 'base.json', 'base.json']);"
+        "print(sorted({'numpy', 'scipy', 'pandas', 'sklearn'} & set(sys.modules))); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_long_list_of_unchanged_pairs_is_left_out_unless_asked_for(here, capsys):
+    many = collection()
+    many.results = [r.model_copy(update={"config_name": f"c{i}/gbdt"}) for r in many.results for i in range(30)]
+    many.to_json("many.json")
+    assert run(["baseline", "record", "many-base.json", "--results", "many.json", "-q"]) == 0
+    capsys.readouterr()
+    assert run(["baseline", "diff", "many-base.json", "many-base.json"]) == 0
+    assert "same" not in capsys.readouterr().out
+
+
+class TestRealRuns:
+    """The minimal suite: boosters, two data sets, one seed."""
+
+    @pytest.fixture(autouse=True)
+    def own_home(self, here, monkeypatch):
+        monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(here / "home"))
+
+    def test_record_then_check_the_same_suite_and_seeds_by_default(self, here, capsys):
+        assert run(["baseline", "record", "m.json", "--suite", "minimal", "--seeds", "2"]) == 0
+        recorded = load_baseline(here / "m.json")
+        assert recorded.config.seeds == (42, 1379)
+        assert set(recorded.libraries) == {"boosters"}
+        assert recorded.machine["digest"]
+        assert all(result.split_digests and result.data_digest for result in recorded.results)
+        assert check("m.json", "--output", "r.json") == 0
+        out = capsys.readouterr().out
+        assert out.count("✅ same") == 2
+        assert len(ResultCollection.load_partial("r.json")) == 4
+
+    def test_a_misspelt_library_under_test_is_found_before_anything_runs(self, files, capsys):
+        assert check("base.json", "--libraries-under-test", "xgbost") == 3
+        assert "Did you mean 'xgboost'" in capsys.readouterr().err
+        assert not Path("home").exists()
+
+    def test_a_dry_run_shows_the_plan_and_runs_nothing(self, here, capsys):
+        assert run(["baseline", "record", "m.json", "--suite", "minimal", "--dry-run"]) == 0
+        assert re.search(r"run [0-9a-f]{16}: 2 cells", capsys.readouterr().out)
+        assert not Path("m.json").exists()
+        assert not Path("home").exists()
+
+    def test_a_baseline_of_a_suite_that_is_not_known_here_asks_for_it(self, files, capsys):
+        document = json.loads(Path("base.json").read_text())
+        document["config"]["suite"] = "mine"
+        Path("mine.json").write_text(json.dumps(document))
+        assert check("mine.json") == 3
+        assert "The suite 'mine' of the baseline is not known here; name it" in capsys.readouterr().err
+        assert check("mine.json", "--suite", "quikc") == 3
+        assert "Did you mean 'quick'" in capsys.readouterr().err
+
+    def test_another_suite_than_the_recorded_one_is_a_restriction(self, files, capsys):
+        """The pair that both have is compared; its parameters are not what they were, and that is said."""
+        assert check("base.json", "--suite", "minimal", "--dry-run") == 0
+        code = check("base.json", "--suite", "minimal", "--quiet")
+        out = capsys.readouterr().out
+        assert code == 2
+        assert "california/gbdt boosters: not comparable" in out
+        assert "xgboost: skipped" in out
+
+    def test_quick_without_a_baseline_shows_results_and_says_that_nothing_was_checked(self, here, monkeypatch, capsys):
+        from boosters_eval import suites
+
+        monkeypatch.setitem(suites.SUITES._all(), "quick", suites.MINIMAL_SUITE)
+        assert run(["quick", "-o", "r.csv"]) == 3
+        captured = capsys.readouterr()
+        assert "## california/gbdt (1 seed)" in captured.out
+        path = str(Path("tests", "baselines", "quick.json"))
+        assert f"No baseline at {path}: nothing was checked." in captured.err
+        assert f"boosters-eval baseline record --suite quick {path}" in captured.err
+        assert Path("r.csv").read_text().startswith("config,")
+        assert run(["baseline", "record", path, "--suite", "quick", "-q"]) == 0
+        assert run(["quick"]) == 0
+        assert "✅ No regression against" in capsys.readouterr().out
