@@ -60,6 +60,7 @@ class Translation:
     native: dict[str, Any]
     marks: tuple[Mark, ...] = ()
     nondeterministic: str | None = None  # why the same seed may give another model
+    origins: dict[str, str] = field(default_factory=dict)  # why each native parameter is there
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The parameter table of all libraries, by version: written down once, read by runners, `explain`, reports, docs.
 
 Values that start with "=" are expressions over the canonical parameters (see rules.py); `c` is the factor between
-a library's multiclass hessian and p(1-p). `python -m boosters_eval.runners.mapping` prints docs/mapping.md.
+a library's multiclass hessian and p(1-p). `python -m boosters_eval.runners.document` prints docs/mapping.md.
 """
 
 from __future__ import annotations

@@ -160,6 +160,7 @@ def names_of(request: FitRequest, edition: Edition) -> dict[str, Any]:
         "profile": request.profile.value,
         "n_classes": request.n_classes or 2,
         "quantiles": request.quantiles,
+        "n_quantiles": len(request.quantiles),
         "categorical": request.categorical,
         "has_missing": request.has_missing,
         "weighted": request.weighted,
@@ -198,16 +199,19 @@ def translate(edition: Edition, request: FitRequest, unverified: Mark | None = N
     if as_it_comes:
         rules = [rule for rule in rules if rule.parameter in ALWAYS]
     native: dict[str, Any] = {}
+    origins: dict[str, str] = {}
     pins = edition.defaults if as_it_comes else edition.pins
     entries: list[Rule | Pin] = [*rules, *pins]
     for entry in entries:
         if holds(entry.where, names):
             native |= resolve(entry.native, names)
+            origin = entry.parameter if isinstance(entry, Rule) else entry.reason
+            origins |= dict.fromkeys(entry.native, origin)
     marks = [unverified] if unverified else []
     if not as_it_comes:
         marks += [mark_of(rule, names) for rule in rules]
     why = next((entry.reason for entry in edition.nondeterministic if holds(entry.where, names)), None)
-    return Translation(request, native, tuple(marks), why)
+    return Translation(request, native, tuple(marks), why, origins)
 
 
 def applicable(edition: Edition, names: Mapping[str, Any]) -> list[Rule]:

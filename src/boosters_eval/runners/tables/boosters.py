@@ -53,7 +53,7 @@ _RULES = (
     Rule("max_bins", {"max_bins": "=max_bins"}, where=TREES),
     Rule("subsample", {"subsample": "=subsample"}, where=TREES),
     Rule("colsample", {"colsample_bytree": "=colsample"}, where=TREES),
-    stopping("early_stopping_rounds"),
+    *stopping("early_stopping_rounds", joint=True),
     Rule("base_score"),
     Rule("categorical", {"max_onehot_cats": 4}, "approximated", OWN_CATEGORIES, "categorical"),
     Rule("weights", where="weighted"),

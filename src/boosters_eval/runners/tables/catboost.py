@@ -79,7 +79,7 @@ _RULES = (
         "columns are drawn anew for every split, not for every tree",
         exact_if="colsample == 1",
     ),
-    stopping("od_wait"),
+    *stopping("od_wait", joint=False),
     Rule(
         "base_score",
         {},

@@ -33,13 +33,21 @@ def common(n_estimators: str, learning_rate: str, seed: str) -> tuple[Rule, ...]
     )
 
 
-def stopping(native: str) -> Rule:
-    """Early stopping on rows that the engine holds out, the same for every library."""
-    return Rule(
-        "early_stopping_rounds",
-        {native: "=early_stopping_rounds"},
-        "approximated",
-        OWN_RANK_STOP,
-        STOPPING,
-        "task != 'ranking'",
+def stopping(native: str, *, joint: bool) -> tuple[Rule, ...]:
+    """Early stopping on rows that the engine holds out, the same for every library.
+
+    All watch their loss; where a library has one model for all quantiles, these stop together.
+    """
+    settings = {native: "=early_stopping_rounds"}
+    ranking = Rule(
+        "early_stopping_rounds", settings, "approximated", OWN_RANK_STOP, f"{STOPPING} and task == 'ranking'"
     )
+    together = Rule(
+        "early_stopping_rounds",
+        settings,
+        "approximated",
+        "all quantiles stop at the same round, in other libraries each stops by itself",
+        f"{STOPPING} and task == 'quantile'",
+        "n_quantiles == 1",
+    )
+    return (*((together,) if joint else ()), ranking, Rule("early_stopping_rounds", settings, where=STOPPING))

@@ -52,7 +52,7 @@ _RULES = (
     ),
     Rule("subsample", {"bagging_fraction": "=subsample", "bagging_freq": "=1 if subsample < 1 else 0"}),
     Rule("colsample", {"feature_fraction": "=colsample"}),
-    stopping("early_stopping_rounds"),
+    *stopping("early_stopping_rounds", joint=False),
     Rule("base_score", {"boost_from_average": True}, where="task != 'ranking'"),
     Rule(
         "categorical",

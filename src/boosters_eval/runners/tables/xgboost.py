@@ -58,7 +58,7 @@ _RULES = (
         KEEPS_ROUNDS,
         "early_stopping_rounds is not None and booster == 'gblinear'",
     ),
-    stopping("early_stopping_rounds"),
+    *stopping("early_stopping_rounds", joint=True),
     Rule("categorical", {"max_cat_to_onehot": 4}, "approximated", OWN_CATEGORIES, "categorical"),
     Rule("weights", where="weighted"),
 )

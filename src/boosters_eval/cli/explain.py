@@ -1,0 +1,188 @@
+"""The command `explain`: what a library is really told, and how faithful that is."""
+
+from typing import Annotated, Any
+
+import typer
+
+from boosters_eval.cli.output import print_json, print_rows
+from boosters_eval.errors import ConfigError, ExitCode, UnknownNameError
+
+
+def explain(
+    *,
+    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Libraries.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="One table over all libraries.")] = False,
+    booster: Annotated[list[str] | None, typer.Option("--booster", "-b", help="gbdt, gblinear, linear_trees.")] = None,
+    task: Annotated[
+        str, typer.Option("--task", help="regression, binary, multiclass, quantile, ranking.")
+    ] = "regression",
+    growth: Annotated[str | None, typer.Option("--growth", help="depthwise or leafwise.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", help="A canonical parameter: --param max_depth=4.")
+    ] = None,
+    profile: Annotated[
+        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (as each comes).")
+    ] = "parity",
+    classes: Annotated[int, typer.Option("--classes", min=2, help="Number of classes in multiclass.")] = 3,
+    quantile: Annotated[
+        list[float] | None, typer.Option("--quantile", help="Quantiles to predict. Default: 0.5.")
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads a cell.")] = 1,
+    weighted: Annotated[bool, typer.Option("--weighted", help="The rows have weights.")] = False,
+    missing: Annotated[bool, typer.Option("--missing", help="Some values are missing.")] = False,
+    categorical: Annotated[
+        list[int] | None, typer.Option("--categorical", help="Positions of categorical columns.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> int:
+    """Show the native parameters of a library, the mark of each canonical one, and the reasons."""
+    from boosters_eval.config import BoosterType, Profile, Task
+    from boosters_eval.runners import RUNNERS, FitRequest
+
+    if every == bool(library):
+        raise ConfigError("Name the libraries with --library, or give --all: one of the two.")
+    names = library or list(RUNNERS)
+    training = _training(param or [], growth)
+    kinds = [_choice("booster", kind, BoosterType) for kind in booster or ["gbdt"]]
+    chosen_task = _choice("task", task, Task)
+    records = []
+    for kind in kinds:
+        request = FitRequest(
+            task=chosen_task,
+            training=training,
+            booster_type=kind,
+            profile=_choice("profile", profile, Profile),
+            n_classes={Task.BINARY: 2, Task.MULTICLASS: classes}.get(chosen_task),
+            quantiles=_quantiles(quantile or [0.5]) if chosen_task is Task.QUANTILE else (),
+            categorical=tuple(categorical or ()),
+            has_missing=missing,
+            weighted=weighted,
+            n_threads=threads,
+            seed=training.seed,
+        )
+        records += [_record(RUNNERS[name], request) for name in dict.fromkeys(names)]
+    if json:
+        print_json(records if every or len(records) > 1 else records[0])
+    elif every:
+        _show_all(records)
+    else:
+        for record in records:
+            _show_one(record)
+    return ExitCode.SUCCESS
+
+
+def _choice(kind: str, value: str, enum: Any) -> Any:
+    valid = [member.value for member in enum]
+    if value not in valid:
+        raise UnknownNameError(kind, value, valid)
+    return enum(value)
+
+
+def _quantiles(given: list[float]) -> tuple[float, ...]:
+    for level in given:
+        if not 0 < level < 1:
+            raise ConfigError(f"The '--quantile' option must be between 0 and 1, both excluded. Got {level} instead.")
+    return tuple(given)
+
+
+def _training(wishes: list[str], growth: str | None) -> Any:
+    from boosters_eval.config import GrowthStrategy, TrainingConfig
+
+    changes: dict[str, Any] = {}
+    for wish in wishes:
+        name, equals, value = (part.strip() for part in wish.partition("="))
+        if not equals or not value:
+            raise ConfigError(f"The '--param' option must be written name=value. Got '{wish}' instead.")
+        changes[name] = value
+    if growth is not None:
+        changes["growth_strategy"] = _choice("growth", growth, GrowthStrategy)
+    return TrainingConfig(**changes)
+
+
+def _record(runner: Any, request: Any) -> dict[str, Any]:
+    """Everything that can be said without running anything, as plain values."""
+    from boosters_eval.runners.rules import CANONICAL
+
+    record: dict[str, Any] = {
+        "library": runner.name,
+        "version": runner.version(),
+        "installed": runner.missing() is None,
+        "booster": request.booster_type.value,
+        "task": request.task.value,
+        "profile": request.profile.value,
+        "unsupported": runner.unsupported(request),
+        "nondeterministic": None,
+        "native": {},
+        "origins": {},
+        "marks": {},
+    }
+    if record["unsupported"] is not None:
+        return record
+    translation = runner.translate(request)
+    marks: dict[str, dict[str, str]] = {name: {"mark": "not used", "reason": ""} for name in CANONICAL}
+    marks |= {mark.parameter: {"mark": mark.kind, "reason": mark.reason} for mark in translation.marks}
+    return record | {
+        "nondeterministic": translation.nondeterministic,
+        "native": translation.native,
+        "origins": translation.origins,
+        "marks": marks,
+    }
+
+
+def _title(record: dict[str, Any]) -> str:
+    version = record["version"] or "not installed"
+    return f"{record['library']} {version}: {record['booster']}, {record['task']}, profile {record['profile']}"
+
+
+def _show_one(record: dict[str, Any]) -> None:
+    typer.echo(_title(record))
+    if record["unsupported"] is not None:
+        typer.echo(f"Unsupported: {record['unsupported']}.\n")
+        return
+    print_rows(
+        ["native parameter", "value", "because of"],
+        [[name, repr(value), record["origins"].get(name, "")] for name, value in record["native"].items()],
+    )
+    if record["profile"] == "defaults":
+        typer.echo("The library runs as it comes: no canonical parameter is passed on but those above.")
+    else:
+        print_rows(
+            ["canonical parameter", "mark", "reason"],
+            [[name, mark["mark"], mark["reason"]] for name, mark in record["marks"].items()],
+        )
+    if record["nondeterministic"]:
+        typer.echo(f"Nondeterministic: {record['nondeterministic']}.\n")
+
+
+def _show_all(records: list[dict[str, Any]]) -> None:
+    """One table of marks for each booster, the reasons below it."""
+    for booster in dict.fromkeys(record["booster"] for record in records):
+        chosen = [record for record in records if record["booster"] == booster]
+        typer.echo(f"{booster}, {chosen[0]['task']}, profile {chosen[0]['profile']}")
+        parameters = list(dict.fromkeys(name for record in chosen for name in record["marks"]))
+        rows = [[name, *(_cell(record, name) for record in chosen)] for name in parameters]
+        print_rows(["canonical parameter", *(_column(record) for record in chosen)], rows)
+        reasons = [
+            [record["library"], name, mark["mark"], mark["reason"]]
+            for record in chosen
+            for name, mark in record["marks"].items()
+            if mark["reason"]
+        ]
+        reasons += [[r["library"], "(all)", "unsupported", r["unsupported"]] for r in chosen if r["unsupported"]]
+        reasons += [
+            [r["library"], "(all)", "nondeterministic", r["nondeterministic"]] for r in chosen if r["nondeterministic"]
+        ]
+        print_rows(["library", "parameter", "mark", "reason"], reasons)
+
+
+def _column(record: dict[str, Any]) -> str:
+    return f"{record['library']} {record['version'] or ''}".strip()
+
+
+def _cell(record: dict[str, Any], name: str) -> str:
+    return str(record["marks"].get(name, {}).get("mark", "-"))
+
+
+def register(app: typer.Typer) -> None:
+    """Make this command part of the program."""
+    app.command()(explain)
