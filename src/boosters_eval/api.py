@@ -128,13 +128,16 @@ def comparison_configs(
     usable, notes = _usable(_names(libraries) if libraries is not None else None)
     folds, repeats = parse_cv(cv)
     wanted_task = Task(_choice("task", task.value if isinstance(task, Task) else task, Task)) if task else None
+    rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()] or [
+        (None, training or TrainingConfig())
+    ]
     configs = []
     for text in _names(datasets):
         dataset = resolve_dataset(text, wanted_task)
         if "inferred" in dataset.description:
             notes.append(f"{dataset.name}: {dataset.description}")
         for kind in _names(booster):
-            for variant, chosen in (variants or {None: training or TrainingConfig()}).items():
+            for variant, chosen in rows:
                 configs.append(
                     BenchmarkConfig(
                         name=f"{dataset.name}/{kind}" + (f"-{variant}" if variant else ""),
@@ -277,7 +280,7 @@ def _thread_notes(configs: Sequence[BenchmarkConfig], wish: int | None) -> list[
 
     asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
     return [
-        f"{count} threads were asked for, this process may use {threads.resolve(count)}: each cell gets {threads.resolve(count)}"
+        f"{count} threads were asked for, a cell gets the {threads.resolve(count)} that this process may use"
         for count in asked
         if threads.resolve(count) < count
     ]

@@ -5,7 +5,7 @@ Nothing scientific is imported here, so that the command line starts fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable  # noqa: TC003 (pydantic reads it at run time)
+from collections.abc import Callable
 from enum import Enum
 from typing import Annotated, Any, Literal
 

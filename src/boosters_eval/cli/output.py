@@ -56,7 +56,8 @@ def choose_format(given: str | None, output: Path | None) -> str | None:
         name = {"md": "markdown"}.get(given, given)
         if name not in FORMATS:
             raise ConfigError(
-                f"The '--format' option must be one of {', '.join(FORMATS)}. Got '{given}' instead.{suggest(given, FORMATS)}"
+                f"The '--format' option must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
+                f" Got '{given}' instead.{suggest(given, FORMATS)}"
             )
         return name
     return _SUFFIXES.get(output.suffix, "markdown") if output else None

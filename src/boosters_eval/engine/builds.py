@@ -36,7 +36,8 @@ def library_build(runner: type[Runner]) -> LibraryBuild:
 def _entries(runner: type[Runner]) -> Iterator[tuple[str, str]]:
     package = runner.module.partition(".")[0]
     files = next((found.files for found in map(_find, runner.distributions) if found and found.files), [])
-    own = [file for file in files if file.suffix in _CODE and file.parts[0].startswith(package)]
+    code = (file for file in files if file.suffix in _CODE and "tests" not in file.parts)
+    own = [file for file in code if file.parts[0].startswith(package)]
     if not own:
         yield from _hashed_tree(package)
         return

@@ -12,7 +12,6 @@ import numpy as np
 
 from boosters_eval.datasets import Split, open_stored, split_rows
 from boosters_eval.engine import memory
-from boosters_eval.engine.threads import count_tasks
 from boosters_eval.metrics import compute_metrics
 from boosters_eval.results import BenchmarkError, BenchmarkResult
 from boosters_eval.runners.base import TrainData
@@ -94,7 +93,6 @@ def _run(cell: Cell, runner: type[Runner], data: str, split_file: str | None, ph
     train = _train_data(table, split)
     x_valid = np.ascontiguousarray(table.x[split.valid])
     peak_mb = _peak_memory_mb(runner, translation, train, x_valid) if config.timing.memory else None
-    tasks_before = count_tasks()
     done = measure(
         runner,
         translation,
@@ -104,7 +102,6 @@ def _run(cell: Cell, runner: type[Runner], data: str, split_file: str | None, ph
         predict_runs=config.timing.predict_runs,
         phase=phase,
     )
-    threads_seen = max(1, count_tasks() - tasks_before + 1)
     phase("score")
     metrics = compute_metrics(
         config.task,
@@ -131,7 +128,6 @@ def _run(cell: Cell, runner: type[Runner], data: str, split_file: str | None, ph
         data_digest=config.data_digest,
         model_seed=cell.model_seed,
         n_threads=config.n_threads,
-        threads_observed=threads_seen,
         timing_mode=config.timing.timed,
         warnings=_warnings(cell, done),
     )

@@ -198,18 +198,23 @@ class RunFolder:
         try:
             known = self.attempts()
             attempt = (known[-1] if known else 0) + 1 if new or not known else known[-1]
-            path = self.journal_path(attempt)
-            reading = read(path) if path.exists() else Reading()
-            if reading.damage:
-                raise RunError(f"{path} is damaged: {reading.damage}. It is left as it is; start a new attempt.")
-            file = path.open("ab")
-            file.truncate(reading.good_bytes)
-        except BaseException as error:
+            return _open_journal(self.journal_path(attempt), lock), attempt
+        except BaseException:
             lock.release()
-            if isinstance(error, OSError):
-                raise RunError(f"Cannot write {self.path}: {error.strerror}.") from None
             raise
-        return Journal(path, file, lock, reading), attempt
+
+
+def _open_journal(path: Path, lock: FileLock) -> Journal:
+    """Ready to append: a cut last line is taken away, a damaged journal is left alone."""
+    reading = read(path) if path.exists() else Reading()
+    if reading.damage:
+        raise RunError(f"{path} is damaged: {reading.damage}. It is left as it is; start a new attempt.")
+    try:
+        file = path.open("ab")
+        file.truncate(reading.good_bytes)
+    except OSError as error:
+        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+    return Journal(path, file, lock, reading)
 
 
 def _numbered(name: str, attempt: int, suffix: str) -> str:

@@ -130,7 +130,7 @@ class Plan(Model):
         """A digest of what the results depend on; neither names of suites nor the order of anything is part of it."""
         content = {
             "schema_version": self.schema_version,
-            "configs": sorted((_canonical(c.model_dump(mode="json")) for c in self.configs)),
+            "configs": sorted(_canonical(c.model_dump(mode="json")) for c in self.configs),
             "cells": sorted(cell.key for cell in self.cells),
             "libraries": {name: build.model_dump() for name, build in self.libraries.items()},
         }

@@ -8,13 +8,16 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from boosters_eval.engine import memory, threads
 from boosters_eval.engine.cell import error_outcome
+from boosters_eval.engine.worker import START, TAIL
 from boosters_eval.errors import ConfigError
+from boosters_eval.machine import available_cpus
 from boosters_eval.results import BenchmarkResult
 from boosters_eval.runners import RUNNERS
 
@@ -61,7 +64,7 @@ def start_method() -> str:
     method = os.environ.get("BOOSTERS_EVAL_START_METHOD", "fork" if sys.platform.startswith("linux") else "spawn")
     if method not in START_METHODS:
         raise ConfigError(
-            f"The BOOSTERS_EVAL_START_METHOD variable must be one of {', '.join(START_METHODS)}. Got '{method}' instead."
+            f"The BOOSTERS_EVAL_START_METHOD variable must be {' or '.join(START_METHODS)}. Got '{method}' instead."
         )
     return method
 
@@ -73,6 +76,7 @@ class _Worker:
     library: str
     n_threads: int
     process: subprocess.Popen[bytes]
+    words: IO[bytes]  # its stderr, for when it dies
     ready: bool = False
     failed: dict[str, Any] | None = None
     rest: bytes = b""
@@ -112,7 +116,7 @@ class LocalPool:
     def close(self) -> None:
         """Workers end with their stdin, and their children with them."""
         for worker in self._workers.values():
-            _end(worker.process)
+            _end(worker)
         self._workers.clear()
         self._selector.close()
         self._selector = selectors.DefaultSelector()
@@ -149,18 +153,19 @@ class LocalPool:
             "runner": f"{runner.__module__}:{runner.__qualname__}",
             "file": file,
             "path": sys.path,
-            "cpus": threads.available_cpus(),
+            "cpus": available_cpus(),
             "start_method": self._method,
         }
+        words = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the worker)
         process = subprocess.Popen(  # noqa: S603 (ourselves)
-            [sys.executable, "-m", "boosters_eval.engine.worker", json.dumps(setup)],
+            [sys.executable, "-c", START, json.dumps(setup)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=words,
             env={**os.environ, **threads.environment(n_threads)},
             start_new_session=True,  # Ctrl-C is for us alone: we end them
         )
-        return _Worker(library, n_threads, process)
+        return _Worker(library, n_threads, process, words)
 
     def _dispatch(self, waiting: deque[Work], started: Callable[[Cell, str], None]) -> Outcome | bool | None:
         """Start the first cell whose worker is ready: True. None: all must wait. Or the error of a dead import."""
@@ -232,21 +237,18 @@ class LocalPool:
         assert worker.process.stdout is not None  # noqa: S101 (it was opened as a pipe)
         self._selector.unregister(worker.process.stdout)
         code = worker.process.wait()
-        if worker.failed is None:
-            if not worker.ready:
-                worker.failed = {
-                    "failed": "WorkerDied",
-                    "message": f"importing {worker.library} ended with {_end_name(code)}",
-                }
-            else:
-                del self._workers[worker.library, worker.n_threads]
+        last_words = _last_words(worker)
+        if worker.failed is None and not worker.ready:
+            message = f"the import ended with {_end_name(code)}"
+            worker.failed = {"failed": "WorkerDied", "message": message, "traceback": last_words}
+        elif worker.failed is None:
+            del self._workers[worker.library, worker.n_threads]
+            _end(worker)
         for work, slot in worker.flying.values():
             self._free.append(slot)
+            message = f"the worker ended with {_end_name(code)}"
             yield error_outcome(
-                work.cell,
-                error_type="WorkerDied",
-                error_message=f"the worker ended with {_end_name(code)}",
-                phase="start",
+                work.cell, error_type="WorkerDied", error_message=message, phase="start", stderr_tail=last_words
             )
         worker.flying.clear()
 
@@ -255,7 +257,7 @@ class LocalPool:
             return _death(cell, event, self._limits)
         raw = json.loads(event["outcome"])
         if "metrics" in raw:
-            return _finished(BenchmarkResult.model_validate(raw), event["peak_tasks"], self._method)
+            return _finished(BenchmarkResult.model_validate(raw), event["threads"], self._method)
         if self._limits.memory_mb is not None and memory.looks_exhausted(raw["error_type"], raw["error_message"]):
             raw |= {
                 "error_type": "MemoryLimit",
@@ -272,10 +274,9 @@ def _kind(work: Work) -> tuple[str, int]:
     return work.cell.library, work.cell.config.n_threads
 
 
-def _finished(result: BenchmarkResult, peak_tasks: int, method: str) -> BenchmarkResult:
-    seen = max(result.threads_observed or 1, peak_tasks)
+def _finished(result: BenchmarkResult, seen: int | None, method: str) -> BenchmarkResult:
     warnings = result.warnings
-    if seen > result.n_threads:
+    if seen is not None and seen > result.n_threads:
         warnings += (f"{result.library} ran {seen} threads where {result.n_threads} were given",)
     return result.model_copy(update={"threads_observed": seen, "start_method": method, "warnings": warnings})
 
@@ -322,8 +323,14 @@ def _end_name(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for stream in (process.stdin, process.stdout):
+def _last_words(worker: _Worker) -> str:
+    worker.words.seek(0)
+    return worker.words.read()[-TAIL:].decode(errors="replace")
+
+
+def _end(worker: _Worker) -> None:
+    process = worker.process
+    for stream in (process.stdin, process.stdout, worker.words):
         if stream is not None:
             try:
                 stream.close()

@@ -23,7 +23,7 @@ class ProgressBar:
         self._task: TaskID | None = None
         self._failed = 0
 
-    def begin(self, plan: Plan, todo: int) -> None:
+    def begin(self, plan: Plan, todo: int) -> None:  # noqa: ARG002 (the observer's signature)
         """Show the bar; its ETA counts only what will run."""
         from rich.console import Console  # noqa: PLC0415 (only where a bar is shown)
         from rich.progress import (  # noqa: PLC0415

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from boosters_eval.errors import ConfigError
 from boosters_eval.machine import available_cpus, physical_cores
+
+if TYPE_CHECKING:
+    from collections import Counter
 
 # Read by OpenMP, BLAS and rayon when they are loaded, so they must be set before the worker starts.
 _VARIABLES = (
@@ -58,9 +62,22 @@ def pin(cpus: list[int]) -> None:
         os.sched_setaffinity(0, cpus)
 
 
-def count_tasks(pid: int | str = "self") -> int:
-    """The kernel's count of a process's threads, or 0 where it cannot be read."""
+def busy_threads(pid: int) -> int:
+    """How many of a process's threads run or wait for a processor at this moment; 0 where the kernel does not tell."""
+    busy = 0
     try:
-        return len(os.listdir(Path("/proc", str(pid), "task")))
+        for task in Path("/proc", str(pid), "task").iterdir():
+            busy += (task / "stat").read_bytes().rpartition(b") ")[2].startswith(b"R")
     except OSError:
-        return 0
+        return busy
+    return busy
+
+
+def observed(samples: Counter[int]) -> int | None:
+    """The parallelism that a tenth of the samples reached: a moment in which one thread wakes another is none."""
+    looks = sum(count for busy, count in samples.items() if busy)
+    enough = max(2, looks / 10)
+    for level in sorted(samples, reverse=True):
+        if level and sum(count for busy, count in samples.items() if busy >= level) >= enough:
+            return level
+    return None

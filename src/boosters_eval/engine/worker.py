@@ -1,11 +1,12 @@
 """The worker's side: a zygote that has only imported one library and forks a child for each cell.
 
-Started as `python -m boosters_eval.engine.worker`, with thread limits already in its environment. It reads one
-JSON request a line from stdin and answers with one JSON event a line on what was its stdout.
+It is started with thread limits already in its environment, reads one JSON request a line from stdin, and answers
+with one JSON event a line on what was its stdout.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import json
@@ -17,16 +18,22 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from boosters_eval.engine.threads import count_tasks, pin
+from boosters_eval.engine.threads import busy_threads, observed, pin
 
 if TYPE_CHECKING:
     from boosters_eval.runners.base import Runner
 
+# How a worker starts: from the very package, and with the very import path, that its parent has.
+START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1])['path'];"
+    "from boosters_eval.engine.worker import main; main()"
+)
 _POLL = 0.01  # seconds between looks at a child's threads and deadline
-_TAIL = 4_000  # characters of a dead child's stderr
+TAIL = 4_000  # characters of a dead child's stderr
 
 
 @dataclass
@@ -40,7 +47,7 @@ class _Child:
     rest: bytes = b""
     phase: str = "start"
     ended: str | None = None  # why we ended it
-    peak_tasks: int = 0
+    busy: Counter[int] = field(default_factory=Counter)
     lines: list[bytes] = field(default_factory=list)
 
 
@@ -92,7 +99,10 @@ class _Zygote:
     def _start(self, request: dict[str, Any]) -> None:
         reader, writer = os.pipe()
         capture = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child)
-        pid = self._fork(request, writer, capture) if self._runner else self._spawn(request, writer, capture)
+        if self._runner is None:
+            pid = self._spawn(request, writer, capture)
+        else:
+            pid = _fork(self._runner, request, writer, capture)
         os.close(writer)
         os.set_blocking(reader, False)
         timeout = request["timeout"]
@@ -107,26 +117,21 @@ class _Zygote:
         self._children[pid] = child
         self._selector.register(reader, selectors.EVENT_READ, child)
 
-    def _fork(self, request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
-        pid = os.fork()
-        if pid == 0:
-            _child_main(self._runner, request, writer, capture.fileno())
-        return pid
-
     def _spawn(self, request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
         """Where a fork is not safe: a fresh interpreter, which imports the library for this cell alone."""
         setup = {**self._setup, "request": request, "pipe": writer}
-        command = [sys.executable, "-m", "boosters_eval.engine.worker", json.dumps(setup)]
+        command = [sys.executable, "-c", START, json.dumps(setup)]
         return subprocess.Popen(command, pass_fds=[writer], stdout=capture, stderr=capture).pid  # noqa: S603 (ourselves)
 
-    def _read_child(self, child: _Child) -> None:
+    def _read_child(self, child: _Child) -> bool:
+        """Take what there is; False when there is nothing more for now."""
         try:
             data = os.read(child.pipe, 1 << 20)
         except BlockingIOError:
-            return
+            return False
         if not data:
-            self._selector.unregister(child.pipe)
-            return
+            self._forget(child)
+            return False
         *lines, child.rest = (child.rest + data).split(b"\n")
         for line in lines:
             if line.startswith(b"phase "):
@@ -134,10 +139,15 @@ class _Zygote:
                 self._tell(number=child.number, phase=child.phase)
             else:
                 child.lines.append(line)
+        return True
+
+    def _forget(self, child: _Child) -> None:
+        if child.pipe in self._selector.get_map():
+            self._selector.unregister(child.pipe)
 
     def _watch(self) -> None:
         for child in self._children.values():
-            child.peak_tasks = max(child.peak_tasks, count_tasks(child.pid))
+            child.busy[busy_threads(child.pid)] += 1
             if child.deadline is not None and time.monotonic() > child.deadline and child.ended is None:
                 child.ended = "timeout"
                 _kill_group(child.pid)
@@ -152,17 +162,14 @@ class _Zygote:
                 self._report(child, os.waitstatus_to_exitcode(status))
 
     def _drain(self, child: _Child) -> None:
-        while child.pipe in self._selector.get_map():
-            before = (child.rest, len(child.lines))
-            self._read_child(child)
-            if (child.rest, len(child.lines)) == before:
-                self._selector.unregister(child.pipe)
-                break
+        while self._read_child(child):
+            pass
+        self._forget(child)
         os.close(child.pipe)
 
     def _report(self, child: _Child, code: int) -> None:
         child.capture.seek(0, os.SEEK_END)
-        child.capture.seek(max(0, child.capture.tell() - _TAIL))
+        child.capture.seek(max(0, child.capture.tell() - TAIL))
         tail = child.capture.read().decode(errors="replace")
         child.capture.close()
         self._tell(
@@ -171,13 +178,20 @@ class _Zygote:
             phase=child.phase,
             outcome=child.lines[-1].decode() if child.lines else None,
             ended=child.ended,
-            peak_tasks=child.peak_tasks,
+            threads=observed(child.busy),
             stderr=tail,
         )
 
     def _end_all(self) -> None:
         for child in self._children.values():
             _kill_group(child.pid)
+
+
+def _fork(runner: type[Runner], request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        _child_main(runner, request, writer, capture.fileno())
+    return pid
 
 
 def _kill_group(pid: int) -> None:
@@ -272,7 +286,7 @@ def _serve(setup: dict[str, Any]) -> None:
         event: dict[str, Any] = {
             "failed": type(error).__name__,
             "message": str(error)[:2_000],
-            "traceback": traceback.format_exc()[-_TAIL:],
+            "traceback": traceback.format_exc()[-TAIL:],
         }
     else:
         event = {"ready": time.perf_counter() - start}
@@ -287,6 +301,8 @@ def _load(setup: dict[str, Any]) -> type[Runner]:
     runner.load()
     importlib.import_module("boosters_eval.engine.cell")
     importlib.import_module("boosters_eval.engine.plan")
+    gc.collect()
+    gc.freeze()  # what was imported is no garbage: no child need look through it again
     return runner
 
 
@@ -295,12 +311,7 @@ def main() -> None:
     setup = json.loads(sys.argv[1])
     die_with_parent()
     pin(setup["cpus"])
-    sys.path[:] = setup["path"]
     if "request" in setup:
         _child_main(_load(setup), setup["request"], setup["pipe"], os.dup(2))
     else:
         _serve(setup)
-
-
-if __name__ == "__main__":
-    main()

@@ -61,11 +61,9 @@ def measure(
         phase("fit")
         runner.predict(translation, runner.fit(translation, runner.build(translation, train)), x_valid)
     phase("build")
-    cpu_start = time.process_time()
-    dataset, build_s = _clocked(lambda: runner.build(translation, train))
+    dataset, build_s, build_cpu = _clocked(lambda: runner.build(translation, train))
     phase("fit")
-    model, fit_s = _clocked(lambda: runner.fit(translation, dataset))
-    cpu_s = time.process_time() - cpu_start
+    model, fit_s, fit_cpu = _clocked(lambda: runner.fit(translation, dataset))
     phase("predict")
     runs = [_clocked(lambda: runner.predict(translation, model, x_valid)) for _ in range(predict_runs)]
     predictions = check_predictions(runs[0][0], translation.request, len(x_valid))
@@ -75,20 +73,20 @@ def measure(
         facts=runner.inspect(model),
         build_s=build_s,
         fit_s=fit_s,
-        predict_s=median(seconds for _, seconds in runs),
-        cpu_s=cpu_s,
+        predict_s=median(seconds for _, seconds, _ in runs),
+        cpu_s=build_cpu + fit_cpu,
         model_bytes=None if dumped is None else len(dumped),
     )
 
 
-def _clocked(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Garbage is collected before the clock starts and waits until it has stopped."""
+def _clocked(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Value, wall and CPU seconds. Garbage is collected before the clock starts and waits until it has stopped."""
     gc.collect()
     gc.disable()
     try:
-        start = time.perf_counter()
+        cpu, wall = time.process_time(), time.perf_counter()
         value = work()
-        return value, time.perf_counter() - start
+        return value, time.perf_counter() - wall, time.process_time() - cpu
     finally:
         gc.enable()
 

@@ -1,0 +1,188 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boosters_eval.config import Task
+from boosters_eval.engine import journal as journal_module
+from boosters_eval.engine.journal import RunFolder, find_run, load_run, read, run_folders, verify
+from boosters_eval.errors import ConfigError, FileFormatError, RunError
+from boosters_eval.results import BenchmarkError, BenchmarkResult
+
+from .conftest import run_tiny, tiny_config
+
+
+def result(seed, value=0.5, **changes):
+    fields = {"config_name": "c", "library": "l", "seed": seed, "task": Task.REGRESSION, "metrics": {"rmse": value}}
+    return BenchmarkResult(**{**fields, **changes})
+
+
+def write(folder, outcomes, *, new=True):
+    journal, attempt = folder.open(new=new)
+    if not journal.found.begin:
+        journal.begin({"run_id": folder.run_id})
+    for outcome in outcomes:
+        journal.append(outcome)
+    journal.close()
+    return folder.journal_path(attempt)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "runs" / "abc"
+    path.mkdir(parents=True)
+    return RunFolder(path)
+
+
+def test_outcomes_come_back_as_they_were_written(folder):
+    outcomes = [
+        result(1, native_params={"a": 1, "b": [1, 2]}, warnings=("w",)),
+        BenchmarkError(
+            config_name="c",
+            library="l",
+            seed=2,
+            task=Task.BINARY,
+            error_type="X",
+            error_message="ü\n\u2028",
+            phase="fit",
+        ),
+    ]
+    assert list(read(write(folder, outcomes)).outcomes.values()) == outcomes
+
+
+@settings(max_examples=25, deadline=None)
+@given(cut=st.integers(min_value=1, max_value=400))
+def test_cut_last_line_is_left_out_and_repaired_on_appending(tmp_path_factory, cut):
+    folder = RunFolder(tmp_path_factory.mktemp("run"))
+    path = write(folder, [result(1), result(2)])
+    whole = path.read_bytes()
+    *before, last = whole.splitlines(keepends=True)
+    path.write_bytes(whole[: -min(cut, len(last) - 1)])
+    assert read(path).cut
+    assert list(read(path).outcomes) == ["c|l|1"]
+    write(folder, [result(2), result(3)], new=False)
+    assert path.read_bytes().startswith(b"".join(before))
+    assert list(read(path).outcomes) == ["c|l|1", "c|l|2", "c|l|3"]
+    assert read(path).damage is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_changed_byte_before_the_last_line_is_found(tmp_path_factory, data):
+    path = write(RunFolder(tmp_path_factory.mktemp("run")), [result(seed, seed / 7) for seed in range(4)])
+    content = bytearray(path.read_bytes())
+    last_line = content.rstrip(b"\n").rfind(b"\n") + 1
+    position = data.draw(st.integers(0, last_line - 1))
+    content[position] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    assert read(path).damage is not None
+
+
+def test_removed_line_is_found(folder):
+    path = write(folder, [result(seed) for seed in range(4)])
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2] + lines[3:]))
+    assert "does not follow" in read(path).damage
+
+
+def test_damaged_journal_is_refused_and_left_alone(folder):
+    path = write(folder, [result(1), result(2)])
+    broken = path.read_bytes().replace(b'"rmse":0.5', b'"rmse":0.4', 1)
+    path.write_bytes(broken)
+    with pytest.raises(RunError, match="damaged"):
+        folder.open(new=False)
+    assert path.read_bytes() == broken
+
+
+def test_last_outcome_of_a_cell_counts(folder):
+    path = write(folder, [result(1, 0.1), result(2, 0.2), result(1, 0.3)])
+    assert [o.metrics["rmse"] for o in read(path).outcomes.values()] == [0.2, 0.3]
+
+
+def test_new_attempt_stands_beside_the_old_one(folder):
+    first, second = write(folder, [result(1)]), write(folder, [result(2)])
+    assert (first.name, second.name) == ("journal.jsonl", "journal-2.jsonl")
+    assert list(read(first).outcomes) == ["c|l|1"]
+
+
+def test_second_process_is_refused(folder):
+    journal, _ = folder.open(new=True)
+    with pytest.raises(RunError, match="another process"):
+        folder.open(new=True)
+    journal.close()
+    folder.open(new=True)[0].close()
+
+
+def test_home_that_is_a_file_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "file"))
+    with pytest.raises(ConfigError, match="must be a directory"):
+        run_folders()
+
+
+def test_run_is_found_by_the_beginning_of_its_id_and_by_last(faulty, home):
+    one = run_tiny(tiny_config("none"))
+    two = run_tiny(tiny_config("slow"))
+    assert find_run("last").run_id == two.run_id
+    assert load_run(one.run_id[:6]).run_id == one.run_id
+    with pytest.raises(ConfigError, match="No run 'zzz'"):
+        find_run("zzz")
+    with pytest.raises(ConfigError, match="No run ''"):
+        find_run("")
+
+
+def test_loaded_run_equals_what_the_run_returned(faulty, home):
+    ran = run_tiny(tiny_config("none"), tiny_config("segfault"), seeds=3)
+    loaded = load_run("last")
+    assert loaded.results == ran.results
+    assert loaded.errors == ran.errors
+    assert loaded.metadata["environment"]["machine"]["digest"]
+
+
+def test_verify_tells_complete_incomplete_and_foreign(faulty, home):
+    run_tiny(tiny_config("none"), seeds=2)
+    folder = find_run("last")
+    assert list(verify(folder)) == [("journal.jsonl", "")]
+    path = folder.journal_path(1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    assert "incomplete: 1 of 2" in dict(verify(folder))["journal.jsonl"]
+    write(folder, [result(9)], new=False)
+    assert "not in the plan" in dict(verify(folder))["journal.jsonl"]
+
+
+def test_verify_notices_a_changed_plan(faulty, home):
+    run_tiny(tiny_config("none"))
+    folder = find_run("last")
+    plan = json.loads((folder.path / "plan.json").read_text())
+    plan["configs"][0]["training"]["n_estimators"] = 7
+    (folder.path / "plan.json").write_text(json.dumps(plan))
+    assert "is not the plan" in dict(verify(folder))["plan.json"]
+
+
+def test_plan_of_a_newer_version_asks_for_an_upgrade(faulty, home):
+    run_tiny(tiny_config("none"))
+    path = find_run("last").path / "plan.json"
+    path.write_text('{"schema_version": 99}')
+    with pytest.raises(FileFormatError, match="upgrade"):
+        load_run("last")
+    path.write_text("nonsense")
+    with pytest.raises(FileFormatError, match="not JSON"):
+        load_run("last")
+
+
+def test_full_disk_is_told_and_loses_nothing(folder, monkeypatch):
+    journal, _ = folder.open(new=True)
+    journal.begin({"run_id": "abc"})
+    journal.append(result(1))
+
+    def no_space(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(journal_module.os, "fsync", no_space)
+    with pytest.raises(RunError, match=r"No space left on device.*--resume"):
+        journal.append(result(2))
+    monkeypatch.undo()
+    journal.close()
+    assert "c|l|1" in read(folder.journal_path(1)).outcomes

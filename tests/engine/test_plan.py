@@ -1,0 +1,121 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from boosters_eval.api import Settings, prepare
+from boosters_eval.config import derive_seeds
+from boosters_eval.engine import builds
+from boosters_eval.engine.plan import Plan
+
+from .conftest import run_tiny, tiny_config
+
+
+def plan_of(*configs, seeds=2, **settings):
+    return prepare("tiny", configs, seeds, Settings(**settings)).plan
+
+
+def test_same_content_has_the_same_run_id_whatever_its_order_and_name(faulty):
+    one, two = tiny_config("none"), tiny_config("slow")
+    a = prepare("a", [one, two], 2, Settings()).plan
+    b = prepare("b", [two, one], 2, Settings()).plan
+    assert a.run_id == b.run_id
+    assert len(a.run_id) == 16
+    int(a.run_id, 16)
+
+
+@pytest.mark.parametrize("change", [{"seeds": 3}, {"timing_mode": True}, {"warmup": 2}, {"measure_memory": True}])
+def test_what_a_result_depends_on_changes_the_run_id(faulty, change):
+    assert plan_of(tiny_config("none")).run_id != plan_of(tiny_config("none"), **change).run_id
+
+
+def test_jobs_and_timeouts_do_not_change_the_run_id(faulty):
+    assert plan_of(tiny_config("none")).run_id == plan_of(tiny_config("none"), jobs=2, timeout=9.0).run_id
+
+
+def test_rebuilt_library_under_the_same_version_is_a_different_plan(faulty, monkeypatch, tmp_path):
+    before = plan_of(tiny_config("none"))
+    (tmp_path / "faulty_runner.py").write_text(Path(faulty.__file__).read_text() + "\n# rebuilt\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "faulty_runner")
+    after = plan_of(tiny_config("none"))
+    assert before.libraries["faulty"].version == after.libraries["faulty"].version
+    assert before.run_id != after.run_id
+
+
+def test_build_digest_of_an_installed_library_is_the_same_twice_and_sees_a_changed_file(monkeypatch, tmp_path):
+    package = tmp_path / "acme"
+    info = tmp_path / "acme-1.0.dist-info"
+    package.mkdir()
+    info.mkdir()
+    (package / "__init__.py").write_text("x = 1\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "RECORD").write_text("acme/__init__.py,sha256=abc,6\nacme-1.0.dist-info/RECORD,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    class Acme:
+        module = "acme"
+        distributions = ("acme",)
+
+        @staticmethod
+        def version():
+            return "1.0"
+
+    recorded = builds.library_build(Acme)
+    assert recorded == builds.library_build(Acme)
+    import os
+
+    (package / "__init__.py").write_text("x = 2\n")
+    os.utime(package / "__init__.py", (2e9, 2e9))
+    assert builds.library_build(Acme).digest != recorded.digest
+
+
+def test_plan_survives_its_file(faulty):
+    plan = plan_of(tiny_config("none"), tiny_config("slow", folds=3))
+    again = Plan.model_validate_json(plan.model_dump_json())
+    assert again == plan
+    assert again.run_id == plan.run_id
+    assert [c.key for c in again.cells] == [c.key for c in plan.cells]
+
+
+def test_folds_multiply_the_cells(faulty):
+    assert len(plan_of(tiny_config("none", folds=3), seeds=2).cells) == 6
+
+
+def test_order_of_running_is_shuffled_by_library_but_fixed(faulty):
+    configs = [tiny_config("none").replace(libraries=("faulty", "sklearn", "xgboost", "lightgbm"))]
+    plan = plan_of(*configs, seeds=6)
+    order = plan.in_running_order(plan.cells)
+    assert order == plan.in_running_order(plan.cells)
+    assert [c.seed for c in order] == sorted(c.seed for c in order)
+    by_seed = {tuple(c.library for c in order if c.seed == seed) for seed in derive_seeds(6)}
+    assert len(by_seed) > 1
+    assert {frozenset(libraries) for libraries in by_seed} == {frozenset(configs[0].libraries)}
+
+
+def test_model_seed_is_the_same_in_every_process_and_apart_for_each_library(faulty):
+    plan = plan_of(tiny_config("none").replace(libraries=("faulty", "sklearn")))
+    seeds = {cell.key: cell.model_seed for cell in plan.cells}
+    assert len(set(seeds.values())) == len(seeds)
+    code = "import hashlib; print(int.from_bytes(hashlib.sha256(b'42|42|tiny/none|faulty').digest()[:4]) & 0x7FFFFFFF)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seeds["tiny/none|faulty|42"] == int(done.stdout)
+
+
+def test_unsupported_combination_is_set_apart_with_its_reason(faulty):
+    from boosters_eval.config import BoosterType
+
+    plan = plan_of(tiny_config("none"), tiny_config("slow", booster_type=BoosterType.GBLINEAR))
+    assert [(u.config_name, u.library, u.reason) for u in plan.unsupported] == [
+        ("tiny/slow", "faulty", "it has no linear booster")
+    ]
+    assert {c.config.name for c in plan.cells} == {"tiny/none"}
+
+
+def test_nothing_to_run_is_an_error(faulty):
+    from boosters_eval.config import BoosterType
+    from boosters_eval.errors import UnsupportedError
+
+    with pytest.raises(UnsupportedError, match="no linear booster"):
+        run_tiny(tiny_config("none", booster_type=BoosterType.GBLINEAR))

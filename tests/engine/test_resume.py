@@ -1,0 +1,171 @@
+"""Whatever happens to a run, what it reports in the end is what an uninterrupted one reports."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from boosters_eval.engine.journal import find_run, load_run, read
+from boosters_eval.results import VOLATILE
+
+from .conftest import run_tiny, tiny_config
+
+
+def lasting(collection):
+    """Everything of a collection but its times, byte for byte."""
+    kept = [
+        json.dumps({k: v for k, v in r.model_dump(mode="json").items() if k not in VOLATILE})
+        for r in collection.results
+    ]
+    return kept, [e.model_dump_json(exclude={"traceback"}) for e in collection.errors]
+
+
+class Stop:
+    """An observer that interrupts the run after some outcomes."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def begin(self, plan, todo):
+        self.todo = todo
+
+    def phase(self, cell, phase):
+        pass
+
+    def outcome(self, outcome):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+    def end(self):
+        pass
+
+
+def interrupted(configs, after, **settings):
+    with pytest.raises(KeyboardInterrupt):
+        run_tiny(*configs, observer=Stop(after), **settings)
+
+
+def test_resume_repeats_no_finished_cell_and_reports_the_same(faulty, home):
+    configs = [tiny_config("none"), tiny_config("segfault")]
+    whole = run_tiny(*configs, seeds=4)
+    interrupted(configs, 3, seeds=4)
+    assert len(load_run("last").results) + len(load_run("last").errors) == 3
+    watcher = Stop(-1)
+    resumed = run_tiny(*configs, seeds=4, resume=True, observer=watcher)
+    assert watcher.todo == 5
+    assert lasting(resumed) == lasting(whole)
+    assert find_run("last").attempts() == [1, 2]
+
+
+def test_resume_of_a_finished_run_runs_nothing(faulty, home):
+    first = run_tiny(tiny_config("none"))
+    watcher = Stop(-1)
+    again = run_tiny(tiny_config("none"), resume=True, observer=watcher)
+    assert watcher.todo == 0
+    assert again.results == first.results
+
+
+def test_without_resume_a_new_attempt_is_kept_beside_the_first(faulty, home):
+    run_tiny(tiny_config("none"))
+    before = find_run("last").journal_path(1).read_bytes()
+    run_tiny(tiny_config("none"))
+    assert find_run("last").attempts() == [1, 2]
+    assert find_run("last").journal_path(1).read_bytes() == before
+
+
+def test_rerun_failed_repeats_only_errors(faulty, home):
+    configs = [tiny_config("none"), tiny_config("segfault")]
+    run_tiny(*configs, seeds=3)
+    watcher = Stop(-1)
+    again = run_tiny(*configs, seeds=3, rerun_failed=True, observer=watcher)
+    assert watcher.todo == 3
+    assert (len(again.results), len(again.errors)) == (3, 3)
+    assert len(read(find_run("last").journal_path(1)).outcomes) == 6
+
+
+def test_metrics_are_the_same_for_any_number_of_jobs(faulty, home):
+    configs = [tiny_config("none"), tiny_config("slow"), tiny_config("exit")]
+    assert lasting(run_tiny(*configs, seeds=4, jobs=1)) == lasting(run_tiny(*configs, seeds=4, jobs=3))
+
+
+SUITE = """
+import numpy as np
+from boosters_eval import BenchmarkConfig, BenchmarkSuite, DatasetConfig, Task, TrainingConfig
+
+def load():
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((60, 3)).astype(np.float32)
+    return x, x[:, 0].astype(np.float64) + 2.0
+
+TINY = DatasetConfig(name="tiny", task=Task.REGRESSION, loader=load)
+SUITE = BenchmarkSuite(name="mine", configs=[
+    BenchmarkConfig(name=f"tiny/{d}", dataset=TINY, task=Task.REGRESSION,
+                    training=TrainingConfig(max_depth=d), libraries=["faulty"])
+    for d in (13, 1, 2)
+], default_seeds=6)
+"""
+
+
+def test_sigkill_at_random_moments_twenty_times_then_resume_equals_an_uninterrupted_run(program, home, tmp_path):
+    command, env = program
+    suite = tmp_path / "suite.py"
+    suite.write_text(SUITE)
+    run = [*command, "run", "--suite", f"{suite}:SUITE", "--jobs", "2", "--continue-on-error", "-q", "-f", "json"]
+    whole = subprocess.run(run, env=env, capture_output=True, text=True, check=True)
+    uninterrupted = load_run("last")
+
+    rng = random.Random(0)
+    other = {**env, "BOOSTERS_EVAL_HOME": str(tmp_path / "other")}
+    for _ in range(20):
+        process = subprocess.Popen([*run, "--resume"], env=other, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.3, 2.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    done = subprocess.run([*run, "--resume"], env=other, capture_output=True, text=True, check=True)
+    resumed = load_run("last", tmp_path / "other")
+    assert lasting(resumed) == lasting(uninterrupted)
+    assert len(resumed.results) == 12
+    assert len(resumed.errors) == 6
+    assert find_run("last", tmp_path / "other").attempts() == [1]
+    strip = lambda text: [r["metrics"] for r in json.loads(text)["results"]]  # noqa: E731 (used twice, right here)
+    assert strip(done.stdout) == strip(whole.stdout)
+
+
+def test_killing_the_program_leaves_no_process_behind(program, home, tmp_path):
+    command, env = program
+    suite = tmp_path / "suite.py"
+    suite.write_text(SUITE.replace("(13, 1, 2)", "(4,)"))
+    mark = f"mark-{os.getpid()}-{time.time_ns()}"
+    process = subprocess.Popen(
+        [*command, "run", "--suite", f"{suite}:SUITE", "-q"],
+        env={**env, "BOOSTERS_EVAL_TEST_MARK": mark},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 30
+    while len(marked(mark)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(marked(mark)) >= 3, "the program, a worker and a cell should be running"
+    process.kill()
+    process.wait()
+    while marked(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert marked(mark) == []
+
+
+def marked(mark):
+    """The processes that were started with this mark in their environment."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
