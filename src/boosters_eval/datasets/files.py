@@ -68,7 +68,7 @@ def _read(file: Path, stamp: int, target: str, task: Task | None) -> tuple[Table
     frame.columns = frame.columns.map(str)
     if target not in frame.columns:
         hint = suggest(target, frame.columns)
-        raise DatasetError(f"{file.name} has no column '{target}'.{hint} Its columns: {_few(list(frame.columns))}.")
+        raise ConfigError(f"{file.name} has no column '{target}'.{hint} Its columns: {_few(list(frame.columns))}.")
     if not len(frame):
         raise DatasetError(f"{file.name} has a header but no rows.")
     if len(frame) * len(frame.columns) > checks.MAX_CELLS:
