@@ -34,7 +34,14 @@ types: setup  ## mypy --strict
 imports: setup  ## the direction of imports between the rooms
 	@$(BIN)/lint-imports
 
-tests: setup  ## all tests with coverage
+chromium:  ## the browser that the HTML report is tested in
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	  || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing chromium (once)"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
+	  else echo "Install chromium to test the HTML report in a browser: sudo apt-get install chromium"; fi
+
+tests: setup chromium  ## all tests with coverage
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
 
 # Python/numpy pairs on which the lower bound must be the same to the last bit.
@@ -64,4 +71,4 @@ format: setup  ## format the code
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-matrix .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports tests test-matrix test-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests test-matrix test-slow bench format clean
