@@ -96,7 +96,7 @@ class TestQuantiles:
 
 def test_extra_metrics_are_keyed_by_their_canonical_spec():
     mine = metric_from_callable(lambda p, y: 1.5, higher_is_better=True, name="mine")
-    got = compute_metrics("binary", Y, P, metrics=["f1@0.30", "auc", mine])
+    got = compute_metrics("binary", Y, P, metrics=iter(["f1@0.30", "auc", mine]))
     assert list(got) == ["logloss", "accuracy", "auc_roc", "f1@0.3", "mine"]
     assert got["mine"] == 1.5
 

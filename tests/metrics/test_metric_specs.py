@@ -91,6 +91,7 @@ def test_a_metric_is_frozen_and_survives_pickling():
     with pytest.raises(AttributeError):
         metric.params = ()
     assert pickle.loads(pickle.dumps(metric)) == metric
+    assert repr(metric) == "get('ndcg@10')"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_a_threshold_must_be_a_number(value):
         get("f1", threshold=value)
 
 
-@pytest.mark.parametrize("value", ["0.5", [0.5, None], object(), [[0.1]]])
+@pytest.mark.parametrize("value", ["0.5", [0.5, None], object(), [[0.1]], np.array(0.5)])
 def test_alphas_must_be_levels(value):
     with pytest.raises(ConfigError, match="'alphas' parameter of pinball"):
         get("pinball", alphas=value)
@@ -180,6 +181,11 @@ def test_a_data_set_may_override_the_primary_metric():
     assert primary_metric(Task.BINARY, "auc") == "auc_roc"
     with pytest.raises(ConfigError, match=r"'rmse' does not fit the task 'binary'. Those that do: logloss"):
         primary_metric(Task.BINARY, "rmse")
+
+
+def test_an_unknown_task_gets_the_nearest_one():
+    with pytest.raises(UnknownNameError, match=r"Unknown task 'multi_class'. Did you mean 'multiclass'?"):
+        primary_metric("multi_class")
 
 
 def test_metrics_are_not_listed_twice():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.config import Task
+from boosters_eval.errors import UnknownNameError
 from boosters_eval.registry import Registry
 
 if TYPE_CHECKING:
@@ -305,6 +306,14 @@ RESOURCES = (
     "peak_memory_mb",
     "model_size_mb",
 )
+
+
+def as_task(task: Task | str) -> Task:
+    """A task by itself or by its name."""
+    try:
+        return Task(task)
+    except ValueError:
+        raise UnknownNameError("task", str(task), [each.value for each in Task]) from None
 
 
 def resolve(name: str) -> MetricInfo | None:

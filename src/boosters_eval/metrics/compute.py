@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.config import Task
-from boosters_eval.metrics.catalog import FAIRNESS, PRIMARY, SECONDARY
+from boosters_eval.metrics.catalog import FAIRNESS, PRIMARY, SECONDARY, as_task
 from boosters_eval.metrics.metric import for_task, get
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def primary_metric(task: Task | str, override: str | None = None) -> str:
     """The spec of the metric that decides; a data set may override the task's."""
-    return PRIMARY[Task(task)] if override is None else for_task(override, task).spec
+    return PRIMARY[as_task(task)] if override is None else for_task(override, task).spec
 
 
 def task_metrics(task: Task | str, extra: Iterable[str | Metric] = (), *, sensitive: bool = False) -> list[Metric]:
     """What a task is scored by: its primary and secondary metrics, fairness where it can be, and the extra ones."""
-    task = Task(task)
+    task = as_task(task)
     specs = [PRIMARY[task], *SECONDARY[task], *(FAIRNESS if sensitive and task is Task.BINARY else ())]
     return list(dict.fromkeys([*map(get, specs), *(for_task(spec, task) for spec in extra)]))
 
@@ -44,14 +44,14 @@ def compute_metrics(
     Of quantile predictions, pinball and crps score the levels of `quantiles` (or those that they name), point
     metrics score the median. `mae` is left out there when the median was not predicted and nobody asked for it.
     """
-    task = Task(task)
-    wanted = task_metrics(task, metrics, sensitive=sensitive is not None)
+    task, extra = as_task(task), tuple(metrics)
+    wanted = task_metrics(task, extra, sensitive=sensitive is not None)
     prepare = import_module("boosters_eval.metrics.evaluate")
     y_pred = prepare.as_array("y_pred", y_pred)
     if task is Task.MULTICLASS:
         prepare.check_classes(y_pred, n_classes)
     pick = prepare.quantile_columns(y_pred, tuple(quantiles)) if task is Task.QUANTILE else None
-    optional = set(SECONDARY[task]) - {get(spec).spec for spec in metrics}
+    optional = set(SECONDARY[task]) - {get(spec).spec for spec in extra}
     scores = {}
     for metric in wanted:
         chosen = (metric, y_pred) if pick is None else pick(metric, optional=metric.spec in optional)

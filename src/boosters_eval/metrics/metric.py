@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.config import Task
 from boosters_eval.errors import ConfigError, UnknownNameError, suggest
-from boosters_eval.metrics.catalog import METRICS, RESOURCES, MetricInfo, all_names, resolve
+from boosters_eval.metrics.catalog import METRICS, RESOURCES, MetricInfo, all_names, as_task, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[^\s@,=]+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Metric:
     """A metric with its parameters; two are equal when they compute the same."""
 
-    info: MetricInfo = field(repr=False)
+    info: MetricInfo
     params: tuple[tuple[str, Value], ...] = ()
 
     @property
@@ -59,6 +59,9 @@ class Metric:
 
     def __str__(self) -> str:
         return self.spec
+
+    def __repr__(self) -> str:
+        return f"get({self.spec!r})"
 
     def compute(
         self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None, sensitive: Any = None
@@ -98,7 +101,7 @@ def get(name: str | Metric, **params: Any) -> Metric:
 
 def for_task(spec: str | Metric, task: Task | str) -> Metric:
     """The metric, refused when it cannot score this task."""
-    metric, task = get(spec), Task(task)
+    metric, task = get(spec), as_task(task)
     if task not in metric.tasks:
         fitting = ", ".join(info.name for info in METRICS.values() if task in info.tasks)
         raise ConfigError(f"The metric '{metric}' does not fit the task '{task.value}'. Those that do: {fitting}.")
@@ -139,7 +142,7 @@ def metric_from_callable(
             f"The 'higher_is_better' parameter of {name} must be True or False. Got {higher_is_better!r} instead."
         )
     lines = (summary or getattr(fn, "__doc__", None) or "a user's metric").strip().splitlines()
-    return Metric(MetricInfo(name, lines[0], higher_is_better, frozenset(Task(task) for task in tasks), fn))
+    return Metric(MetricInfo(name, lines[0], higher_is_better, frozenset(map(as_task, tasks)), fn))
 
 
 def register_metric(
