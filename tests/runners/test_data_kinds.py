@@ -1,0 +1,120 @@
+"""Weights, missing values, categories, and rows to stop early on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from boosters_eval.config import BoosterType, Profile, Task
+from boosters_eval.errors import ConfigError
+from boosters_eval.runners import RUNNERS, TrainData
+
+LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
+
+
+def with_categories(trainer, seed=3):
+    """Codes with gaps, the largest seen in training only, one seen in prediction only, some missing."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice([1, 2, 4, 7, 9, 11], len(trainer.x))
+    x = trainer.x.copy()
+    x[:, 5] = codes
+    effects = rng.normal(size=12) * 4
+    y = trainer.score + effects[codes]
+    x[::10, 5] = np.nan
+    return x, y
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_categories_are_learnt_though_their_codes_have_gaps(trainer, library):
+    x, y = with_categories(trainer)
+    request = trainer.request(n_estimators=40, categorical=(5,), has_missing=True)
+    data = TrainData(x=x[:1_500], y=y[:1_500])
+    x_test = x[1_500:].copy()
+    known = ~np.isnan(x_test[:, 5])
+    predictions = trainer.predict(library, request, data, x_test)
+    assert np.sqrt(np.mean((predictions - y[1_500:])[known] ** 2)) < 0.35 * y.std()
+    x_test[:, 5] = 40  # never seen
+    assert np.isfinite(trainer.predict(library, request, data, x_test)).all()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_weight_of_zero_takes_a_row_out(trainer, library):
+    request = trainer.request(n_estimators=5, max_depth=3, l2=0.0, weighted=True)
+    half = len(trainer.x) // 2
+    weights = np.r_[np.ones(half), np.zeros(half)]
+    y = np.r_[trainer.score[:half], trainer.score[half:] + 50]
+    predictions = trainer.predict(library, request, TrainData(x=trainer.x, y=y, weights=weights))
+    assert np.abs(predictions).max() < 20
+
+
+def test_weights_of_rows_are_refused_in_the_ranking_of_xgboost_and_catboost(trainer):
+    request = trainer.request(Task.RANKING, weighted=True)
+    for library in ("xgboost", "catboost"):
+        assert "queries" in RUNNERS[library].unsupported(request)
+    assert RUNNERS["lightgbm"].unsupported(request) is None
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("task", [Task.REGRESSION, Task.MULTICLASS])
+def test_early_stopping_keeps_the_best_rounds_or_is_marked(trainer, library, task):
+    request = trainer.request(task, n_estimators=400, learning_rate=0.3, early_stopping_rounds=5)
+    data = trainer.data(request, slice(600), slice(600, 1_200))
+    runner, translation, model = trainer.fit(library, request, data)
+    marks = {mark.parameter: mark.kind for mark in translation.marks}
+    outputs = 4 if task is Task.MULTICLASS and library != "catboost" else 1
+    rounds = runner.inspect(model).n_trees / outputs
+    assert rounds < 400
+    # All of the rounds of the model are used: a model of exactly so many rounds gives the same predictions.
+    plain = trainer.request(task, n_estimators=int(rounds), learning_rate=0.3)
+    same = trainer.predict(library, plain, trainer.data(plain, slice(600)))
+    assert np.allclose(runner.predict(translation, model, trainer.x), same, atol=1e-6)
+    best = _best_round(trainer, library, task, int(rounds))
+    assert (marks["early_stopping_rounds"] == "exact") == (best == rounds)
+
+
+def _best_round(trainer, library, task, rounds):
+    """The first round, up to five later than asked for, with the least loss on the rows that were held out."""
+    y = trainer.labels[task][600:1_200]
+    losses = []
+    for count in range(max(1, rounds - 6), rounds + 6):
+        request = trainer.request(task, n_estimators=count, learning_rate=0.3)
+        predictions = trainer.predict(library, request, trainer.data(request, slice(600)), trainer.x[600:1_200])
+        if task is Task.MULTICLASS:
+            losses.append((-np.log(predictions[np.arange(600), y.astype(int)]).mean(), count))
+        else:
+            losses.append((np.mean((predictions - y) ** 2), count))
+    return min(losses)[1]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_early_stopping_without_rows_to_stop_on_is_one_sentence(trainer, library):
+    with pytest.raises(ConfigError, match="'early_stopping_rounds' parameter needs validation rows"):
+        trainer.fit(library, trainer.request(early_stopping_rounds=5))
+
+
+def test_a_linear_model_of_xgboost_that_stops_early_is_marked_for_keeping_its_rounds(trainer):
+    request = trainer.request(booster_type=BoosterType.GBLINEAR, early_stopping_rounds=3, n_estimators=50)
+    marks = {mark.parameter: mark for mark in RUNNERS["xgboost"].translate(request).marks}
+    assert "keeps the rounds" in marks["early_stopping_rounds"].reason
+    data = trainer.data(request, slice(600), slice(600, 900))
+    assert np.isfinite(trainer.predict("xgboost", request, data)).all()
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost"])
+def test_queries_need_not_have_the_same_size(trainer, library):
+    request = trainer.request(Task.RANKING, n_estimators=5)
+    sizes = np.tile([1, 7, 12], 100)
+    groups = np.repeat(np.arange(300), sizes)
+    data = replace(trainer.data(request), groups=groups)
+    scores = trainer.predict(library, request, data)
+    assert np.corrcoef(scores, trainer.score)[0, 1] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("library", "rounds"), [("boosters", 100), ("xgboost", 100), ("lightgbm", 100), ("sklearn", 100)]
+)
+def test_as_it_comes_a_library_has_its_own_number_of_rounds(trainer, library, rounds):
+    request = trainer.request(n_estimators=3, max_depth=1, profile=Profile.DEFAULTS)
+    translation = RUNNERS[library].translate(request)
+    assert translation.marks == ()
+    assert trainer.facts(library, request, trainer.data(request, slice(300))).n_trees == rounds
