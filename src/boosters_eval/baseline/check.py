@@ -55,7 +55,7 @@ class Rules(Model):
     alpha: Annotated[float, Gt(0), Lt(1)] = 0.05
     under_test: tuple[str, ...] | None = None  # None: boosters, and every library whose version is the recorded one
     only_libraries: tuple[str, ...] | None = None  # the run was restricted to these
-    only_configs: tuple[str, ...] | None = None
+    only_pairs: frozenset[tuple[str, str]] | None = None  # another suite was asked for, which has only these
 
     def tolerance_of(self, config: str, metric: str) -> float:
         """The tolerance of a pair."""
@@ -64,7 +64,7 @@ class Rules(Model):
     def excused(self, config: str, library: str) -> bool:
         """Whether the user left this pair out on purpose."""
         return (self.only_libraries is not None and library not in self.only_libraries) or (
-            self.only_configs is not None and config not in self.only_configs
+            self.only_pairs is not None and (config, library) not in self.only_pairs
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.api import prepare, suite_configs
 from boosters_eval.errors import ConfigError, UnknownNameError
+from boosters_eval.suites import resolve_suite
 
 if TYPE_CHECKING:
     from boosters_eval.api import Prepared, Settings
@@ -28,10 +29,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Restriction:
-    """Libraries and configs that the user restricted the run to; None: no restriction."""
+    """What the user restricted the run to; None: no restriction."""
 
     only_libraries: tuple[str, ...] | None = None
-    only_configs: tuple[str, ...] | None = None
+    only_pairs: frozenset[tuple[str, str]] | None = None
 
 
 def default_path(name: str = "baseline") -> Path:
@@ -58,5 +59,10 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     other = request.suite is not None and name != recorded
     return prepared, Restriction(
         only_libraries=request.libraries,
-        only_configs=tuple(config.name for config in configs) if other else None,
+        only_pairs=_pairs(suite) if other else None,
     )
+
+
+def _pairs(suite: str) -> frozenset[tuple[str, str]]:
+    """All that the suite has, installed or not: what is not installed is missing, not left out."""
+    return frozenset((config.name, library) for config in resolve_suite(suite).configs for library in config.libraries)

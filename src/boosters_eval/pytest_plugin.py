@@ -1,0 +1,182 @@
+"""A pytest plugin: `pytest --boosters-eval-suite quick --boosters-eval-baseline FILE`, one item a (config, library).
+
+It is loaded into every pytest run of its environment, so nothing but pytest is imported until it is asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+
+    from boosters_eval.api import Prepared, Settings
+    from boosters_eval.baseline import Baseline, Check, Rules
+    from boosters_eval.results import ResultCollection
+
+MARKER = "boosters_eval"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options, in a group of their own."""
+    group = parser.getgroup("boosters-eval", "evaluation of gradient-boosting libraries")
+    group.addoption("--boosters-eval-suite", metavar="NAME", help="run this suite, one item a (config, library) pair")
+    group.addoption("--boosters-eval-baseline", metavar="FILE", help="check against this baseline")
+    group.addoption("--boosters-eval-tolerance", metavar="X", type=float, default=0.02, help="default: %(default)s")
+    group.addoption("--boosters-eval-statistical", action="store_true", help="a regression must be significant too")
+    group.addoption("--boosters-eval-seeds", metavar="N", type=int, help="number of random splits")
+    group.addoption("--boosters-eval-library", metavar="NAME", action="append", help="only this library; several")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known, so that `-m boosters_eval` selects these items; each xdist worker would run them all."""
+    config.addinivalue_line("markers", f"{MARKER}: a (config, library) pair of a boosters-eval suite")
+    if _wanted(config) and config.getoption("numprocesses", None):
+        raise pytest.UsageError("boosters-eval runs its own processes; run its items without pytest-xdist (-n 0).")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Put the suite beside the files that were found: its pairs are collected, counted and selected as tests are."""
+    report = yield
+    if isinstance(collector, pytest.Session) and report.result is not None and _wanted(collector.config):
+        report.result.append(_suite(collector))
+    return report
+
+
+def _wanted(config: pytest.Config) -> bool:
+    return bool(config.getoption("--boosters-eval-suite") or config.getoption("--boosters-eval-baseline"))
+
+
+def _suite(session: pytest.Session) -> _Suite:
+    from boosters_eval.errors import BoostersEvalError  # noqa: PLC0415 (see above)
+
+    try:
+        evaluation = _Evaluation(session.config)
+    except BoostersEvalError as error:
+        raise pytest.UsageError(str(error)) from None
+    suite = _Suite.from_parent(session, name=evaluation.name, nodeid=evaluation.name)
+    suite.evaluation = evaluation
+    return suite
+
+
+class _Evaluation:
+    """What is to run, and, once the first item needs it, what came out."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        from boosters_eval.api import Settings  # noqa: PLC0415 (only when it is asked for)
+        from boosters_eval.baseline import Rules, load_baseline  # noqa: PLC0415
+        from boosters_eval.baseline.plan import Request, plan_run  # noqa: PLC0415
+
+        file = config.getoption("--boosters-eval-baseline")
+        libraries = config.getoption("--boosters-eval-library")
+        self._settings: Settings = Settings()
+        self._baseline: Baseline | None = load_baseline(Path(file)) if file else None
+        request = Request(
+            config.getoption("--boosters-eval-suite"),
+            tuple(libraries) if libraries else None,
+            config.getoption("--boosters-eval-seeds"),
+        )
+        prepared, restriction = plan_run(request, self._settings, self._baseline)
+        self._prepared: Prepared = prepared
+        self._rules: Rules = Rules(
+            tolerance=config.getoption("--boosters-eval-tolerance"),
+            statistical=config.getoption("--boosters-eval-statistical"),
+            only_libraries=restriction.only_libraries,
+            only_pairs=restriction.only_pairs,
+        )
+        self._results: ResultCollection | None = None
+        self._check: Check | None = None
+        self.name = f"boosters-eval {prepared.plan.suite}"
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every pair that will run, and every one that the baseline has."""
+        planned = [(cell.config.name, cell.library) for cell in self._prepared.plan.cells]
+        recorded = [result.key for result in self._baseline.results] if self._baseline else []
+        return list(dict.fromkeys([*planned, *recorded]))
+
+    def outcome(self, config: str, library: str) -> tuple[str, str]:
+        """What became of a pair (failed, skipped, passed) and the sentence on why; the first call runs the suite."""
+        results = self._run()
+        if self._baseline is None:
+            errors = [e for e in results.errors if (e.config_name, e.library) == (config, library)]
+            return ("failed", f"{errors[0].error_type}: {errors[0].error_message}") if errors else ("passed", "")
+        from boosters_eval.baseline import Status  # noqa: PLC0415 (only when it is asked for)
+        from boosters_eval.baseline.render import sentence  # noqa: PLC0415
+
+        found = next(f for f in self._checked(results).findings if (f.config, f.library) == (config, library))
+        if found.fails:
+            return "failed", sentence(found)
+        return "skipped" if found.status in (Status.SKIPPED, Status.NEW) else "passed", sentence(found)
+
+    def _run(self) -> ResultCollection:
+        if self._results is None:
+            from boosters_eval.api import run_prepared  # noqa: PLC0415 (only when it is asked for)
+
+            self._results = run_prepared(self._prepared, self._settings)
+        return self._results
+
+    def _checked(self, results: ResultCollection) -> Check:
+        if self._check is None:
+            from boosters_eval.baseline import Snapshot, check  # noqa: PLC0415 (only when it is asked for)
+
+            if self._baseline is None:
+                raise AssertionError("there is no check without a baseline")
+            self._check = check(Snapshot.of_baseline(self._baseline), Snapshot.of_run(results), self._rules)
+        return self._check
+
+
+class _Suite(pytest.Collector):
+    """The parent of all pairs."""
+
+    evaluation: _Evaluation
+
+    def collect(self) -> Iterable[_Pair]:
+        """One item a pair."""
+        return list(self._pairs())
+
+    def _pairs(self) -> Iterator[_Pair]:
+        for config, library in self.evaluation.pairs:
+            item = _Pair.from_parent(self, name=f"{config}[{library}]")
+            item.pair, item.evaluation = (config, library), self.evaluation
+            item.add_marker(MARKER)
+            yield item
+
+
+class FailedPairError(Exception):
+    """A pair that does not hold; its text is the whole report."""
+
+
+class _Pair(pytest.Item):
+    """One (config, library) pair."""
+
+    pair: tuple[str, str]
+    evaluation: _Evaluation
+
+    def runtest(self) -> None:
+        """Pass, skip or fail by the finding of this pair."""
+        outcome, text = self.evaluation.outcome(*self.pair)
+        if outcome == "passed":
+            self.add_report_section("call", "boosters-eval", text)
+        if outcome == "failed":
+            raise FailedPairError(text)
+        if outcome == "skipped":
+            pytest.skip(text)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """A finding is one sentence; only a fault of ours has a traceback."""
+        from boosters_eval.errors import BoostersEvalError  # noqa: PLC0415 (only when it is asked for)
+
+        if isinstance(excinfo.value, (FailedPairError, BoostersEvalError)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The heading of a failure."""
+        return self.path, None, f"{self.pair[0]} {self.pair[1]}"

@@ -1,0 +1,162 @@
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from boosters_eval.baseline import load_baseline, make_baseline, save_baseline
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parent.parent
+SUITE = """
+from boosters_eval import BenchmarkConfig, BenchmarkSuite, DATASETS, Task, TrainingConfig
+
+SUITE = BenchmarkSuite(
+    name="mine",
+    configs=(
+        BenchmarkConfig(
+            name="iris/gbdt",
+            dataset=DATASETS["iris"],
+            task=Task.MULTICLASS,
+            training=TrainingConfig(n_estimators=5, max_depth=2),
+            libraries=("boosters", "catboost"),
+        ),
+    ),
+    default_seeds=2,
+)
+"""
+
+
+@pytest.fixture
+def project(pytester, monkeypatch):
+    """A user's project: a test of its own, a suite, and the results of that suite."""
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(pytester.path / "home"))
+    pytester.makepyfile(test_own="def test_own():\n    pass\n", my_suite=SUITE)
+    return pytester
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """One real run of the suite, recorded."""
+    from boosters_eval import run_suite
+
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "my_suite.py").write_text(SUITE)
+    results = run_suite(f"{folder / 'my_suite.py'}:SUITE", home=folder / "home")
+    save_baseline(make_baseline(results), folder / "base.json")
+    return folder / "base.json"
+
+
+def plugin():
+    """The plugin by its entry point where that is installed, else by its module."""
+    from importlib.metadata import entry_points
+
+    declared = any(point.name == "boosters-eval" for point in entry_points(group="pytest11"))
+    return "boosters-eval" if declared else "boosters_eval.pytest_plugin"
+
+
+def run_pytest(project, *arguments):
+    return project.runpytest_subprocess("-p", plugin(), "-p", "no:randomly", *arguments)
+
+
+def test_each_pair_is_an_item_that_is_collected_without_running(project):
+    result = run_pytest(project, "--boosters-eval-suite", "my_suite.py:SUITE", "--collect-only", "-q")
+    result.stdout.fnmatch_lines(
+        ["*boosters-eval mine::iris/gbdt[[]boosters]", "*boosters-eval mine::iris/gbdt[[]catboost]"]
+    )
+    result.stdout.fnmatch_lines(["3 tests collected*"])
+    assert not (project.path / "home").exists()
+
+
+def test_pairs_that_hold_pass_and_the_marker_selects_them(project, recorded):
+    arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", str(recorded)]
+    result = run_pytest(project, *arguments, "-m", "boosters_eval", "-v", "-rP")
+    result.assert_outcomes(passed=2, deselected=1)
+    result.stdout.fnmatch_lines(["*iris/gbdt[[]boosters] PASSED*", "*same: Log loss*= baseline*"])
+
+
+def test_a_worse_pair_fails_in_one_sentence(project, recorded):
+    document = json.loads(recorded.read_text())
+    stats = document["results"][0]["metrics"]["mlogloss"]
+    stats["per_seed"] = {cell: value / 1.5 for cell, value in stats["per_seed"].items()}
+    stats["mean"] /= 1.5
+    document["results"].append({**document["results"][1], "config": "gone/gbdt"})
+    worse = project.path / "worse.json"
+    worse.write_text(json.dumps(document))
+    arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", str(worse)]
+    result = run_pytest(project, *arguments, "-m", "boosters_eval")
+    result.assert_outcomes(passed=1, failed=2, deselected=1)
+    result.stdout.re_match_lines(
+        [
+            r"iris/gbdt boosters: Log loss \S+ > baseline \S+ \(\+50\.0%, tolerance 2%\)",
+            r"gone/gbdt catboost: skipped, in the baseline, but not in the run",
+        ]
+    )
+    assert "Traceback" not in result.stdout.str()
+    lenient = run_pytest(project, *arguments, "-m", "boosters_eval", "--boosters-eval-tolerance", "0.6", "-k", "iris")
+    lenient.assert_outcomes(passed=2, deselected=2)
+
+
+def test_a_pair_left_out_or_new_is_skipped_with_its_reason(project, recorded):
+    baseline = load_baseline(recorded)
+    only = project.path / "only.json"
+    save_baseline(baseline.model_copy(update={"results": baseline.results[:1]}), only)
+    arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline"]
+    result = run_pytest(project, *arguments, str(only), "-m", "boosters_eval", "-rs")
+    result.assert_outcomes(passed=1, skipped=1, deselected=1)
+    result.stdout.fnmatch_lines(["*iris/gbdt catboost: new, no baseline*"])
+    restricted = run_pytest(
+        project, *arguments, str(recorded), "--boosters-eval-library", "boosters", "-m", "boosters_eval", "-rs"
+    )
+    restricted.assert_outcomes(passed=1, skipped=1, deselected=1)
+    restricted.stdout.fnmatch_lines(["*iris/gbdt catboost: skipped, left out on request*"])
+
+
+def test_without_a_baseline_a_pair_passes_when_it_runs(project):
+    result = run_pytest(project, "--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-seeds", "1")
+    result.assert_outcomes(passed=3)
+
+
+def test_without_a_baseline_a_crash_fails_its_pair(project, monkeypatch):
+    plugins = str(ROOT / "tests" / "plugins")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [plugins, os.environ.get("PYTHONPATH")])))
+    faulty = SUITE.replace('"boosters", "catboost"', '"faulty", "catboost"').replace("max_depth=2", "max_depth=3")
+    project.makepyfile(my_suite=faulty)
+    result = run_pytest(project, "--boosters-eval-suite", "my_suite.py:SUITE", "-m", "boosters_eval")
+    result.assert_outcomes(passed=1, failed=1, deselected=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--boosters-eval-suite", "quikc"], "Unknown suite 'quikc'. Did you mean 'quick'?"),
+        (["--boosters-eval-baseline", "none.json"], "none.json does not exist."),
+        (["--boosters-eval-suite", "minimal", "--boosters-eval-tolerance", "2"], "tolerance"),
+        (["--boosters-eval-suite", "minimal", "-n", "2"], "without pytest-xdist"),
+    ],
+)
+def test_a_mistake_is_a_usage_error_in_one_sentence(project, arguments, told):
+    result = run_pytest(project, *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert told in result.stderr.str()
+    assert "Traceback" not in result.stderr.str() + result.stdout.str()
+
+
+def test_a_project_that_does_not_ask_for_it_pays_nothing(project):
+    project.makepyfile(
+        test_own="""
+        import sys
+
+        def test_nothing_is_loaded():
+            assert "boosters_eval.pytest_plugin" in sys.modules
+            heavy = {"numpy", "pydantic", "boosters_eval.api", "boosters_eval.baseline"}
+            assert not heavy & set(sys.modules)
+        """
+    )
+    run_pytest(project, "-p", "no:hypothesispytest").assert_outcomes(passed=1)
+
+
+def test_the_entry_point_is_declared():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
+    assert declared == {"boosters-eval": "boosters_eval.pytest_plugin"}
