@@ -95,6 +95,10 @@ def test_a_single_output_has_one_value():
     assert get("auc_roc").per_output([0.1, 0.2], [0, 1]) == [1.0]
 
 
+def test_large_outputs_have_a_mean():
+    assert get("mae").compute([[1e308, 1.5e308]], [[0.0, 0.0]]) == 1.25e308
+
+
 def test_rmse_is_not_pooled_over_outputs():
     p, y = np.array([[1.0, 10.0], [1.0, 10.0]]), np.zeros((2, 2))
     assert get("rmse").compute(p, y) == 5.5

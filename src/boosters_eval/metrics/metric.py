@@ -68,7 +68,7 @@ class Metric:
     ) -> float:
         """The score of all outputs together."""
         values = self.per_output(predictions, labels, weights, groups=groups, sensitive=sensitive)
-        return math.fsum(values) / len(values)
+        return math.fsum(value / len(values) for value in values)  # the sum alone might overflow
 
     def per_output(
         self, predictions: Any, labels: Any, weights: Any = None, *, groups: Any = None, sensitive: Any = None
