@@ -175,14 +175,15 @@ def hostile():
 
 
 @pytest.fixture(scope="session")
-def large():
-    """20 000 results: four libraries, five seeds, a thousand data sets."""
+def many_seeds():
+    """20 000 results: forty data sets, four libraries, 125 seeds."""
     out = []
-    for position in range(1000):
-        config = f"data_{position:04d}/gbdt"
+    for position in range(40):
         for library in _OWN:
-            for index in range(5):
-                shift = 1 + (position * 7 + len(library) * 3) % 11 / 100
-                metrics = scores(library, index, rmse=0.4 * shift, mae=0.3 * shift, r2=0.8 / shift)
-                out.append(result(config, library, index, metrics))
+            shift = 1 + (position * 7 + len(library) * 3) % 11 / 100
+            for seed in range(125):
+                means = {"rmse": 0.4 * shift * (1 + seed / 1e5), "mae": 0.3 * shift, "r2": 0.8 / shift}
+                metrics = scores(library, seed % 5, **means)
+                changes = {"seed": 42 + 1337 * seed, "split_digest": f"{position}-{seed}"}
+                out.append(result(f"data_{position:02d}/gbdt", library, seed % 5, metrics, **changes))
     return ResultCollection(out, suite="large")

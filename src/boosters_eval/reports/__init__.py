@@ -7,7 +7,7 @@ from boosters_eval.reports.document import ReportDocument, build_document
 from boosters_eval.reports.generate import check_request, generate_report, render_files, report_schema
 from boosters_eval.reports.html.page import render_page
 from boosters_eval.reports.html.tables import render_fragment
-from boosters_eval.reports.model import Cell, Column, Comparison, Report, Row, Table
+from boosters_eval.reports.model import Cell, Column, Comparison, Ranking, Report, Row, Table
 from boosters_eval.reports.terminal import print_report
 from boosters_eval.reports.text import render_csv, render_json, render_markdown
 
@@ -15,6 +15,7 @@ __all__ = [
     "Cell",
     "Column",
     "Comparison",
+    "Ranking",
     "Report",
     "ReportDocument",
     "Row",

@@ -11,7 +11,8 @@ from boosters_eval.config import Mark
 from boosters_eval.reports.build import build_tables
 from boosters_eval.reports.contenders import clean
 from boosters_eval.reports.environment import Environment, library_versions
-from boosters_eval.reports.model import Table
+from boosters_eval.reports.model import Ranking, Table
+from boosters_eval.reports.ranking import over_datasets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,6 +92,7 @@ class ReportDocument(Model):
     n_results: int
     n_failed: int
     tables: tuple[Table, ...]
+    rankings: tuple[Ranking, ...]
     configs: tuple[ConfigFacts, ...]
     parameters: tuple[Parameters, ...]
     errors: tuple[Failure, ...]
@@ -133,6 +135,7 @@ def build_document(
         n_results=len(ours),
         n_failed=len(results.errors),
         tables=tables.tables,
+        rankings=over_datasets(tables.tables, alpha=alpha),
         configs=_configs(ours),
         parameters=_parameters(ours),
         errors=_errors(results),

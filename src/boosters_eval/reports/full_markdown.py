@@ -10,7 +10,7 @@ from boosters_eval.reports.text import escape, markdown_section, markdown_table
 
 if TYPE_CHECKING:
     from boosters_eval.reports.document import Failure, Parameters, ReportDocument
-    from boosters_eval.reports.model import Comparison
+    from boosters_eval.reports.model import Comparison, Ranking
 
 TESTS = {
     "corrected": "paired t-test with Nadeau and Bengio's correction for overlapping splits",
@@ -28,6 +28,7 @@ def render_report(document: ReportDocument) -> str:
         "## Configuration\n\n" + _configuration(document),
         "## Results\n",
         *_results(document),
+        *_rankings(document),
         _tests(document),
         _notes(document),
         _benchmarks(document),
@@ -99,6 +100,33 @@ def _tests(document: ReportDocument) -> str:
     level = f"{100 * (1 - document.alpha):g} % interval"
     headings = ["Config", "Metric", "A", "B", "A - B", level, "p (Holm)", "n", "A is"]
     return "## Statistical Tests\n\n" + markdown_table(headings, rows)
+
+
+def ranking_title(ranking: Ranking) -> str:
+    """What is ranked, and on how many data sets."""
+    return f"{ranking.booster}: average rank by {ranking.measure} over {ranking.n} data sets"
+
+
+def ranking_notes(ranking: Ranking) -> list[str]:
+    """What limits a ranking."""
+    out = [ranking.note] if ranking.note else []
+    if ranking.left_out:
+        out.append(f"Left out, because not every library has a result there: {', '.join(ranking.left_out)}.")
+    return out
+
+
+def _rankings(document: ReportDocument) -> list[str]:
+    out = []
+    for ranking in document.rankings:
+        rows = [[escape(name), f"{rank:.2f}"] for name, rank in ranking.ranks]
+        pairs = [
+            [escape(p.a), escape(p.b), f"{p.wins} / {p.ties} / {p.losses}", MISSING if p.p is None else p_value(p.p)]
+            for p in ranking.pairs
+        ]
+        out.append(f"### {escape(ranking_title(ranking))}\n\n" + markdown_table(["Library", "Rank"], rows))
+        out.append(markdown_table(["A", "B", "A wins / ties / loses", "p (Wilcoxon, Holm)"], pairs))
+        out += [f"{escape(note)}\n" for note in ranking_notes(ranking)]
+    return ["## Across Data Sets\n", *out] if out else []
 
 
 def _notes(document: ReportDocument) -> str:

@@ -114,6 +114,32 @@ class Table(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class RankedPair(_Strict):
+    """Two competitors over the data sets."""
+
+    a: str
+    b: str
+    wins: int  # of a
+    losses: int
+    ties: int
+    p: float | None  # Wilcoxon's, corrected by Holm; None: too few data sets
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(_Strict):
+    """Average ranks over the data sets; 1 is best."""
+
+    booster: str
+    measure: str
+    ranks: tuple[tuple[str, float], ...]  # best first
+    pairs: tuple[RankedPair, ...]
+    groups: tuple[tuple[str, ...], ...]  # neighbours that cannot be told apart
+    n: int
+    left_out: tuple[str, ...]  # data sets that some competitor has no score on
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report(_Strict):
     """All tables of a run and what must be said about them."""
 

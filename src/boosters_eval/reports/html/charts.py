@@ -12,7 +12,7 @@ from boosters_eval.reports.numbers import number
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boosters_eval.reports.model import Cell, Column, Row, Table
+    from boosters_eval.reports.model import Cell, Column, Ranking, Row, Table
 
 Series = dict[str, int]  # a competitor's colour and shape, the same in every picture
 
@@ -110,7 +110,7 @@ def ratio_chart(tables: tuple[Table, ...], series: Mapping[str, int]) -> str:
     bottom = top + row_height * len(rows)
     every = [v for _, found in rows for ratio in found.values() for v in ratio]
     scale = fit([*every, 1.0], left + 8, _WIDTH - 10, log=True)
-    parts = _x_axis(scale, top, bottom, f"Training time over {_short(reference)}'s (log)")
+    parts = _x_axis(scale, top, bottom, f"Training time over that of {_short(reference)} (log axis)")
     parts.append(line(scale(1), top, scale(1), bottom, "unit"))
     for index, (table, found) in enumerate(rows):
         y = top + row_height * (index + 0.5)
@@ -137,6 +137,37 @@ def _ratios(table: Table, reference: str | None) -> dict[str, tuple[float, float
                 ratio, low, high = 1 / ratio, 1 / high, 1 / low
             out[item.b if item.a == reference else item.a] = (ratio, low, high)
     return out
+
+
+def rank_chart(ranking: Ranking, series: Mapping[str, int]) -> str:
+    """Average ranks on a line; a bar joins those that the data sets cannot tell apart."""
+    count = len(ranking.ranks)
+    axis, edge = 26, 118
+    scale = Scale(1, count, edge, _WIDTH - edge)
+    parts = [line(scale(1), axis, scale(count), axis, "axis")]
+    for rank in range(1, count + 1):
+        parts.append(line(scale(rank), axis - 4, scale(rank), axis, "axis"))
+        parts.append(label(scale(rank), axis - 9, str(rank), "tick", "middle"))
+    ranks = dict(ranking.ranks)
+    for index, group in enumerate(ranking.groups):
+        y = axis + 11 + 8 * index
+        parts.append(line(scale(ranks[group[0]]) - 4, y, scale(ranks[group[-1]]) + 4, y, "clique"))
+    top = axis + 24 + 8 * len(ranking.groups)
+    half = (count + 1) // 2
+    for index, (name, average) in enumerate(ranking.ranks):
+        left = index < half
+        y = top + 20 * (index if left else count - 1 - index)
+        end = edge - 16 if left else _WIDTH - edge + 16
+        path = f"M{scale(average):.1f} {axis}V{y}H{end}"
+        parts.append(f'<path class="stem" d="{path}"/>')
+        parts.append(marker(scale(average), axis, series[name], 4.5, "mean", f"{name}: {average:.2f}"))
+        shown = f"{_short(name, 12)} {average:.2f}"
+        parts.append(label(end - 5 if left else end + 5, y + 4, shown, "name", "end" if left else "start"))
+    summary = "; ".join(f"{name} {rank:.2f}" for name, rank in ranking.ranks)
+    picture = drawing(_WIDTH, top + 20 * half, parts, f"Average ranks of {ranking.booster}: {summary}.")
+    joined = "a bar joins what Wilcoxon's test with Holm's correction cannot tell apart"
+    caption = f"{ranking.booster}: average rank by {ranking.measure} over {ranking.n} data sets, 1 is best"
+    return _figure(picture, f"{caption}; {joined if not ranking.note else 'descriptive only, too few data sets'}.")
 
 
 def legend(names: list[str], series: Mapping[str, int]) -> str:

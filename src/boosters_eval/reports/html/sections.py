@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.full_markdown import comparison_cells, details_of, shown_comparisons
-from boosters_eval.reports.html.charts import metric_chart, ratio_chart, time_quality_chart
+from boosters_eval.reports.full_markdown import (
+    comparison_cells,
+    details_of,
+    ranking_notes,
+    ranking_title,
+    shown_comparisons,
+)
+from boosters_eval.reports.html.charts import metric_chart, rank_chart, ratio_chart, time_quality_chart
 from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, result_grid, text
-from boosters_eval.reports.numbers import MISSING, count
+from boosters_eval.reports.numbers import MISSING, count, p_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boosters_eval.config import Mark
     from boosters_eval.reports.document import Failure, Parameters, ReportDocument
-    from boosters_eval.reports.model import Table
+    from boosters_eval.reports.model import Ranking, Table
 
 
 def facts(document: ReportDocument) -> str:
@@ -62,8 +68,25 @@ def _card(table: Table, series: Mapping[str, int], alpha: float) -> str:
 
 def across(document: ReportDocument, series: Mapping[str, int]) -> str:
     """What can be said over all benchmarks."""
-    pictures = ratio_chart(document.tables, series)
-    return f'<div class="card charts">{pictures}</div>' if pictures else ""
+    figures = "".join(rank_chart(ranking, series) for ranking in document.rankings)
+    figures += ratio_chart(document.tables, series)
+    tables = "".join(map(_ranking, document.rankings))
+    return (f'<div class="card charts">{figures}</div>' if figures else "") + tables
+
+
+def _ranking(ranking: Ranking) -> str:
+    rows = [
+        [
+            plain(pair.a),
+            plain(pair.b),
+            *(numeric(str(value), value) for value in (pair.wins, pair.ties, pair.losses)),
+            numeric(MISSING if pair.p is None else p_value(pair.p), pair.p),
+        ]
+        for pair in ranking.pairs
+    ]
+    table = grid(["A", "B", "A wins", "Ties", "A loses", "p (Wilcoxon, Holm)"], rows, kind="sortable")
+    title = ranking_title(ranking)
+    return f'<div class="card"><h4>{text(title)}</h4>{_scroll(table, title)}{notes_list(ranking_notes(ranking))}</div>'
 
 
 def tests(document: ReportDocument) -> str:

@@ -1,0 +1,64 @@
+"""Who is ahead over the data sets, in the table model's terms."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from boosters_eval.reports.model import RankedPair, Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boosters_eval.reports.model import Table
+
+
+def over_datasets(tables: Iterable[Table], *, alpha: float) -> tuple[Ranking, ...]:
+    """One ranking a booster: two boosters on the same data set are no independent evidence."""
+    groups: dict[tuple[str, bool], list[Table]] = {}
+    for table in tables:
+        groups.setdefault((table.booster, table.has_variants), []).append(table)
+    found = (_ranking(booster, members, alpha) for (booster, _), members in groups.items())
+    return tuple(ranking for ranking in found if ranking is not None)
+
+
+def _ranking(booster: str, tables: Sequence[Table], alpha: float) -> Ranking | None:
+    from boosters_eval.stats.inference import StatisticsInputError  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.ranks import rank  # noqa: PLC0415 (loads scipy)
+
+    scores: dict[str, dict[str, float]] = {}
+    better: dict[str, bool] = {}
+    for table in tables:
+        position = _measure(table)
+        if position is None or table.dataset in scores:
+            return None
+        means = {row.label: row.cells[position].mean for row in table.rows}
+        scores[table.dataset] = {k: v for k, v in means.items() if v is not None and math.isfinite(v)}
+        better[table.dataset] = bool(table.columns[position].higher_is_better)
+    if len(scores) < 2:
+        return None
+    try:
+        found = rank(scores, higher_is_better=better, alpha=alpha)
+    except StatisticsInputError:  # one library, or no data set that all have
+        return None
+    column = tables[0].columns[_measure(tables[0]) or 0]
+    return Ranking(
+        booster=booster,
+        measure="primary metric" if column.primary else column.label,
+        ranks=tuple(found.average_ranks.items()),
+        pairs=tuple(
+            RankedPair(a, b, pair.wins, pair.losses, pair.ties, pair.p_adjusted) for (a, b), pair in found.pairs.items()
+        ),
+        groups=tuple(group for group in found.groups if len(group) > 1),
+        n=found.n,
+        left_out=found.left_out,
+        note=found.note,
+    )
+
+
+def _measure(table: Table) -> int | None:
+    """The column that is ranked by: the primary metric, else the training time."""
+    for position, column in enumerate(table.columns):
+        if (column.primary and column.higher_is_better is not None) or column.name == "train_time_s":
+            return position
+    return None

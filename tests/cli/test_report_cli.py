@@ -1,0 +1,168 @@
+"""The report command, run as a person runs it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from boosters_eval.cli.app import run
+from boosters_eval.config import Task
+from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
+
+
+def results(count=3):
+    return [
+        BenchmarkResult(
+            config_name="toy/gbdt",
+            library=library,
+            seed=42 + 1337 * i,
+            task=Task.REGRESSION,
+            dataset_name="toy",
+            metrics={"rmse": base + i / 100},
+            primary_metric="rmse",
+            train_time_s=0.1 + i / 50,
+            n_train=80,
+            n_valid=20,
+            split_digest=str(i),
+        )
+        for library, base in (("boosters", 1.0), ("xgboost", 1.5))
+        for i in range(count)
+    ]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty directory outside any repository, with a results file beside it."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    ResultCollection(results(), suite="toy").to_json(tmp_path / "results.json")
+    return here
+
+
+def source(place):
+    return str(place.parent / "results.json")
+
+
+def test_three_files_are_written_to_docs_benchmarks(place, capsys):
+    assert run(["report", "--results", source(place), "--type", "comparison"]) == 0
+    names = sorted(path.name for path in (place / "docs" / "benchmarks").iterdir())
+    assert [name[10:] for name in names] == [
+        "-nogit-comparison-report.html",
+        "-nogit-comparison-report.json",
+        "-nogit-comparison-report.md",
+    ]
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("Written: ") == 3
+
+
+def test_format_and_directory_can_be_chosen(place, capsys):
+    assert run(["report", "--results", source(place), "-o", "out", "-f", "json", "-q"]) == 0
+    (path,) = (place / "out").iterdir()
+    assert json.loads(path.read_text())["report_type"] == "quality"
+    assert capsys.readouterr().err == ""
+
+
+def test_dry_run_shows_the_report_and_writes_nothing_at_all(place, capsys):
+    before = sorted(place.parent.rglob("*"))
+    assert run(["report", "--results", source(place), "--dry-run"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("# Quality report, toy suite\n")
+    assert "Would write: docs/benchmarks/" in said.err
+    assert sorted(place.parent.rglob("*")) == before
+
+
+def test_dry_run_of_a_suite_runs_and_writes_nothing(place, capsys):
+    before = sorted(place.parent.rglob("*"))
+    assert run(["report", "--suite", "minimal", "--dry-run"]) == 0
+    assert "cells would run" in capsys.readouterr().out
+    assert sorted(place.parent.rglob("*")) == before
+
+
+def test_the_test_can_be_the_rfcs(place):
+    assert run(["report", "--results", source(place), "--test", "welch", "-f", "json", "-o", "out"]) == 0
+    (path,) = (place / "out").iterdir()
+    assert json.loads(path.read_text())["test"] == "welch"
+
+
+def test_open_shows_the_page(place, monkeypatch):
+    opened = []
+    monkeypatch.setattr("typer.launch", opened.append)
+    assert run(["report", "--results", source(place), "--open"]) == 0
+    assert opened[0].endswith("-quality-report.html")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "exactly one of --suite, --run and --results"),
+        (["--suite", "quick", "--run", "last"], "exactly one of --suite, --run and --results"),
+        (["--results", "missing.json"], "missing.json does not exist"),
+        (["--suite", "quik"], "Did you mean 'quick'"),
+        (["--run", "0000"], "No run '0000'"),
+        (["--results", "RESULTS", "--type", "speed"], "Unknown report type 'speed'"),
+        (["--results", "RESULTS", "--format", "pdf"], "Unknown report format 'pdf'"),
+        (["--results", "RESULTS", "--format", ","], "at least one of md, json, html"),
+        (["--results", "RESULTS", "--test", "welsh"], "Did you mean 'welch'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_3(place, capsys, arguments, sentence):
+    given = [source(place) if word == "RESULTS" else word for word in arguments]
+    assert run(["report", *given]) == 3
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert not list(place.iterdir())
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"kind": "other"}', "\x00\x01", '{"kind": "boosters-eval results"}']
+)
+def test_a_file_that_is_no_results_file_is_refused(place, capsys, content):
+    (place / "bad.json").write_text(content)
+    assert run(["report", "--results", "bad.json"]) == 3
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_results_file_without_outcomes_is_exit_2(place, capsys):
+    ResultCollection().to_json(place / "empty.json")
+    assert run(["report", "--results", "empty.json"]) == 2
+    assert "no cell has an outcome" in capsys.readouterr().err
+
+
+def test_errors_alone_are_reported_with_exit_2(place):
+    error = BenchmarkError(
+        config_name="toy/gbdt", library="boosters", seed=42, task=Task.REGRESSION, error_type="Crash", error_message="x"
+    )
+    ResultCollection(errors=[error]).to_json(place / "errors.json")
+    assert run(["report", "--results", "errors.json", "-f", "md", "-o", "out"]) == 2
+    assert "Crash" in next((place / "out").iterdir()).read_text()
+
+
+def test_an_output_that_is_no_directory_is_refused_before_any_work(place, capsys):
+    (place / "file").write_text("x")
+    assert run(["report", "--suite", "quick", "-o", "file"]) == 3
+    assert "not a writable directory" in capsys.readouterr().err
+    assert not (place.parent / "home").exists()
+
+
+def test_a_suite_is_run_and_then_found_again_by_its_run(place, capsys):
+    assert run(["report", "--suite", "minimal", "--library", "boosters", "--seeds", "2", "-f", "json", "-o", "a"]) == 0
+    assert run(["report", "--run", "last", "-f", "json", "-o", "b"]) == 0
+    first, second = (json.loads(next((place / name).iterdir()).read_text()) for name in "ab")
+    assert first["environment"]["machine_is_of_run"]
+    for document in (first, second):
+        del document["environment"]["timestamp"]
+    assert first == second
+    assert first["n_results"] > 0
+
+
+def test_help_imports_nothing_scientific():
+    code = (
+        "import sys; from boosters_eval.cli.app import run; run(['report', '--help']);"
+        "assert not {'numpy', 'scipy', 'pandas', 'sklearn'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -1,0 +1,93 @@
+"""Ranks over data sets: what is ranked together, and what the picture says."""
+
+import pytest
+
+from boosters_eval.config import Task
+from boosters_eval.reports import build_document, render_page
+from boosters_eval.reports.full_markdown import render_report
+from boosters_eval.results import BenchmarkResult, ResultCollection
+
+LIBRARIES = ("boosters", "xgboost", "lightgbm")
+
+
+def collection(datasets, boosters=("gbdt",), skip=(), metric="rmse"):
+    """The first library always leads by 10 %, the other two differ by turns."""
+    out = []
+    for position in range(datasets):
+        for booster in boosters:
+            for rank, library in enumerate(LIBRARIES):
+                if (position, library) in skip:
+                    continue
+                mean = 1.0 + 0.1 * (rank > 0) + 0.001 * rank * (-1) ** position
+                out += [
+                    BenchmarkResult(
+                        config_name=f"d{position}/{booster}",
+                        library=library,
+                        seed=seed,
+                        task=Task.REGRESSION,
+                        booster_type=booster,
+                        dataset_name=f"d{position}",
+                        metrics={metric: mean + seed / 1000},
+                        primary_metric=metric,
+                        train_time_s=0.1 * (rank + 1) + seed / 1000,
+                    )
+                    for seed in range(3)
+                ]
+    return ResultCollection(out)
+
+
+def test_the_leader_is_apart_and_the_others_are_joined():
+    (ranking,) = build_document(collection(10)).rankings
+    assert dict(ranking.ranks) == {"boosters": 1.0, "xgboost": 2.5, "lightgbm": 2.5}
+    assert ranking.groups == (("xgboost", "lightgbm"),)
+    assert (ranking.n, ranking.measure, ranking.note) == (10, "primary metric", "")
+
+
+def test_few_data_sets_are_descriptive_only_and_say_so():
+    document = build_document(collection(3))
+    (ranking,) = document.rankings
+    assert ranking.groups == ()
+    assert all(pair.p is None for pair in ranking.pairs)
+    assert "n too small" in render_report(document)
+    assert "descriptive only" in render_page(document)
+
+
+def test_boosters_on_the_same_data_are_ranked_apart():
+    found = build_document(collection(6, boosters=("gbdt", "gblinear"))).rankings
+    assert [(ranking.booster, ranking.n) for ranking in found] == [("gbdt", 6), ("gblinear", 6)]
+
+
+def test_data_sets_that_a_library_lacks_are_left_out_by_name():
+    document = build_document(collection(8, skip={(2, "xgboost")}))
+    assert document.rankings[0].left_out == ("d2",)
+    assert "not every library has a result there: d2." in render_report(document)
+
+
+def test_more_is_better_where_the_metric_says_so():
+    (ranking,) = build_document(collection(8, metric="r2")).rankings
+    assert ranking.ranks[-1] == ("boosters", 3.0)
+
+
+def test_performance_is_ranked_by_training_time():
+    (ranking,) = build_document(collection(8), "performance").rankings
+    assert ranking.measure == "Train time (s)"
+    assert [name for name, _ in ranking.ranks] == list(LIBRARIES)
+
+
+@pytest.mark.parametrize("case", ["one data set", "one library", "nothing in common", "two configs of a data set"])
+def test_what_cannot_be_ranked_is_not(case):
+    found = collection(1 if case == "one data set" else 6)
+    if case == "one library":
+        found = found.filter(library="xgboost")
+    elif case == "nothing in common":
+        found = collection(6, skip={(i, LIBRARIES[i % 3]) for i in range(6)})
+    elif case == "two configs of a data set":
+        doubled = [r.model_copy(update={"config_name": f"{r.config_name}-again"}) for r in found.results]
+        found = ResultCollection([*found.results, *doubled])
+    assert build_document(found).rankings == ()
+
+
+def test_the_picture_names_every_rank():
+    page = render_page(build_document(collection(10)))
+    assert "Average ranks of gbdt: boosters 1.00; xgboost 2.50; lightgbm 2.50." in page
+    assert page.count('class="clique"') == 1

@@ -1,0 +1,44 @@
+"""Twenty thousand results, every format, within ten seconds of processor time and a gigabyte."""
+
+import json
+import os
+import subprocess
+import sys
+
+from boosters_eval.reports import build_document, render_page
+from boosters_eval.results import ResultCollection
+
+_CODE = """
+import json, resource, sys, time
+from rich.console import Console
+from boosters_eval import reports
+from boosters_eval.results import ResultCollection
+collection = ResultCollection.load_partial(sys.argv[1])
+start = time.process_time()
+reports.render_files(collection, "comparison", formats=("md", "json", "html"))
+report = reports.build_tables(collection, times=False)
+for render in (reports.render_markdown, reports.render_csv, reports.render_json, reports.render_fragment):
+    render(report)
+reports.print_report(report, Console(file=open(sys.argv[2], "w"), width=160))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([time.process_time() - start, peak, len(collection)]))
+"""
+
+
+def test_twenty_thousand_results_in_every_format(many_seeds, tmp_path):
+    # The program is timed, not the coverage tracer, so the child starts without it.
+    many_seeds.to_json(tmp_path / "results.json")
+    command = [sys.executable, "-c", _CODE, str(tmp_path / "results.json"), str(tmp_path / "out.txt")]
+    untraced = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=untraced)
+    seconds, megabytes, count = json.loads(done.stdout)
+    assert count == 20_000
+    assert seconds < 10
+    assert megabytes < 1024
+
+
+def test_a_page_as_large_as_the_full_suite_stays_under_two_megabytes(many_seeds):
+    seeds = {42 + 1337 * i for i in range(5)}
+    some = ResultCollection([result for result in many_seeds.results if result.seed in seeds])
+    assert len({result.config_name for result in some.results}) == 40
+    assert len(render_page(build_document(some, "comparison")).encode()) < 2_000_000
