@@ -257,9 +257,9 @@ class TestUserMetrics:
         with pytest.raises(ConfigError, match="already registered"):
             register_metric("mine", max, higher_is_better=True)
         assert register_metric("mine", min, higher_is_better=True, replace=True) == get("mine")
-        for taken in ("auc", "train_time_s"):
+        for taken in ("rmse", "auc", "train_time_s"):
             with pytest.raises(ConfigError, match="already means something else"):
-                register_metric(taken, max, higher_is_better=True)
+                register_metric(taken, max, higher_is_better=True, replace=True)
 
     @pytest.mark.parametrize(
         ("fn", "expected"),

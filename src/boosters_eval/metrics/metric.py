@@ -154,10 +154,10 @@ def register_metric(
     summary: str = "",
     replace: bool = False,
 ) -> Metric:
-    """Make a user's metric known by name."""
+    """Make a user's metric known by name; what is built in is never replaced."""
     metric = metric_from_callable(fn, higher_is_better=higher_is_better, name=name, tasks=tasks, summary=summary)
     known = resolve(name)
-    if name in RESOURCES or (known is not None and known.name != name):
+    if name in RESOURCES or (known is not None and isinstance(known.implementation, str)):  # built in, or its alias
         raise ConfigError(f"The metric '{name}' cannot be registered: the name already means something else.")
     METRICS.register(name, metric.info, replace=replace)
     return metric
