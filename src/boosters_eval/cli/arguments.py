@@ -16,6 +16,7 @@ _SEVERAL = frozenset(
         "--variants",
         "--libraries-under-test",
         "--tolerance-for",
+        "--held-out",
     }
 )
 # Of these, the ones whose values may contain commas of their own.

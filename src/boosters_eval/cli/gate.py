@@ -1,0 +1,95 @@
+"""The command `gate`."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from boosters_eval.cli.output import check_output, note, print_json
+from boosters_eval.errors import ConfigError, ExitCode
+
+if TYPE_CHECKING:
+    from boosters_eval.gate import GateDecision
+
+
+def gate(
+    *,
+    run: Annotated[
+        str | None, typer.Option("--run", help="A finished run: its id, the beginning of it, or 'last'.")
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", help="The baseline, or results, that the run is held against.")
+    ] = None,
+    scores: Annotated[
+        Path | None, typer.Option("--scores", help="Instead of a run: a JSON or CSV file of case_id, score[, class].")
+    ] = None,
+    library: Annotated[str, typer.Option("--library", "-l", help="The library under test.")] = "boosters",
+    tier: Annotated[str, typer.Option("--tier", help="bronze (10 cases), silver (30) or gold (100).")] = "bronze",
+    threshold: Annotated[
+        float, typer.Option("--threshold", help="What the lower bound of the score must reach, from 0 to 1.")
+    ],
+    min_cases: Annotated[
+        int | None, typer.Option("--min-cases", help="Another minimum than the tier's, at least 10.")
+    ] = None,
+    held_out: Annotated[
+        list[str] | None, typer.Option("--held-out", help="Data sets or configs of the run that are held out.")
+    ] = None,
+    no_held_out: Annotated[bool, typer.Option("--no-held-out", help="Promote without five held-out cases.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the decision is written; else into the home's gate/.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The decision on stdout instead of words.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the exit code and the file.")] = False,
+) -> int:
+    """May this version be released? Exit 0 promoted, 1 held, 2 could not be computed, 3 bad input.
+
+    It is promoted only when the 95 % lower bound of the quality it retains reaches the threshold, on enough cases.
+    """
+    from boosters_eval import gate as program
+
+    # What the bound warns of is in the report's notes; without a handler logging would say it a second time.
+    logging.getLogger("boosters_eval").addHandler(logging.NullHandler())
+    check_output(output)
+    rules = program.Rules(tier=tier, threshold=threshold, min_cases=min_cases, held_out=not no_held_out)
+    if scores is not None:
+        if run is not None or baseline is not None or held_out:
+            raise ConfigError("Use either --scores, or --run with --baseline (and --held-out), not both.")
+        decision = program.decide_scores(scores, rules)
+    elif run is None or baseline is None:
+        raise ConfigError("The gate needs --run with --baseline, or --scores.")
+    else:
+        decision = program.decide_run(run, baseline, rules, library=library, held_out=held_out or ())
+    path = output or program.default_path(decision)
+    program.write_decision(decision, path)
+    if json:
+        print_json(decision.model_dump(mode="json"))
+    elif not quiet:
+        _print(decision)
+    if not quiet:
+        note(f"Written: {path}")
+    return ExitCode.SUCCESS if decision.promoted else ExitCode.REGRESSION
+
+
+def _print(decision: "GateDecision") -> None:
+    report, rules = decision.report, decision.rules
+    spread = "" if report.stddev is None else f", standard deviation {report.stddev:.4g}"
+    held = "none" if report.lower_bound_95_held_out is None else f"{report.lower_bound_95_held_out:.6g}"
+    typer.echo(f"{'PROMOTED' if decision.promoted else 'HELD'}: tier {rules.tier}, threshold {rules.threshold:g}")
+    typer.echo(f"  lower bound (95 %)      {report.lower_bound_95:.6g}")
+    typer.echo(f"  of the held-out cases   {held} ({report.n_held_out} of {report.n_cases} cases)")
+    typer.echo(f"  for people only         mean {report.mean_score:.6g}{spread}")
+    for sentence in decision.objections:
+        typer.echo(f"  {sentence}")
+    worst = sorted((case for case in report.per_case if case.score < rules.threshold), key=lambda case: case.score)
+    for case in worst[:10]:
+        typer.echo(f"  {case.case_id}: {case.score:.4g}{f' ({case.reason})' if case.reason else ''}")
+    if len(worst) > 10:
+        typer.echo(f"  and {len(worst) - 10} more cases below the threshold")
+    for sentence in report.notes:
+        note(sentence)
+
+
+def register(app: typer.Typer) -> None:
+    """Make this command part of the program."""
+    app.command()(gate)

@@ -1,0 +1,34 @@
+"""May this version be released? The gate keys on the lower bound of the quality that it retains (ADR-0002)."""
+
+from __future__ import annotations
+
+from boosters_eval.gate.cases import cases_of_run, read_references, read_scores
+from boosters_eval.gate.decision import (
+    decide_run,
+    decide_scores,
+    default_path,
+    is_decision,
+    make_report,
+    verify_decision,
+    write_decision,
+)
+from boosters_eval.gate.model import TIERS, BenchRunReport, Case, GateDecision, GateError, Rules
+
+__all__ = [
+    "TIERS",
+    "BenchRunReport",
+    "Case",
+    "GateDecision",
+    "GateError",
+    "Rules",
+    "cases_of_run",
+    "decide_run",
+    "decide_scores",
+    "default_path",
+    "is_decision",
+    "make_report",
+    "read_references",
+    "read_scores",
+    "verify_decision",
+    "write_decision",
+]

@@ -1,0 +1,202 @@
+"""From a run and a baseline, or from a file of scores, to cases."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import io
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval._files import read_text
+from boosters_eval.baseline import Snapshot, load_baseline
+from boosters_eval.errors import ConfigError, FileFormatError, UnknownNameError
+from boosters_eval.gate.model import Case, CaseClass, GateError, Reference
+from boosters_eval.metrics import higher_is_better
+from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from boosters_eval.baseline import BaselineResult
+    from boosters_eval.results import Outcome
+
+_COLUMNS = ("case_id", "score", "class")
+
+
+def read_references(path: Path, library: str) -> tuple[tuple[Reference, ...], str]:
+    """What a baseline file, or a file of results, holds for the library, and the file's digest."""
+    text = read_text(path)
+    if _is_results(text):
+        results = Snapshot.of_run(ResultCollection.from_json(text, source=str(path))).results.values()
+    else:
+        results = {result.key: result for result in load_baseline(path).results}.values()
+    references = tuple(_reference(result) for result in results if result.library == library)
+    if not references:
+        known = {result.library for result in results}
+        raise ConfigError(f"{path} holds nothing of '{library}', only of {', '.join(sorted(known)) or 'nobody'}.")
+    return references, hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_results(text: str) -> bool:
+    try:
+        raw = json.loads(text)
+    except ValueError:
+        return False  # the baseline's reader says what is wrong
+    return isinstance(raw, dict) and raw.get("kind") == "boosters-eval results"
+
+
+def _reference(result: BaselineResult) -> Reference:
+    known = result.higher_is_better
+    return Reference(
+        config=result.config,
+        metric=result.primary_metric,
+        higher_is_better=higher_is_better(result.primary_metric) if known is None else known,
+        mean=result.primary.mean,
+        per_seed=result.primary.per_seed,
+        data_digest=result.data_digest,
+        split_digests=result.split_digests,
+    )
+
+
+def cases_of_run(
+    run: ResultCollection, library: str, references: Sequence[Reference], *, held_out: Iterable[str] = ()
+) -> tuple[list[Case], list[str]]:
+    """One case for each cell that the baseline has, and remarks on what could not be scored.
+
+    A cell of the baseline without a usable result scores 0: nothing is promoted by leaving cells out.
+    """
+    every: list[Outcome] = [*run.results, *run.errors]
+    outcomes: dict[str, dict[str, Outcome]] = {}
+    for outcome in every:
+        if outcome.library == library:
+            outcomes.setdefault(outcome.config_name, {})[_cell(outcome)] = outcome
+    libraries = {outcome.library for outcome in every}
+    if library not in libraries:
+        raise UnknownNameError("library of the run", library, libraries)
+    apart = _held_out(run, set(held_out))
+    unsupported = {u.config_name: u.reason for u in run.unsupported if u.library == library}
+    notes = []
+    cases = []
+    for reference in references:
+        found = outcomes.get(reference.config, {})
+        if not reference.per_seed:
+            notes.append(f"{reference.config}: the baseline has no seeds, each seed is compared with its mean.")
+        for cell in reference.per_seed or found or {"missing": 0.0}:
+            score, reason = _score(reference, cell, found.get(cell), unsupported.get(reference.config))
+            name: CaseClass | None = ("held_out" if reference.config in apart else "dev") if apart else None
+            cases.append(
+                Case(case_id=f"{reference.config}|{cell}", score=score, class_=name, reason=reason),
+            )
+        extra = len(found.keys() - reference.per_seed.keys()) if reference.per_seed else 0
+        if extra:
+            notes.append(f"{reference.config}: {extra} cell(s) of the run are not in the baseline and do not count.")
+    new = [config for config in outcomes if config not in {reference.config for reference in references}]
+    notes += [f"{config}: it is not in the baseline and does not count." for config in sorted(new)]
+    return cases, notes
+
+
+def _held_out(run: ResultCollection, names: set[str]) -> set[str]:
+    """The configs that are held out; a name is a config's or a data set's."""
+    records = [*run.results, *run.errors]
+    configs = {record.config_name for record in records if names & {record.config_name, record.dataset_name}}
+    known = {name for record in records for name in (record.config_name, record.dataset_name)}
+    for name in sorted(names - known):
+        raise UnknownNameError("held-out config or data set", name, known)
+    return configs
+
+
+def _score(reference: Reference, cell: str, outcome: Outcome | None, unsupported: str | None) -> tuple[float, str]:
+    if outcome is None:
+        return 0.0, f"unsupported: {unsupported}" if unsupported else "missing: the run has no such cell"
+    if isinstance(outcome, BenchmarkError):
+        return 0.0, f"failed: {outcome.error_type} in {outcome.phase}"
+    _check_same_work(reference, cell, outcome)
+    value = outcome.metrics.get(reference.metric)
+    if value is None or not math.isfinite(value):
+        return 0.0, f"no score: {reference.metric} is {'absent' if value is None else value}"
+    expected = reference.per_seed.get(cell, reference.mean)
+    return retained(expected, value, higher_is_better=reference.higher_is_better), ""
+
+
+def retained(baseline: float, current: float, *, higher_is_better: bool) -> float:
+    """The share of the baseline's quality that is kept: 1 when nothing was lost, 0 when no ratio can say."""
+    good, bad = (current, baseline) if higher_is_better else (baseline, current)
+    if good >= bad:
+        return 1.0
+    return good / bad if good > 0 else 0.0
+
+
+def _check_same_work(reference: Reference, cell: str, result: BenchmarkResult) -> None:
+    """Baselines keep the beginning of a digest; what is unknown on one side cannot differ."""
+    pairs = {
+        "split": (reference.split_digests.get(cell), result.split_digest),
+        "data": (reference.data_digest, result.data_digest),
+    }
+    for what, (before, now) in pairs.items():
+        if before and now and not now.startswith(before):
+            raise GateError(
+                f"The {what} of {reference.config}, seed {result.seed}, differs from the baseline's: "
+                "nothing can be decided from different work."
+            )
+
+
+def _cell(outcome: Outcome) -> str:
+    return f"{outcome.seed}" if outcome.fold is None else f"{outcome.seed}/{outcome.fold}"
+
+
+def read_scores(path: Path) -> tuple[list[Case], str]:
+    """Cases from CSV or JSON with case_id, score and optionally class; and the file's digest."""
+    text = read_text(path)
+    rows = _csv_rows(path, text) if path.suffix.lower() == ".csv" else _json_rows(path, text)
+    cases = []
+    for number, row in enumerate(rows, 1):
+        try:
+            cases.append(Case.model_validate(row))
+        except ConfigError as error:
+            raise FileFormatError(f"{path}, case {number}: {error}") from None
+    if not cases:
+        raise FileFormatError(f"{path} holds no case.")
+    ids = [case.case_id for case in cases]
+    if len(set(ids)) < len(ids):
+        doubled = next(name for name in ids if ids.count(name) > 1)
+        raise FileFormatError(f"{path} has the case '{doubled}' more than once.")
+    return cases, hashlib.sha256(text.encode()).hexdigest()
+
+
+def _json_rows(path: Path, text: str) -> list[Any]:
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{path} is not JSON: {error}.") from None
+    if isinstance(raw, dict):
+        raw = raw["cases"] if raw.keys() == {"cases"} else [{"case_id": k, "score": v} for k, v in raw.items()]
+    if not isinstance(raw, list):
+        raise FileFormatError(f"{path} must hold a list of cases with case_id and score.")
+    return raw
+
+
+def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+    try:
+        columns = [name.strip() for name in reader.fieldnames or ()]
+        if not {"case_id", "score"} <= set(columns) <= set(_COLUMNS) or len(set(columns)) < len(columns):
+            raise FileFormatError(
+                f"{path} must have the columns case_id, score and optionally class. Got {', '.join(columns) or 'none'}."
+            )
+        reader.fieldnames = columns
+        rows = list(reader)
+    except csv.Error as error:
+        raise FileFormatError(f"{path} is not CSV: {error}.") from None
+    return [_csv_case(row) for row in rows]
+
+
+def _csv_case(row: dict[Any, Any]) -> dict[str, Any]:
+    """Empty cells of the class column mean none; a number stays text when it is none, for the model to refuse."""
+    found: dict[str, Any] = {str(name): value for name, value in row.items() if name != "class" or value}
+    with contextlib.suppress(TypeError, ValueError):
+        found["score"] = float(found["score"])
+    return found
