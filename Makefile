@@ -61,6 +61,10 @@ test-matrix:  ## the pinned lower bounds on other Python and numpy versions
 test-slow: setup  ## simulations that prove the statistics
 	@$(BIN)/python -m pytest -m slow -n 2 -rP
 
+baselines: setup  ## record tests/baselines anew with the pinned versions
+	@$(BIN)/boosters-eval baseline record --suite quick tests/baselines/quick.json
+	@$(BIN)/boosters-eval baseline record --suite full tests/baselines/full.json
+
 bench: setup  ## speeds, as ratios measured in one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
@@ -71,4 +75,4 @@ format: setup  ## format the code
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-matrix .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports chromium tests test-matrix test-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests test-matrix test-slow baselines bench format clean
