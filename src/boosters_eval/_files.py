@@ -38,9 +38,11 @@ def check_writable(path: Path) -> None:
     """Fail before the work, not after it, when the output cannot be written."""
     if path.is_dir():
         raise ConfigError(f"Cannot write {path}: it is a directory.")
-    parent = next(p for p in [path.parent, *path.parent.parents] if p.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise ConfigError(f"Cannot write {path}: {parent} is not a writable directory.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
 
 
 def read_text(path: Path) -> str:

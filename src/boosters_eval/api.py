@@ -13,6 +13,7 @@ from annotated_types import Ge, Gt
 from boosters_eval._model import Model
 from boosters_eval.config import (
     DEFAULT_SEEDS,
+    MAX_SEEDS,
     BenchmarkConfig,
     BenchmarkSuite,
     BoosterType,
@@ -62,7 +63,7 @@ def compare(
     datasets: str | Sequence[str] = ("california",),
     libraries: str | Sequence[str] | None = None,
     booster: str | Sequence[str] = "gbdt",
-    seeds: int | None = None,
+    seeds: int | str | None = None,
     *,
     training: TrainingConfig | None = None,
     variants: Mapping[str, TrainingConfig] | None = None,
@@ -70,11 +71,16 @@ def compare(
     cv: str | int | None = None,
     task: Task | str | None = None,
     profile: Profile | str = Profile.PARITY,
+    max_seeds: int = 50,
+    budget: str | float | None = None,
     verbose: bool = False,
     observer: Observer | None = None,
     **settings: Any,
 ) -> ResultCollection:
-    """Compare libraries on data sets. `settings` are the fields of `Settings`: timing_mode, jobs, timeout, ..."""
+    """Compare libraries on data sets. `settings` are the fields of `Settings`: timing_mode, jobs, timeout, ...
+
+    With seeds="auto", seeds are added until every pair has a verdict, `max_seeds` are used, or the budget is.
+    """
     chosen = Settings(**settings)
     configs, notes = comparison_configs(
         datasets,
@@ -87,9 +93,10 @@ def compare(
         task=task,
         profile=profile,
     )
-    return run_prepared(
-        prepare("compare", configs, seeds, chosen, notes=notes), chosen, _watcher(observer, verbose=verbose)
-    )
+    watcher = _watcher(observer, verbose=verbose)
+    if seeds == "auto":
+        return run_auto(configs, chosen, watcher, max_seeds=max_seeds, budget=budget)
+    return run_prepared(prepare("compare", configs, seeds, chosen, notes=notes), chosen, watcher)
 
 
 def run_suite(
@@ -180,10 +187,31 @@ def suite_configs(
     return found.name, configs, notes, found.default_seeds
 
 
+def run_auto(
+    configs: Sequence[BenchmarkConfig],
+    settings: Settings,
+    observer: Observer | None = None,
+    *,
+    max_seeds: int = 50,
+    budget: str | float | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> ResultCollection:
+    """Run with as many seeds as the verdicts need; each look is a complete run of its own."""
+    from boosters_eval.auto import grow, parse_budget  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.stats.sequential import SequentialRule  # noqa: PLC0415
+
+    def look(seeds: int, known: ResultCollection | None) -> ResultCollection:
+        return run_prepared(prepare("compare", configs, seeds, settings), settings, observer, known=known)
+
+    if any(config.folds for config in configs):
+        raise ConfigError("Use either --cv or --seeds auto, not both: folds have a fixed number.")
+    return grow(look, SequentialRule(max_seeds=max_seeds), budget_s=parse_budget(budget), say=say)
+
+
 def prepare(
     name: str,
     configs: Sequence[BenchmarkConfig],
-    seeds: int | None,
+    seeds: int | str | None,
     settings: Settings,
     *,
     default_seeds: int = DEFAULT_SEEDS,
@@ -205,8 +233,14 @@ def prepare(
     return Prepared(plan, stored, splitters, tuple(dict.fromkeys(said)))
 
 
-def run_prepared(prepared: Prepared, settings: Settings, observer: Observer | None = None) -> ResultCollection:
-    """Execute a prepared plan."""
+def run_prepared(
+    prepared: Prepared,
+    settings: Settings,
+    observer: Observer | None = None,
+    *,
+    known: ResultCollection | None = None,
+) -> ResultCollection:
+    """Execute a prepared plan; cells of `known` results are taken over."""
     from boosters_eval.engine.execute import Mode, execute  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.engine.pool import Limits  # noqa: PLC0415
 
@@ -220,6 +254,7 @@ def run_prepared(prepared: Prepared, settings: Settings, observer: Observer | No
         home=settings.home,
         observer=observer,
         splitters=prepared.splitters,
+        known=known,
     )
 
 
@@ -263,15 +298,13 @@ def _usable(names: list[str] | None, *, required: bool = False) -> tuple[list[st
     return usable, notes
 
 
-def _seeds(given: int | None, default: int) -> int:
+def _seeds(given: int | str | None, default: int) -> int:
     """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
-    if given is not None:
-        return given
-    text = os.environ.get("BOOSTERS_EVAL_SEEDS")
-    if text is None:
-        return default
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"The BOOSTERS_EVAL_SEEDS variable must be a count of at least 1. Got '{text}' instead.")
+    variable = os.environ.get("BOOSTERS_EVAL_SEEDS")
+    text = str(given if given is not None else variable if variable is not None else default)
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:
+        what = "'seeds' parameter" if given is not None else "BOOSTERS_EVAL_SEEDS variable"
+        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}. Got '{text}' instead.")
     return int(text)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boosters_eval._modules import named_in
 from boosters_eval.config import (
     BenchmarkConfig,
     BenchmarkSuite,
@@ -18,12 +16,11 @@ from boosters_eval.config import (
     TrainingConfig,
 )
 from boosters_eval.datasets.catalog import BUILTIN, DATASETS
-from boosters_eval.errors import BoostersEvalError, ConfigError, suggest
+from boosters_eval.errors import ConfigError, suggest
 from boosters_eval.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from types import ModuleType
 
 ALL_LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 # Which libraries have which algorithm at all; what else they cannot do is found when the plan is made.
@@ -117,8 +114,8 @@ COMPARISON_DEPTHWISE = BenchmarkSuite(
 )
 COMPARISON_LEAFWISE = BenchmarkSuite(
     name="comparison-leafwise",
-    configs=tuple(_plain(name, _LEAFWISE, ("boosters", "lightgbm")) for name in FULL_DATASETS),
-    description="boosters and LightGBM, trees grown best leaf first, 31 leaves",
+    configs=tuple(_plain(name, _LEAFWISE, ALL_LIBRARIES) for name in FULL_DATASETS),
+    description="all libraries, trees grown best leaf first, 31 leaves",
 )
 ABLATION_GROWTH_SUITE = create_ablation_suite(
     "ablation-growth",
@@ -166,34 +163,11 @@ def resolve_suite(suite: str | BenchmarkSuite) -> BenchmarkSuite:
     if not attribute:
         return SUITES[suite]
     file = Path(path + ".py")
-    found = getattr(_module(file.resolve()), attribute, None)
+    found = named_in(file.resolve(), attribute, "suite")
     if not isinstance(found, BenchmarkSuite):
-        got = "nothing of that name" if found is None else type(found).__name__
-        raise ConfigError(
-            f"The suite '{suite}' must be a BenchmarkSuite called '{attribute}' in {file}. Got {got} instead."
-        )
+        got = type(found).__name__
+        raise ConfigError(f"'{attribute}' in {file} must be a BenchmarkSuite. Got {got} instead.")
     return found
-
-
-@cache
-def _module(file: Path) -> ModuleType:
-    """A user's file as a module, run once a process however often its suite is asked for."""
-    name = f"_boosters_eval_suite_{re.sub(r'[^A-Za-z0-9_]', '_', file.stem)}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if not file.is_file() or spec is None or spec.loader is None:
-        raise ConfigError(f"The suite file {file} does not exist.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BoostersEvalError:
-        del sys.modules[name]
-        raise
-    except Exception as error:
-        del sys.modules[name]
-        text = f"{type(error).__name__}: {error}".rstrip(".")
-        raise ConfigError(f"The suite file {file} failed: {text}.") from error
-    return module
 
 
 ALIASES = {

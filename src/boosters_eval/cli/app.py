@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from boosters_eval import __version__
-from boosters_eval.cli import execution, listing, runs
+from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, report, runs
 from boosters_eval.cli.arguments import spread
 from boosters_eval.errors import BoostersEvalError, ExitCode, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The option parser's base classes; where they live differs between typer's versions.
-_UsageError = typer.BadParameter.__mro__[1]
-_ParserError = typer.BadParameter.__mro__[2]
+# The option parser's base class; where it lives differs between typer's versions.
+_ParserError: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     name="boosters-eval",
@@ -28,9 +27,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+baseline.register(app)
 execution.register(app)
+explain.register(app)
+gate.register(app)
 runs.register(app)
 listing.register(app)
+datasets.register(app)
+report.register(app)
 
 
 def _version(*, show: bool) -> None:

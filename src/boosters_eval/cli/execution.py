@@ -3,6 +3,8 @@
 import shlex
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +26,12 @@ def compare(
         list[str] | None, typer.Option("--library", "-l", help="Libraries. Default: all that are installed.")
     ] = None,
     booster: Annotated[list[str] | None, typer.Option("--booster", "-b", help="gbdt, gblinear, linear_trees.")] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", "-s", help="Number of random splits. Default: 5.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", "-s", help="Number of random splits, or auto: until every pair has a verdict."),
+    ] = None,
+    max_seeds: Annotated[int, typer.Option("--max-seeds", min=2, help="The most that --seeds auto may use.")] = 50,
+    budget: Annotated[str | None, typer.Option("--budget", help="Time for --seeds auto: 90s, 10m, 1h.")] = None,
     cv: Annotated[
         str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5, 5x10.")
     ] = None,
@@ -46,7 +53,7 @@ def compare(
     ] = "parity",
 ) -> int:
     """Compare libraries on data sets."""
-    from boosters_eval.api import Settings, comparison_configs, prepare
+    from boosters_eval.api import Settings, comparison_configs, prepare, run_auto
     from boosters_eval.config import TrainingConfig
     from boosters_eval.suites import parse_variants
 
@@ -69,7 +76,16 @@ def compare(
         profile=profile,
     )
     _check_showing(showing)
-    return _finish(prepare("compare", configs, seeds, settings, notes=notes), settings, execution, showing)
+    if seeds == "auto" and not showing.dry_run:
+        say = note if not showing.quiet else lambda _: None
+        for sentence in notes:
+            say(f"Note: {sentence}")
+        watcher = observer(quiet=showing.quiet, verbose=showing.verbose)
+        with resumable():
+            results = run_auto(configs, settings, watcher, max_seeds=max_seeds, budget=budget, say=say)
+        return _conclude(results, execution, showing)
+    count = None if seeds == "auto" else seeds
+    return _finish(prepare("compare", configs, count, settings, notes=notes), settings, execution, showing)
 
 
 @with_options(execution=Execution, showing=Showing)
@@ -78,7 +94,7 @@ def run(
     showing: Showing,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Only these libraries.")] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", "-s", help="Number of random splits.")] = None,
+    seeds: Annotated[str | None, typer.Option("--seeds", "-s", help="Number of random splits.")] = None,
     metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Further metrics.")] = None,
     profile: Annotated[str | None, typer.Option("--profile", help="parity or defaults.")] = None,
 ) -> int:
@@ -96,12 +112,16 @@ def _check_showing(showing: Showing) -> None:
     if showing.verbose and showing.quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
     choose_format(showing.format, showing.output)
-    check_output(showing.output)
+    if not showing.dry_run:
+        check_output(showing.output)
 
 
 def _finish(prepared: Any, settings: Any, execution: Execution, showing: Showing) -> int:
     """Run the plan, show the result, and say by the exit code how it went."""
-    results = carry_out(prepared, settings, showing)
+    return _conclude(carry_out(prepared, settings, showing), execution, showing)
+
+
+def _conclude(results: Any, execution: Execution, showing: Showing) -> int:
     show(results, showing)
     return exit_code(results, continue_on_error=execution.continue_on_error)
 
@@ -115,10 +135,16 @@ def carry_out(prepared: Any, settings: Any, showing: Showing) -> Any:
             note(f"Note: {sentence}")
     if showing.dry_run:
         raise typer.Exit(_show_plan(prepared.plan, settings))
+    with resumable():
+        return run_prepared(prepared, settings, observer(quiet=showing.quiet, verbose=showing.verbose))
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """An interruption, by Ctrl-C or from outside, ends with the command that goes on."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    watcher = observer(quiet=showing.quiet, verbose=showing.verbose)
     try:
-        return run_prepared(prepared, settings, watcher)
+        yield
     except KeyboardInterrupt:
         again = [word for word in sys.argv[1:] if word not in ("--resume", "--rerun-failed")]
         note("Stopped. What is finished is kept; go on with:")
@@ -141,12 +167,18 @@ def show(results: Any, showing: Showing) -> None:
     from boosters_eval import reports
 
     chosen = choose_format(showing.format, showing.output)
+    alpha = results.metadata.get("alpha", 0.05)
     if chosen == "json":
         emit(results.to_json(), showing.output)
     elif chosen == "csv":
         emit(results.to_csv(), showing.output)
+    elif chosen == "html":
+        document = reports.build_document(results, "comparison", test=showing.test, alpha=alpha)
+        emit(reports.render_page(document), showing.output)
     else:
-        report = reports.build_tables(results, test=showing.test, require_significance=showing.highlight_significant)
+        report = reports.build_tables(
+            results, test=showing.test, alpha=alpha, require_significance=showing.highlight_significant
+        )
         if chosen is None and sys.stdout.isatty():
             reports.print_report(report, console())
         else:

@@ -1,6 +1,7 @@
 """The commands `list datasets|libraries|suites|metrics|runs`."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -95,27 +96,44 @@ def datasets(*, json: AsJson = False) -> None:
 
 @listing.command()
 def suites(*, json: AsJson = False) -> None:
-    """Suites: what each would run."""
-    from boosters_eval.suites import SUITES
+    """Suites: what each would run, and how long it would take by the history of runs here."""
+    from boosters_eval.machine import physical_cores
+    from boosters_eval.suites import SUITES, count_cells, estimate_seconds
 
+    history = _history()
     records = []
     for name, suite in SUITES.items():
-        cells = sum(
-            len(config.libraries) * (len(config.seeds) or suite.default_seeds) * (config.folds or 1)
-            for config in suite.configs
-        )
+        seconds = estimate_seconds(suite, history, jobs=physical_cores())
         records.append(
             {
                 "suite": name,
-                "configs": len(suite.configs),
                 "data sets": len({config.dataset.name for config in suite.configs}),
                 "libraries": list(dict.fromkeys(name for config in suite.configs for name in config.libraries)),
                 "seeds": suite.default_seeds,
-                "cells": cells,
+                "cells": count_cells(suite),
+                "estimate": None
+                if seconds is None
+                else f"{seconds:.0f} s"
+                if seconds < 90
+                else f"{seconds / 60:.0f} min",
                 "description": suite.description,
             }
         )
     _show(records, as_json=json)
+
+
+def _history() -> dict[str, float]:
+    from boosters_eval.config import BoosterType, TrainingConfig
+    from boosters_eval.engine.history import seconds_by_cell
+    from boosters_eval.errors import ConfigError
+    from boosters_eval.suites import cost_key
+
+    costs = {}
+    for (dataset, booster, library, training), seconds in seconds_by_cell().items():
+        with suppress(ConfigError, ValueError):  # parameters that this version does not know tell nothing
+            parameters = TrainingConfig.model_validate_json(training)
+            costs[cost_key(dataset, BoosterType(booster), parameters, library)] = seconds
+    return costs
 
 
 @listing.command()
@@ -129,7 +147,7 @@ def metrics(*, json: AsJson = False) -> None:
             "tasks": [getattr(task, "value", task) for task in declared.tasks],
             "better": "higher" if declared.higher_is_better else "lower",
             "aliases": list(declared.aliases),
-            "description": declared.description,
+            "description": declared.summary,
         }
         for name, declared in METRICS.items()
     ]

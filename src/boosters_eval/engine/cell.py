@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import traceback
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from boosters_eval.datasets import Split, open_stored, split_rows
 from boosters_eval.engine import memory
-from boosters_eval.metrics import compute_metrics
+from boosters_eval.metrics import MetricWarning, compute_metrics
 from boosters_eval.results import BenchmarkError, BenchmarkResult
 from boosters_eval.runners.base import TrainData
 from boosters_eval.runners.measure import measure, measured_fields
@@ -103,17 +104,7 @@ def _run(cell: Cell, runner: type[Runner], data: str, split_file: str | None, ph
         phase=phase,
     )
     phase("score")
-    metrics = compute_metrics(
-        config.task,
-        np.asarray(table.y[split.valid]),
-        done.predictions,
-        config.n_classes,
-        _rows(table.weights, split.valid),
-        groups=_rows(table.groups, split.valid),
-        sensitive=_rows(table.sensitive, split.valid),
-        quantiles=config.quantiles,
-        metrics=config.metrics,
-    )
+    metrics, said = _score(cell, table, split, done)
     phase("done")
     return BenchmarkResult(
         **identity(cell),
@@ -129,8 +120,27 @@ def _run(cell: Cell, runner: type[Runner], data: str, split_file: str | None, ph
         model_seed=cell.model_seed,
         n_threads=config.n_threads,
         timing_mode=config.timing.timed,
-        warnings=_warnings(cell, done),
+        warnings=(*said, *_contention(cell, done)),
     )
+
+
+def _score(cell: Cell, table: Table, split: Split, done: Measurement) -> tuple[dict[str, float], tuple[str, ...]]:
+    """All metrics, and what they warn of: a score that means little must not look like one that does."""
+    config = cell.config
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        metrics = compute_metrics(
+            config.task,
+            np.asarray(table.y[split.valid]),
+            done.predictions,
+            config.n_classes,
+            _rows(table.weights, split.valid),
+            groups=_rows(table.groups, split.valid),
+            sensitive=_rows(table.sensitive, split.valid),
+            quantiles=config.quantiles,
+            metrics=config.metrics,
+        )
+    return metrics, tuple(str(warning.message) for warning in caught if issubclass(warning.category, MetricWarning))
 
 
 def _split(cell: Cell, table: Table, split_file: str | None) -> Split:
@@ -174,7 +184,7 @@ def _peak_memory_mb(runner: type[Runner], translation: Translation, train: Train
     return float(text) if text else None
 
 
-def _warnings(cell: Cell, done: Measurement) -> tuple[str, ...]:
+def _contention(cell: Cell, done: Measurement) -> tuple[str, ...]:
     wall = done.build_s + done.fit_s
     if cell.config.timing.timed and cell.config.n_threads == 1 and wall > _LONG_ENOUGH and done.cpu_s < _BUSY * wall:
         share = done.cpu_s / wall

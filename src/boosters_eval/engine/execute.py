@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets import Stored
     from boosters_eval.engine.plan import Cell, Plan
-    from boosters_eval.results import Outcome, ResultCollection
+    from boosters_eval.results import BenchmarkResult, Outcome, ResultCollection
 
 
 class Mode(Enum):
@@ -83,9 +83,13 @@ def execute(
     home: Path | None = None,
     observer: Observer | None = None,
     splitters: dict[str, Callable[..., Any]] | None = None,
+    known: ResultCollection | None = None,
     executor: Executor | None = None,
 ) -> ResultCollection:
-    """Run what is to be run; each outcome is on disk before the next cell starts."""
+    """Run what is to be run; each outcome is on disk before the next cell starts.
+
+    `known` are results of a smaller plan on the same data and builds: its cells are taken over, not repeated.
+    """
     if not plan.cells:
         reasons = "; ".join(f"{u.library} on {u.config_name}: {u.reason}" for u in plan.unsupported[:3])
         raise UnsupportedError(f"Nothing can run: {reasons or 'no library is left'}.")
@@ -99,11 +103,14 @@ def execute(
             folder.write_environment(attempt, facts)
             journal.begin({"run_id": plan.run_id, "attempt": attempt, "at": facts["started_at"]})
         outcomes = dict(journal.found.outcomes)
+        for result in _carried_over(plan, known, outcomes):
+            journal.append(result)
+            outcomes[result.key] = result
         todo = plan.in_running_order(cell for cell in plan.cells if _open(outcomes.get(cell.key), mode))
         observer.begin(plan, len(todo))
         with tempfile.TemporaryDirectory(prefix="boosters-eval-") as scratch:
             works = [_work(cell, stored, splitters or {}, Path(scratch)) for cell in todo]
-            pool = executor or LocalPool(jobs, limits)
+            pool = executor or LocalPool(jobs, limits, plan.user_metrics)
             try:
                 for outcome in pool.run(works, observer.phase):
                     journal.append(outcome)
@@ -115,6 +122,13 @@ def execute(
     finally:
         journal.close()
     return collect(plan, outcomes, {"attempt": attempt, "environment": folder.environment(attempt)})
+
+
+def _carried_over(plan: Plan, known: ResultCollection | None, have: dict[str, Outcome]) -> list[BenchmarkResult]:
+    if known is None:
+        return []
+    wanted = {cell.key for cell in plan.cells} - have.keys()
+    return [result for result in known.results if result.key in wanted]
 
 
 def _open(outcome: Outcome | None, mode: Mode) -> bool:

@@ -8,13 +8,13 @@ import json
 import os
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from boosters_eval._files import read_text, write_atomically
+from boosters_eval.engine.home import home
 from boosters_eval.engine.plan import SCHEMA_VERSION as PLAN_VERSION
 from boosters_eval.engine.plan import Plan
 from boosters_eval.errors import ConfigError, FileFormatError, RunError, suggest
@@ -22,6 +22,7 @@ from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from boosters_eval.results import Outcome
 
@@ -30,14 +31,6 @@ _START = "0" * 32
 _RESULT: TypeAdapter[BenchmarkResult] = TypeAdapter(BenchmarkResult)
 _ERROR: TypeAdapter[BenchmarkError] = TypeAdapter(BenchmarkError)
 _LINE = re.compile(rb'\{"prev":"([0-9a-f]{32})","(begin|result|error)":(.*)\}\n', re.DOTALL)
-
-
-def home(given: Path | None = None) -> Path:
-    """Where runs are kept: BOOSTERS_EVAL_HOME, or .boosters-eval here."""
-    path = given or Path(os.environ.get("BOOSTERS_EVAL_HOME") or ".boosters-eval")
-    if path.exists() and not path.is_dir():
-        raise ConfigError(f"The home {path} must be a directory. Got a file instead; set BOOSTERS_EVAL_HOME.")
-    return path
 
 
 @dataclass
@@ -264,7 +257,12 @@ def collect(plan: Plan, outcomes: dict[str, Outcome], metadata: dict[str, Any]) 
         unsupported=plan.unsupported,
         run_id=plan.run_id,
         suite=plan.suite,
-        metadata={**metadata, "n_cells": len(plan.cells), "n_missing": missing},
+        metadata={
+            **metadata,
+            "n_cells": len(plan.cells),
+            "n_missing": missing,
+            "user_metrics": {metric.name: metric.higher_is_better for metric in plan.user_metrics},
+        },
     )
 
 

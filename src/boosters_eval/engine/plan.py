@@ -22,8 +22,9 @@ from boosters_eval.config import (
 from boosters_eval.datasets import materialise
 from boosters_eval.engine import threads
 from boosters_eval.engine.builds import LibraryBuild, library_build
+from boosters_eval.engine.usermetrics import UserMetric, from_spec
 from boosters_eval.errors import ConfigError
-from boosters_eval.metrics import primary_metric
+from boosters_eval.metrics import for_task, primary_metric
 from boosters_eval.results import Unsupported, cell_key
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
@@ -124,6 +125,7 @@ class Plan(Model):
     refs: tuple[CellRef, ...]
     libraries: dict[str, LibraryBuild]
     unsupported: tuple[Unsupported, ...] = ()
+    user_metrics: tuple[UserMetric, ...] = ()
 
     @cached_property
     def run_id(self) -> str:
@@ -133,6 +135,7 @@ class Plan(Model):
             "configs": sorted(_canonical(c.model_dump(mode="json")) for c in self.configs),
             "cells": sorted(cell.key for cell in self.cells),
             "libraries": {name: build.model_dump() for name, build in self.libraries.items()},
+            "user_metrics": sorted((m.name, m.higher_is_better, m.digest) for m in self.user_metrics),
         }
         return hashlib.sha256(_canonical(content).encode()).hexdigest()[:16]
 
@@ -168,6 +171,9 @@ def make_plan(
 ) -> tuple[Plan, dict[str, Stored]]:
     """Resolve data, threads and libraries; what a library cannot do is set apart with its reason."""
     timing = timing or Timing()
+    user_metrics = {metric.name: metric for config in configs for metric in map(from_spec, config.metrics) if metric}
+    for metric in user_metrics.values():
+        metric.load()
     stored = {config.dataset.name: materialise(config.dataset) for config in configs}
     planned: list[PlannedConfig] = []
     refs: list[CellRef] = []
@@ -199,8 +205,16 @@ def make_plan(
         refs=tuple(refs),
         libraries={name: library_build(RUNNERS[name]) for name in used},
         unsupported=tuple(unsupported),
+        user_metrics=tuple(user_metrics.values()),
     )
     return plan, stored
+
+
+def _metric_names(config: BenchmarkConfig) -> tuple[str, ...]:
+    """The further metrics in canonical form; one that does not fit the task is refused before anything runs."""
+    users = [from_spec(spec) for spec in config.metrics]
+    names = [user.name if user else spec for user, spec in zip(users, config.metrics, strict=True)]
+    return tuple(for_task(name, config.task).spec for name in names)
 
 
 def _resolve(config: BenchmarkConfig, data: Stored, timing: Timing, n_threads: int | None) -> PlannedConfig:
@@ -220,7 +234,7 @@ def _resolve(config: BenchmarkConfig, data: Stored, timing: Timing, n_threads: i
         weighted=data.weighted,
         split=SplitSpec(validation_fraction=config.validation_fraction, folds=config.folds),
         n_threads=threads.resolve(n_threads if n_threads is not None else config.training.n_threads),
-        metrics=config.metrics,
+        metrics=_metric_names(config),
         primary_metric=config.dataset.primary_metric or primary_metric(config.task),
         timing=timing,
     )

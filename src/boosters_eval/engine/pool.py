@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from boosters_eval._modules import file_of
 from boosters_eval.engine import memory, threads
 from boosters_eval.engine.cell import error_outcome
 from boosters_eval.engine.worker import START, TAIL
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from boosters_eval.engine.plan import Cell
+    from boosters_eval.engine.usermetrics import UserMetric
     from boosters_eval.results import Outcome
+    from boosters_eval.runners.base import Runner
 
 START_METHODS = ("fork", "spawn")
 
@@ -86,8 +89,9 @@ class _Worker:
 class LocalPool:
     """Cells on this machine, `jobs` at a time, each in a process of its own."""
 
-    def __init__(self, jobs: int = 1, limits: Limits | None = None) -> None:
+    def __init__(self, jobs: int = 1, limits: Limits | None = None, metrics: Iterable[UserMetric] = ()) -> None:
         self.jobs = jobs
+        self._metrics = [metric.model_dump() for metric in metrics]
         self._limits = limits or Limits()
         self._method = start_method()
         self._workers: dict[tuple[str, int], _Worker] = {}
@@ -143,18 +147,14 @@ class LocalPool:
 
     def _start(self, library: str, n_threads: int) -> _Worker:
         runner = RUNNERS[library]
-        main = sys.modules.get("__main__")
-        in_script = runner.__module__ == "__main__"
-        file = getattr(main, "__file__", None) if in_script else None
-        if in_script and file is None:
-            raise ConfigError(f"The runner '{library}' is defined in a notebook or prompt: put it into a module.")
         setup = {
             "library": library,
             "runner": f"{runner.__module__}:{runner.__qualname__}",
-            "file": file,
+            "file": _script_of(runner),
             "path": sys.path,
             "cpus": available_cpus(),
             "start_method": self._method,
+            "metrics": self._metrics,
         }
         words = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the worker)
         process = subprocess.Popen(  # noqa: S603 (ourselves)
@@ -268,6 +268,13 @@ class LocalPool:
             **{name: raw[name] for name in ("phase", "error_type", "error_message", "traceback")},
             stderr_tail=event["stderr"],
         )
+
+
+def _script_of(runner: type[Runner]) -> str | None:
+    file = file_of(runner.__module__)
+    if file == "":
+        raise ConfigError(f"The runner '{runner.name}' is defined in a notebook or prompt: put it into a module.")
+    return file
 
 
 def _kind(work: Work) -> tuple[str, int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import selectors
@@ -20,8 +19,10 @@ import time
 import traceback
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from boosters_eval._modules import load_file
 from boosters_eval.engine.threads import busy_threads, observed, pin
 
 if TYPE_CHECKING:
@@ -256,15 +257,7 @@ def _find_runner(library: str, where: str, file: str | None) -> type[Runner]:
     from boosters_eval.runners import RUNNERS  # noqa: PLC0415 (after the CPUs are set)
 
     module_name, _, qualified = where.partition(":")
-    if file is not None:
-        spec = importlib.util.spec_from_file_location("__boosters_eval_main__", file)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{file} is not a Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-    else:
-        module = importlib.import_module(module_name)
+    module = importlib.import_module(module_name) if file is None else load_file(Path(file))
     found: Any = module
     for part in qualified.split("."):
         found = getattr(found, part)
@@ -297,10 +290,15 @@ def _serve(setup: dict[str, Any]) -> None:
 
 
 def _load(setup: dict[str, Any]) -> type[Runner]:
+    """Everything that a cell needs, imported; and nothing done that would start a thread."""
+    from boosters_eval.engine.usermetrics import UserMetric  # noqa: PLC0415 (after the CPUs are set)
+
     runner = _find_runner(setup["library"], setup["runner"], setup["file"])
     runner.load()
     importlib.import_module("boosters_eval.engine.cell")
     importlib.import_module("boosters_eval.engine.plan")
+    for metric in setup["metrics"]:
+        UserMetric(**metric).load()
     gc.collect()
     gc.freeze()  # what was imported is no garbage: no child need look through it again
     return runner

@@ -14,6 +14,7 @@ from boosters_eval.metrics.compute import compute_metrics, primary_metric, task_
 from boosters_eval.metrics.metric import (
     METRIC_DIRECTION,
     Metric,
+    declare_metric,
     direction,
     for_task,
     get,
@@ -34,6 +35,7 @@ __all__ = [
     "MetricWarning",
     "Param",
     "compute_metrics",
+    "declare_metric",
     "direction",
     "for_task",
     "get",

@@ -163,6 +163,16 @@ def register_metric(
     return metric
 
 
+def declare_metric(name: str, *, higher_is_better: bool) -> None:
+    """Make the direction of a user's metric known where only its values are, such as a file of results."""
+    if resolve(name) is None:
+        register_metric(name, _elsewhere, higher_is_better=higher_is_better, summary="a user's metric, from a file")
+
+
+def _elsewhere() -> float:
+    raise ConfigError("This metric is only known by its values: its function is not here.")
+
+
 def _parse(info: MetricInfo, items: list[str]) -> dict[str, Any]:
     """The text behind the '@': bare values belong to the first parameter, others are key=value."""
     given: dict[str, Any] = {}

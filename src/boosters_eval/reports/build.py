@@ -73,6 +73,10 @@ def build_tables(
     require_significance: bool = True,
 ) -> Report:
     """One table a benchmark. `metrics` chooses and orders the columns; an empty one leaves only measures."""
+    from boosters_eval.metrics import declare_metric  # noqa: PLC0415 (metrics load when they are needed)
+
+    for name, better in collection.metadata.get("user_metrics", {}).items():
+        declare_metric(name, higher_is_better=better)
     wanted = Wanted(metrics, times, test, alpha, highlight, require_significance)
     tables = [_table(name, list(rows.values()), wanted) for name, rows in group(collection).items()]
     return Report(tuple(tables), notes.of_report(collection, times=times), test, alpha)
@@ -146,13 +150,13 @@ def _cell(contender: Contender, column: Column, wanted: Wanted) -> Cell:
         overlap = contender.overlap if column.kind == "metric" and wanted.test == "corrected" else 0.0
         half = quantile(len(values) - 1, wanted.alpha) * std * math.sqrt(1 / len(values) + overlap)
     return Cell(
-        mean=mean,
+        mean=mean if mean is not None and math.isfinite(mean) else None,
         std=std,
         n=len(values),
         text=text,
         low=None if mean is None or half is None else mean - half,
         high=None if mean is None or half is None else mean + half,
-        values=tuple(values),
+        values=tuple(value if math.isfinite(value) else None for value in values),
     )
 
 

@@ -1,0 +1,355 @@
+"""The real program, in a process of its own, as a person runs it."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PLUGINS = Path(__file__).parent.parent / "plugins"
+ENTRY = [sys.executable, "-m", "boosters_eval"]
+
+
+@pytest.fixture
+def boosters_eval(tmp_path):
+    """Run the program in an empty directory; its home is there too."""
+
+    def run(*arguments, env=None, check=None, **options):
+        done = subprocess.run(
+            [*ENTRY, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(PLUGINS), "BOOSTERS_EVAL_HOME": str(tmp_path / "home"), **(env or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+            **options,
+        )
+        if check is not None:
+            assert done.returncode == check, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        return done
+
+    return run
+
+
+SMALL = ["compare", "-d", "iris", "-l", "sklearn", "lightgbm", "-s", "2", "-p", "n_estimators=5"]
+
+
+def test_values_may_be_separated_by_spaces_commas_or_repetition(boosters_eval):
+    plans = [
+        boosters_eval("compare", "-s", "1", "--dry-run", *spelling, check=0).stdout
+        for spelling in (
+            ["--dataset", "iris", "breast_cancer", "--library", "sklearn", "lightgbm"],
+            ["--dataset", "iris,breast_cancer", "--library=sklearn,lightgbm"],
+            ["-d", "iris", "-d", "breast_cancer", "-l", "sklearn", "-l", "lightgbm"],
+        )
+    ]
+    assert plans[0] == plans[1] == plans[2]
+    assert "4 cells" in plans[0]
+
+
+def test_compare_writes_the_report_that_was_asked_for(boosters_eval, tmp_path):
+    done = boosters_eval(*SMALL, "--output", "out/report.md", "--format", "markdown", check=0)
+    assert done.stdout == ""
+    text = (tmp_path / "out/report.md").read_text()
+    assert "iris/gbdt" in text
+    assert "sklearn" in text
+    assert "±" in text
+
+
+def test_results_go_to_stdout_and_everything_else_to_stderr(boosters_eval):
+    done = boosters_eval(*SMALL, "-f", "json", check=0)
+    document = json.loads(done.stdout)
+    assert [r["library"] for r in document["results"]] == ["sklearn"] * 2 + ["lightgbm"] * 2
+    assert "4/4 done" in done.stderr
+    quiet = boosters_eval(*SMALL, "-q", "-f", "csv", check=0)
+    assert quiet.stderr == ""
+    assert quiet.stdout.count("\n") == 5
+
+
+def test_metrics_are_the_same_in_two_processes(boosters_eval):
+    first, second = (json.loads(boosters_eval(*SMALL, "-q", "-f", "json", check=0).stdout) for _ in range(2))
+    assert first["run_id"] == second["run_id"]
+    assert [r["metrics"] for r in first["results"]] == [r["metrics"] for r in second["results"]]
+
+
+def test_html_report_is_one_page(boosters_eval, tmp_path):
+    boosters_eval(*SMALL, "-o", "page.html", check=0)
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+
+
+def test_dry_run_runs_nothing_and_writes_no_run(boosters_eval, tmp_path):
+    done = boosters_eval(*SMALL, "--dry-run", check=0)
+    assert "4 cells" in done.stdout
+    assert not (tmp_path / "home").exists()
+
+
+def test_variants_are_rows_of_their_own(boosters_eval):
+    done = boosters_eval(
+        "compare", "-d", "iris", "-l", "sklearn", "-s", "2", "-q",
+        "--variants", "deep:max_depth=8,n_estimators=5", "flat:max_depth=1,n_estimators=5",
+        check=0,
+    )  # fmt: skip
+    assert re.search(r"sklearn\s*\|\s*deep", done.stdout)
+    assert re.search(r"sklearn\s*\|\s*flat", done.stdout)
+
+
+def test_folds_take_the_place_of_seeds(boosters_eval):
+    done = boosters_eval(
+        "compare", "-d", "iris", "-l", "sklearn", "--cv", "3x2", "-p", "n_estimators=3", "-q", "-f", "json", check=0
+    )
+    found = [(r["seed"], r["fold"]) for r in json.loads(done.stdout)["results"]]
+    assert found == [(42, 0), (42, 1), (42, 2), (1379, 0), (1379, 1), (1379, 2)]
+
+
+def test_metric_of_a_users_file_is_computed_with_its_direction(boosters_eval, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "def worst(predictions, labels):\n    return float(abs(predictions - labels).max())\n"
+    )
+    command = ["compare", "-d", "california", "-l", "sklearn", "-s", "1", "-p", "n_estimators=3", "-q"]
+    done = boosters_eval(*command, "--metric", "mine.py:worst:lower", "mape", "-f", "json", check=0)
+    metrics = json.loads(done.stdout)["results"][0]["metrics"]
+    assert metrics["worst"] > metrics["mae"]
+    assert "mape" in metrics
+    table = boosters_eval(*command, "--metric", "mine.py:worst:lower", check=0).stdout
+    assert "worst ↓" in table.lower()
+    undirected = boosters_eval(*command, "--metric", "mine.py:worst", check=3)
+    assert "which way is better" in undirected.stderr
+    assert "has no function 'wurst'" in boosters_eval(*command, "-m", "mine.py:wurst:lower", check=3).stderr
+
+
+def test_metric_that_does_not_fit_the_task_is_refused_before_anything_runs(boosters_eval):
+    done = boosters_eval(*SMALL, "--metric", "rmse", check=3)
+    assert "rmse" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["compare", "-d", "californa"], 3, "Did you mean 'california'?"),
+        (["compare", "-l", "xgbost"], 3, "Did you mean 'xgboost'?"),
+        (["compare", "-b", "gbdd"], 3, "Did you mean 'gbdt'?"),
+        (["run", "--suite", "quik"], 3, "Did you mean 'quick'?"),
+        (["run", "--suite", "nowhere.py:SUITE"], 3, "does not exist"),
+        (["compare", "-s", "0"], 3, "from 1 to 10000. Got '0'"),
+        (["compare", "-s", "-3"], 3, "from 1 to 10000. Got '-3'"),
+        (["compare", "-s", "99999999999"], 3, "from 1 to 10000"),
+        (["compare", "-s", "many"], 3, "from 1 to 10000. Got 'many'"),
+        (["compare", "--cv", "1"], 3, "such as 5 or 5x10"),
+        (["compare", "-f", "markdwn"], 3, "Did you mean 'markdown'?"),
+        (["compare", "-o", "/proc/nothing/report.md"], 3, "Cannot write /proc/nothing/report.md: No such file"),
+        (["compare", "-o", "."], 3, "it is a directory"),
+        (["compare", "--param", "max_dept=3"], 3, "Did you mean 'max_depth'?"),
+        (["compare", "--param", "subsample=7"], 3, "less than or equal to 1"),
+        (["compare", "--variants", "a:nope=1"], 3, "unknown parameter 'nope'"),
+        (["compare", "--growth", "sideways"], 3, "'depthwise' or 'leafwise'"),
+        (["compare", "--profile", "parrity"], 3, "Did you mean 'parity'?"),
+        (["compare", "--jobs", "0"], 3, "--jobs"),
+        (["compare", "--timeout", "0"], 3, "timeout"),
+        (["compare", "--wrong"], 3, "--wrong"),
+        (["compare", "-d"], 3, "requires an argument"),
+        (["compare", "--resume", "--rerun-failed"], 3, "not both"),
+        (["compare", "-v", "-q"], 3, "not both"),
+        (["compare", "--test", "welsh"], 3, "Did you mean 'welch'?"),
+        (["comapre"], 3, "Did you mean 'compare'?"),
+        (["verify", "nothing"], 3, "No run 'nothing'"),
+        (["compare", "-d", "iris", "-b", "gblinear", "-l", "catboost"], 2, "Nothing can run"),
+        (["compare", "--seeds", "auto", "--budget", "soon"], 3, "such as 90s, 10m or 1h"),
+    ],
+)
+def test_mistake_gets_one_sentence_and_its_exit_code(boosters_eval, arguments, code, words):
+    done = boosters_eval(*arguments, check=code)
+    assert done.stdout == ""
+    errors = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(errors) == 1
+    assert words in errors[0]
+
+
+def test_environment_gives_the_number_of_seeds_and_an_argument_overrides_it(boosters_eval):
+    command = ["compare", "-d", "iris", "-l", "sklearn", "--dry-run"]
+    assert "7 cells" in boosters_eval(*command, env={"BOOSTERS_EVAL_SEEDS": "7"}, check=0).stdout
+    assert "2 cells" in boosters_eval(*command, "-s", "2", env={"BOOSTERS_EVAL_SEEDS": "7"}, check=0).stdout
+    wrong = boosters_eval(*command, env={"BOOSTERS_EVAL_SEEDS": "x"}, check=3)
+    assert "BOOSTERS_EVAL_SEEDS" in wrong.stderr
+
+
+def test_home_that_is_a_file_is_told(boosters_eval, tmp_path):
+    (tmp_path / "file").touch()
+    done = boosters_eval(*SMALL, env={"BOOSTERS_EVAL_HOME": str(tmp_path / "file")}, check=3)
+    assert "must be a directory" in done.stderr
+
+
+def test_full_disk_stops_the_run_and_what_is_finished_is_kept(boosters_eval, tmp_path):
+    def small_files():
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, 6_000))
+
+    command = ["compare", "-d", "iris", "-l", "faulty", "-s", "12", "-p", "max_depth=1", "-q"]
+    done = boosters_eval(*command, preexec_fn=small_files, check=2)
+    assert "Cannot write" in done.stderr
+    assert "--resume" in done.stderr
+    resumed = boosters_eval(*command, "--resume", "-f", "json", check=0)
+    assert len(json.loads(resumed.stdout)["results"]) == 12
+
+
+def test_failed_cells_make_the_exit_code_two_unless_allowed(boosters_eval):
+    command = ["compare", "-d", "iris", "-l", "faulty", "sklearn", "-s", "1", "-p", "max_depth=2,n_estimators=2", "-q"]
+    done = boosters_eval(*command, check=2)
+    assert "sklearn" in done.stdout
+    assert "SIGSEGV" in done.stdout
+    boosters_eval(*command, "--continue-on-error", check=0)
+    only = ["compare", "-d", "iris", "-l", "faulty", "-s", "1", "-p", "max_depth=2", "-q", "--continue-on-error"]
+    boosters_eval(*only, check=2)
+
+
+def test_missing_library_is_a_warning_in_compare_and_an_error_in_run(boosters_eval, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "import sys, importlib.abc\n"
+        "class Hide(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'catboost': raise ModuleNotFoundError(name)\n"
+        "import importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda name, package=None: None if name == 'catboost' else real(name, package)\n"
+    )
+    env = {"PYTHONPATH": f"{site}{os.pathsep}{PLUGINS}"}
+    done = boosters_eval("compare", "-d", "iris", "-l", "catboost", "sklearn", "-s", "1", "--dry-run", env=env, check=0)
+    assert "catboost is left out: not installed: pip install" in done.stderr
+    missing = boosters_eval("run", "--suite", "quick", "--library", "catboost", env=env, check=2)
+    assert "pip install" in missing.stderr
+    listed = boosters_eval("list", "libraries", "--json", env=env, check=0)
+    record = next(r for r in json.loads(listed.stdout) if r["library"] == "catboost")
+    assert record["available"] is False
+    assert "pip install" in record["note"]
+
+
+def test_interruption_keeps_what_is_done_and_prints_the_command_that_resumes(boosters_eval, tmp_path):
+    command = ["compare", "-d", "iris", "-l", "faulty", "-s", "200", "-p", "max_depth=13"]
+    env = {**os.environ, "PYTHONPATH": str(PLUGINS), "BOOSTERS_EVAL_HOME": str(tmp_path / "home")}
+    process = subprocess.Popen([*ENTRY, *command, "-v"], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if "5/200 done" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 130
+    assert "Traceback" not in rest
+    assert "boosters-eval compare -d iris -l faulty -s 200 -p max_depth=13 -v --resume" in rest
+    plan = boosters_eval(*command, "--resume", "-f", "json", check=0)
+    assert re.search(r"(\d+) kept", plan.stderr)
+    assert len(json.loads(plan.stdout)["results"]) == 200
+    boosters_eval("verify", "last", check=0)
+
+
+def test_verify_tells_a_touched_journal(boosters_eval, tmp_path):
+    boosters_eval(*SMALL, "-q", check=0)
+    assert "complete and untouched" in boosters_eval("verify", "last", check=0).stderr
+    (journal,) = (tmp_path / "home/runs").glob("*/journal.jsonl")
+    journal.write_text(journal.read_text().replace('"accuracy":', '"accuracy": ', 1))
+    assert "damaged" in boosters_eval("verify", "last", check=2).stderr
+
+
+def test_terminal_shows_a_bar_and_a_table_without_asterisks(tmp_path):
+    pid, master = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.environ["COLUMNS"] = "120"
+        os.environ["TERM"] = "xterm-256color"
+        os.execv(sys.executable, [*ENTRY, *SMALL])
+    chunks = []
+    while True:
+        try:
+            data = os.read(master, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        chunks.append(data)
+    os.waitpid(pid, 0)
+    screen = b"".join(chunks).decode()
+    assert "━" in screen
+    assert "│ sklearn" in screen
+    assert "iris/gbdt (2 seeds)" in screen
+
+
+def test_closed_pipe_is_no_error(tmp_path):
+    done = subprocess.run(
+        f"{sys.executable} -m boosters_eval list metrics | head -2",
+        shell=True, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("what", ["datasets", "libraries", "suites", "metrics"])
+def test_list_shows_a_table_and_json_and_imports_nothing_scientific(what, tmp_path):
+    code = (
+        "import sys; from boosters_eval.cli.app import run; code = run(sys.argv[1:]);"
+        "heavy = {'numpy', 'pandas', 'scipy', 'sklearn', 'xgboost', 'lightgbm', 'catboost', 'boosters'} & set(sys.modules);"
+        "sys.exit(f'imported {heavy}' if heavy else code)"
+    )
+    table = subprocess.run(
+        [sys.executable, "-c", code, "list", what], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (table.returncode, table.stderr) == (0, "")
+    listed = subprocess.run(
+        [sys.executable, "-c", code, "list", what, "--json"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert listed.returncode == 0
+    assert len(json.loads(listed.stdout)) > 3
+
+
+def test_help_of_every_command_imports_nothing_scientific(tmp_path):
+    code = (
+        "import sys; from boosters_eval.cli.app import run\n"
+        "for words in ([], ['compare'], ['run'], ['quick'], ['list'], ['verify'], ['baseline', 'check'], ['report'], ['explain'], ['gate']):\n"
+        "    assert run([*words, '--help']) == 0, words\n"
+        "heavy = {'numpy', 'pandas', 'scipy', 'sklearn'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_suites_estimate_comes_from_the_history_of_runs(boosters_eval):
+    def estimate():
+        records = json.loads(boosters_eval("list", "suites", "--json", check=0).stdout)
+        return next(r["estimate"] for r in records if r["suite"] == "minimal")
+
+    assert estimate() is None
+    boosters_eval("run", "--suite", "minimal", "-q", check=0)
+    assert estimate().endswith(" s")
+
+
+def test_seeds_auto_stops_when_every_pair_has_a_verdict(boosters_eval):
+    done = boosters_eval(
+        "compare", "-d", "california", "-l", "sklearn", "-s", "auto", "--max-seeds", "10",
+        "--variants", "good:n_estimators=20", "bad:n_estimators=2", "-f", "json", check=0,
+    )  # fmt: skip
+    document = json.loads(done.stdout)
+    assert "every pair has a verdict" in document["metadata"]["seeds_rule"]
+    assert len(document["results"]) == 10
+    assert "5 seeds: every pair has a verdict" in done.stderr
+
+
+def test_version_is_shown(boosters_eval):
+    assert re.fullmatch(r"boosters-eval \d+\.\d+\.\d+\n", boosters_eval("--version", check=0).stdout)
+
+
+def test_sigterm_ends_the_run_like_ctrl_c(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(PLUGINS), "BOOSTERS_EVAL_HOME": str(tmp_path / "home")}
+    command = [*ENTRY, "compare", "-d", "iris", "-l", "faulty", "-s", "1", "-p", "max_depth=4"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+    assert "1 cells to do" in process.stderr.readline()
+    time.sleep(0.3)
+    process.terminate()
+    assert "--resume" in process.communicate(timeout=30)[1]
+    assert process.returncode == 130
