@@ -333,6 +333,13 @@ def test_a_held_out_name_must_exist(home, baseline):
         decide(home, baseline, held_out=["bim"])
 
 
+def test_a_baseline_that_is_none_is_told(home, tmp_path):
+    path = tmp_path / "broken.json"
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(FileFormatError, match="is not JSON"):
+        decide(home, path)
+
+
 def test_unknown_libraries_are_told(home, baseline):
     with pytest.raises(ConfigError, match="holds nothing of 'xgboost', only of boosters, other"):
         decide(home, baseline, library="xgboost")

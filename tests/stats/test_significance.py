@@ -176,6 +176,8 @@ def test_times_are_compared_by_their_ratio():
     back = compare_times(slow, fast)
     assert back.verdict == "worse"
     assert back.interval == pytest.approx((1 / high, 1 / low))
+    assert result.flipped().percent == pytest.approx(back.percent)
+    assert result.flipped().interval == pytest.approx(back.interval)
 
 
 def test_times_without_variance_or_difference_have_their_own_answers():
