@@ -144,6 +144,20 @@ def test_how_to_reproduce_follows_from_the_results(sample):
     assert "--cv 2x5" in build_document(ResultCollection(folded)).reproduce[0]
 
 
+def test_a_comparison_is_not_called_a_suite(sample):
+    assert build_document(ResultCollection(sample.results, suite="compare")).title == "Quality report"
+
+
+def test_a_number_that_is_not_finite_is_null_in_json_and_left_out_of_pictures(sample):
+    results = [r.model_copy(update={"metrics": {**r.metrics, "rmse": float("nan")}}) for r in sample.results[:3]]
+    files = render_files(ResultCollection(results), formats=["json", "html"])
+    data, page = files.values()
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(data))
+    assert "not finite" in page
+    assert ">nan<" not in page.lower()
+    assert 'cx="nan"' not in page
+
+
 def test_a_code_fence_in_a_traceback_cannot_end_the_block(sample):
     error = sample.errors[0].model_copy(update={"traceback": "```\n# not a heading\n````"})
     text = render_report(build_document(ResultCollection(sample.results, [error])))

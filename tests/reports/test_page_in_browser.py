@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 
 import pytest
 
@@ -193,10 +194,19 @@ def test_light_and_dark_follow_the_system_and_the_button(visit):
     assert white != black
     light.page.locator("#theme").click()
     assert light.page.evaluate(background) == black
-    light.page.reload()
-    assert light.page.evaluate(background) == black
     light.page.locator("#theme").click()
     assert light.page.evaluate(background) == white
+
+
+def test_the_chosen_colours_are_kept(visit):
+    seen = visit(color_scheme="light")
+    seen.page.locator("#theme").click()
+    deadline = time.monotonic() + 10
+    while True:  # the browser writes its storage in the background, so an early reload may come too soon
+        seen.page.reload()
+        if seen.page.evaluate("() => document.documentElement.dataset.theme") == "dark":
+            break
+        assert time.monotonic() < deadline
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -178,6 +178,8 @@ def test_a_metric_that_some_results_lack_shows_its_own_n(sample):
     results[0] = results[0].model_copy(update={"metrics": {"mlogloss": 0.2}})
     (table,) = build_tables(ResultCollection(results)).tables
     assert table.rows[0].cells[1].text.endswith("(n = 4)")
+    assert table.rows[0].cells[1].values[0] is None  # so that every other value keeps its own seed
+    assert len(table.rows[0].cells[1].values) == len(table.rows[0].points) == 5
 
 
 def test_unequal_trees_are_told(sample):

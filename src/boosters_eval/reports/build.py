@@ -156,7 +156,7 @@ def _cell(contender: Contender, column: Column, wanted: Wanted) -> Cell:
         text=text,
         low=None if mean is None or half is None else mean - half,
         high=None if mean is None or half is None else mean + half,
-        values=tuple(value if math.isfinite(value) else None for value in values),
+        values=tuple(v if v is not None and math.isfinite(v) else None for v in contender.aligned(column)),
     )
 
 

@@ -33,13 +33,15 @@ class Contender:
         ratios = [r.n_valid / r.n_train for r in self.results if r.n_valid and r.n_train]
         return sum(ratios) / len(ratios) if ratios else 0.25
 
-    def values(self, column: Column) -> list[float]:
-        """What was measured, one value a result that has it."""
+    def aligned(self, column: Column) -> list[float | None]:
+        """What was measured, one entry a result; None where it has no such value."""
         if column.kind == "metric":
-            found = [result.metrics.get(column.name) for result in self.results]
-        else:
-            found = [getattr(result, column.name) for result in self.results]
-        return [value for value in found if value is not None]
+            return [result.metrics.get(column.name) for result in self.results]
+        return [getattr(result, column.name) for result in self.results]
+
+    def values(self, column: Column) -> list[float]:
+        """What was measured, without the gaps."""
+        return [value for value in self.aligned(column) if value is not None]
 
 
 Group = dict[tuple[str, str | None], Contender]

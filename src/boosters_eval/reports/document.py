@@ -151,7 +151,7 @@ def build_document(
 def _title(report_type: str, suite: str | None, environment: Environment) -> str:
     """With the day of the run where that is known: the day of the report is no property of the results."""
     day = f"{environment.measured_at[:10]}: " if environment.measured_at else ""
-    return f"{day}{report_type.capitalize()} report" + (f", {suite} suite" if suite else "")
+    return f"{day}{report_type.capitalize()} report" + (f", {suite} suite" if suite not in (None, "compare") else "")
 
 
 def _configs(results: Iterable[BenchmarkResult]) -> tuple[ConfigFacts, ...]:

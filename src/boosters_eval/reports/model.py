@@ -44,7 +44,7 @@ class Cell(_Strict):
     best: bool = False
     low: float | None = None  # the interval of the mean, with the correction of the table's test
     high: float | None = None
-    values: tuple[float, ...] = ()  # one a seed and fold, in the order of Row.points
+    values: tuple[float | None, ...] = ()  # one for each of Row.points; None: missing or not finite
 
 
 @dataclass(frozen=True, slots=True)

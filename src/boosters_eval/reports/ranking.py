@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.model import RankedPair, Ranking
@@ -33,7 +32,7 @@ def _ranking(booster: str, tables: Sequence[Table], alpha: float) -> Ranking | N
         if position is None or table.dataset in scores:
             return None
         means = {row.label: row.cells[position].mean for row in table.rows}
-        scores[table.dataset] = {k: v for k, v in means.items() if v is not None and math.isfinite(v)}
+        scores[table.dataset] = {name: mean for name, mean in means.items() if mean is not None}
         better[table.dataset] = bool(table.columns[position].higher_is_better)
     if len(scores) < 2:
         return None

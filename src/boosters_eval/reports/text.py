@@ -115,7 +115,7 @@ def _run_times(table: Table) -> str:
         return ""
     lines = ["**Runtime Statistics:**\n\n"]
     for row in table.rows:
-        values = row.cells[position].values
+        values = [value for value in row.cells[position].values if value is not None]
         if values:
             total = math.fsum(values)
             lines.append(f"- {escape(row.label)}: avg {number(total / len(values))}s, total {number(total)}s\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.svg import Scale, drawing, fit, label, line, marker
@@ -30,7 +29,7 @@ def series_of(tables: tuple[Table, ...]) -> Series:
 def metric_chart(table: Table, position: int, series: Mapping[str, int], alpha: float) -> str:
     """One row a competitor: every seed a dot, the mean a mark, the interval a bar."""
     column = table.columns[position]
-    rows = [(row, row.cells[position]) for row in table.rows if _drawable(row.cells[position])]
+    rows = [(row, row.cells[position]) for row in table.rows if row.cells[position].mean is not None]
     if not rows:
         return ""
     left, top = _gutter([row.label for row, _ in rows]), 10
@@ -51,8 +50,9 @@ def _strip(row: Row, cell: Cell, scale: Scale, y: float, series: int) -> list[st
     parts = []
     if cell.low is not None and cell.high is not None:
         parts.append(f'<g class="s{series % 8}">{line(scale(cell.low), y, scale(cell.high), y, "bar")}</g>')
-    for value, name in zip(cell.values, row.points, strict=False):
-        parts.append(marker(scale(value), y, 0, 2.6, f"dot t{series % 8}", f"{name}: {number(value, 5)}"))
+    for value, name in zip(cell.values, row.points, strict=True):
+        if value is not None:
+            parts.append(marker(scale(value), y, 0, 2.6, f"dot t{series % 8}", f"{name}: {number(value, 5)}"))
     if cell.mean is not None:
         parts.append(marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}: {cell.text} (n = {cell.n})"))
     return parts
@@ -67,7 +67,7 @@ def time_quality_chart(table: Table, series: Mapping[str, int]) -> str:
     points = [
         (row, row.cells[time], row.cells[metric])
         for row in table.rows
-        if _drawable(row.cells[time]) and _mean(row.cells[time]) > 0 and _drawable(row.cells[metric])
+        if _mean(row.cells[time]) > 0 and row.cells[metric].mean is not None
     ]
     if len(points) < 2:
         return ""
@@ -202,10 +202,6 @@ def _y_axis(scale: Scale, left: float, column: Column) -> list[str]:
 def _spread(cell: Cell, *, positive: bool = False) -> tuple[float, float]:
     mean, std = _mean(cell), cell.std or 0.0
     return (max(mean - std, mean / 4) if positive else mean - std), mean + std
-
-
-def _drawable(cell: Cell) -> bool:
-    return cell.mean is not None and math.isfinite(cell.mean)
 
 
 def _mean(cell: Cell) -> float:

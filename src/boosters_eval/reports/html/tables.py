@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def plain(value: object) -> str:
 
 def numeric(shown: str, value: float | None) -> str:
     """A cell that is sorted by its number, not by its text."""
-    key = "" if value is None or not math.isfinite(value) else f' data-value="{value!r}"'
+    key = "" if value is None else f' data-value="{value!r}"'
     return f'<td class="num"{key}>{text(shown)}</td>'
 
 
