@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.config import BoosterType, GrowthStrategy, Profile, Task, TrainingConfig
+from boosters_eval.config import BoosterType, GrowthStrategy, Task, TrainingConfig
 from boosters_eval.errors import BoostersEvalError
 from boosters_eval.runners.base import FitRequest, TrainData
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _ROWS, _VALID, _TEST = 240, 80, 120
 _CLASSES, _QUANTILES = 3, (0.2, 0.8)
-_TRAINING = TrainingConfig(n_estimators=12, learning_rate=0.3, max_depth=3, n_leaves=6)
+_TRAINING = TrainingConfig(n_estimators=8, learning_rate=0.3, max_depth=3, n_leaves=6)
 
 # What is asked for beside the plain case: changes of the training parameters, and of the request.
 _VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -98,6 +98,8 @@ def check_runner(runner: type[Runner]) -> Conformance:
             if not isinstance(reason, str) or not reason.strip() or "\n" in reason:
                 faults.append(f"{case.name}: refused without a reason in one line")
             continue
+        if case.request.n_threads > 1:
+            continue  # tried in the fresh processes, where waiting threads sleep
         found = _check_case(runner, case)
         faults += [f"{case.name}: {fault}" for fault in found]
         passed += [] if found else [case.name]
@@ -157,12 +159,15 @@ def _check_behaviour(runner: type[Runner], case: Case) -> Iterator[str]:
 def _check_translation(runner: type[Runner], case: Case, translation: Translation) -> Iterator[str]:
     if translation.request != case.request:
         yield "the translation must carry the request it is for"
-    if runner.translate(case.request) != translation:
-        yield "translate() gives two answers to one request"
     try:
-        json.dumps(translation.native, allow_nan=False)
+        first, second = (
+            json.dumps(given.native, allow_nan=False) for given in (translation, runner.translate(case.request))
+        )
     except (TypeError, ValueError):
         yield "native parameters must be plain JSON values"
+    else:
+        if first != second:
+            yield "translate() gives two answers to one request"
     for mark in translation.marks:
         if mark.kind != "exact" and not mark.reason:
             yield f"'{mark.parameter}' is {mark.kind} without a reason"
@@ -304,7 +309,7 @@ def _global_state() -> dict[str, Any]:
     return {
         "the environment": dict(os.environ),
         "Python's random state": random.getstate(),
-        "numpy's random state": hashlib.sha256(np.random.get_state(legacy=False)["state"]["key"].tobytes()).hexdigest(),  # noqa: NPY002 (the global state is what is watched)
+        "numpy's random state": str(np.random.get_state()),  # noqa: NPY002 (the global state is what is watched)
         "numpy's error handling": np.geterr(),
         "the list of warning filters": len(warnings.filters),
         "the exception hook": sys.excepthook,
@@ -326,9 +331,6 @@ def _cases() -> Iterator[Case]:
                     **request,
                 )
                 yield _case(f"{booster.value} {task.value} {name}", asked)
-    as_it_comes = FitRequest(task=Task.REGRESSION, training=TrainingConfig(), profile=Profile.DEFAULTS)
-    # A library as it comes has its own number of rounds, which this case asks for none of.
-    yield _case("gbdt regression defaults", replace(as_it_comes, training=TrainingConfig(n_estimators=1_000)))
 
 
 def _case(name: str, request: FitRequest) -> Case:

@@ -111,7 +111,8 @@ def test_queries_need_not_have_the_same_size(trainer, library):
 
 
 @pytest.mark.parametrize(
-    ("library", "rounds"), [("boosters", 100), ("xgboost", 100), ("lightgbm", 100), ("sklearn", 100)]
+    ("library", "rounds"),
+    [("boosters", 100), ("xgboost", 100), ("lightgbm", 100), ("catboost", 1_000), ("sklearn", 100)],
 )
 def test_as_it_comes_a_library_has_its_own_number_of_rounds(trainer, library, rounds):
     request = trainer.request(n_estimators=3, max_depth=1, profile=Profile.DEFAULTS)
