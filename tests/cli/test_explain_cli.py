@@ -1,0 +1,113 @@
+"""`boosters-eval explain`, as a user types it."""
+
+import json
+
+import pytest
+
+from boosters_eval.cli.app import run
+from boosters_eval.errors import ExitCode
+from boosters_eval.runners import RUNNERS
+
+LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
+
+
+@pytest.fixture
+def explain(capsys):
+    def call(*arguments, code=ExitCode.SUCCESS):
+        assert run(["explain", *arguments]) == code
+        return capsys.readouterr()
+
+    return call
+
+
+def test_the_native_parameters_marks_and_reasons_of_one_library_are_shown(explain):
+    out = explain("--library", "xgboost", "--booster", "gbdt", "--task", "multiclass", "--growth", "leafwise").out
+    for part in ("multi:softprob", "eta", "0.2", "lossguide", "max_leaves", "not used", "exact", "multiclass"):
+        assert part in out
+    out = explain("--library", "lightgbm", "--param", "l1=2").out
+    assert "approximated" in out
+    assert "not tried again below" in out
+
+
+def test_json_holds_what_a_translation_would_pass(explain, trainer_request):
+    record = json.loads(explain("--library", "catboost", "--task", "binary", "-p", "max_depth=4", "--json").out)
+    assert record["native"] == RUNNERS["catboost"].translate(trainer_request(max_depth=4)).native
+    assert record["marks"]["objective"]["mark"] == "approximated"
+    assert record["marks"]["n_leaves"]["mark"] == "not used"
+    assert record["origins"]["random_strength"] == "no random term in the scores of splits"
+
+
+@pytest.fixture
+def trainer_request():
+    from boosters_eval.config import Task, TrainingConfig
+    from boosters_eval.runners import FitRequest
+
+    return lambda **changes: FitRequest(Task.BINARY, TrainingConfig(**changes), n_classes=2)
+
+
+def test_all_libraries_share_one_table(explain):
+    out = explain("--all", "--task", "multiclass", "--param", "subsample=0.5", "--param", "colsample=0.5").out
+    header = next(line for line in out.splitlines() if "canonical parameter" in line)
+    assert all(name in header for name in LIBRARIES)
+    assert "there is no row sampling" in out
+    assert "column sampling ignores the seed" in out
+
+
+def test_all_as_json_is_a_list_of_every_library(explain):
+    records = json.loads(explain("--all", "--booster", "gblinear", "--json").out)
+    assert {record["library"] for record in records} >= set(LIBRARIES)
+    refused = {record["library"]: record["unsupported"] for record in records}
+    assert refused["boosters"] is None
+    assert refused["catboost"] == "the library boosts no linear models"
+
+
+def test_what_a_library_cannot_do_is_said(explain):
+    out = explain("--library", "sklearn", "--task", "ranking").out
+    assert "Unsupported: the library has no ranking objective." in out
+    assert "no linear models in leaves" in explain("--all", "--booster", "linear_trees").out
+
+
+def test_a_library_as_it_comes_is_told_almost_nothing(explain):
+    out = explain("-l", "lightgbm", "--profile", "defaults").out
+    assert "runs as it comes" in out
+    assert "chooses by timing" in out
+    assert "num_leaves" not in out
+
+
+def test_everything_that_decides_a_mark_can_be_said(explain):
+    out = explain("-l", "catboost", "--weighted", "--missing", "--categorical", "1", "--threads", "3", "--json").out
+    record = json.loads(out)
+    assert record["native"]["thread_count"] == 3
+    assert record["native"]["border_count"] == 255
+    assert record["marks"]["l2"]["mark"] == "approximated"
+    assert record["marks"]["categorical"]["mark"] == "approximated"
+    quantiles = ("--task", "quantile", "--quantile", "0.1", "--quantile", "0.9", "--json")
+    assert json.loads(explain("-l", "lightgbm", *quantiles).out)["native"]["alpha"] == [0.1, 0.9]
+    assert (
+        json.loads(explain("-l", "xgboost", "--task", "multiclass", "--classes", "7", "--json").out)["native"][
+            "num_class"
+        ]
+        == 7
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--library", "xgbost"], "Unknown library 'xgbost'. Did you mean 'xgboost'?"),
+        (["-l", "xgboost", "--task", "multi"], "Unknown task 'multi'."),
+        (["-l", "xgboost", "--booster", "gbd"], "Unknown booster 'gbd'. Did you mean 'gbdt'?"),
+        (["-l", "xgboost", "--growth", "leaf"], "Unknown growth 'leaf'."),
+        (["-l", "xgboost", "--profile", "x"], "Unknown profile 'x'."),
+        (["-l", "xgboost", "--param", "max_dept=3"], "no parameter 'max_dept'. Did you mean 'max_depth'?"),
+        (["-l", "xgboost", "--param", "subsample=7"], "'subsample' parameter of TrainingConfig must be"),
+        (["-l", "xgboost", "--param", "max_depth"], "'--param' option must be written name=value."),
+        (["-l", "xgboost", "--task", "quantile", "--quantile", "1.5"], "'--quantile' option must be between 0 and 1"),
+        ([], "--library, or give --all"),
+        (["--all", "-l", "xgboost"], "--library, or give --all"),
+    ],
+)
+def test_a_mistake_is_one_sentence(explain, arguments, sentence):
+    err = explain(*arguments, code=ExitCode.CONFIGURATION_ERROR).err
+    assert sentence in err
+    assert "Traceback" not in err
