@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from boosters_eval._model import Model
 from boosters_eval.errors import ConfigError
@@ -163,8 +163,10 @@ def derive_seeds(count: int) -> tuple[int, ...]:
 MarkKind = Literal["exact", "approximated", "unsupported"]
 
 
-class Mark(Model):
-    """How faithfully a library takes one canonical parameter."""
+class Mark(BaseModel):
+    """How faithfully a library takes one canonical parameter. Read by the hundred thousand, so a plain model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     parameter: str
     kind: MarkKind

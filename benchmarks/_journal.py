@@ -1,0 +1,51 @@
+"""Write a run of 100 000 outcomes, open it in a fresh process, and print what that cost."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+COUNT = 100_000
+
+
+def write(home: Path) -> None:
+    """A real run of one cell, its journal multiplied; written without waiting for the disk each time."""
+    from boosters_eval.api import compare
+    from boosters_eval.config import TrainingConfig
+    from boosters_eval.engine import journal
+    from boosters_eval.engine.plan import CellRef
+
+    compare("iris", "lightgbm", seeds=1, training=TrainingConfig(n_estimators=2), home=home)
+    folder = journal.find_run("last", home)
+    (result,) = journal.load_run("last", home).results
+    plan = folder.plan().replace(refs=tuple(CellRef(0, "lightgbm", seed, None) for seed in range(COUNT)))
+    big = journal.RunFolder.of(plan, home)
+    book, attempt = big.open(new=True)
+    journal.os.fsync = lambda _: None  # type: ignore[assignment]
+    book.begin({"run_id": plan.run_id})
+    for seed in range(COUNT):
+        book.append(result.model_copy(update={"seed": seed}))
+    book.close()
+    big.write_environment(attempt, {})
+
+
+def read(home: Path) -> None:
+    from boosters_eval.engine.journal import load_run
+
+    start = time.perf_counter()
+    collection = load_run("last", home)
+    took = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": took, "megabytes": peak, "outcomes": len(collection.results)}))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        write(Path(sys.argv[1]))
+        subprocess.run([sys.executable, __file__, sys.argv[1], "read"], check=True)
+    else:
+        read(Path(sys.argv[1]))
