@@ -152,7 +152,7 @@ def test_errors_alone_are_reported_with_exit_2(place):
 def test_an_output_that_is_no_directory_is_refused_before_any_work(place, capsys):
     (place / "file").write_text("x")
     assert run(["report", "--suite", "quick", "-o", "file"]) == 3
-    assert "not a writable directory" in capsys.readouterr().err
+    assert "Cannot write file/" in capsys.readouterr().err
     assert not (place.parent / "home").exists()
 
 

@@ -32,10 +32,17 @@ def test_json_and_html_are_as_the_golden_files_say(sample, pinned, golden):
     golden("comparison-report.html", reports.render_page(document))
 
 
+def without_prose(node):
+    """A schema without the docstrings that it was made from: rewording one is no change of the format."""
+    if isinstance(node, dict):
+        return {k: without_prose(v) for k, v in node.items() if not (k == "description" and isinstance(v, str))}
+    return [without_prose(item) for item in node] if isinstance(node, list) else node
+
+
 def test_the_packaged_schema_is_that_of_the_model(request):
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **ReportDocument.model_json_schema(mode="serialization"),
+        **without_prose(ReportDocument.model_json_schema(mode="serialization")),
     }
     if request.config.getoption("--update-golden"):
         SCHEMA.write_text(json.dumps(schema, indent=1) + "\n")

@@ -36,9 +36,11 @@ def report(
         raise ConfigError("Name what to report on by exactly one of --suite, --run and --results.")
     wanted = [name for name in formats.replace(",", " ").split() if name]
     check_request(report_type, wanted, test)
-    check_writable(output / "report")
-    if dry_run and suite is not None:
-        return _show_suite(suite, seeds, library or None)
+    if suite is not None:
+        _check_suite(suite, library or None)
+        if dry_run:
+            return _show_suite(suite, seeds, library or None)
+        check_writable(output / "report")  # this may make the directory, so only when a report will be written
     collection = _collection(suite, run, results, seeds, library or None, execution, quiet=quiet)
     if not collection.results and not collection.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
@@ -76,6 +78,13 @@ def _collection(
 
     watcher = observer(quiet=quiet, verbose=False)
     return run_suite(suite or "", seeds, libraries, observer=watcher, **settings_of(execution))
+
+
+def _check_suite(suite: str, libraries: list[str] | None) -> None:
+    """Refuse an unknown suite or library before anything is made or run."""
+    from boosters_eval.api import suite_configs
+
+    suite_configs(suite, libraries)
 
 
 def _alpha(collection: Any) -> float:
