@@ -1,4 +1,4 @@
-"""The engine's own cost, as ratios measured in one run: start-up, overhead a cell, parallel speed, opening a journal."""
+"""The engine's own cost, measured in one run: start-up, overhead a cell, parallel speed, opening a journal."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def cells() -> bool:
             overheads.append(one / (own + imports) - 1)
             speedups.append(one / two)
             print(
-                f"     {len(results)} cells: own {own:.1f} s, imports {imports:.1f} s, jobs 1 {one:.1f} s, jobs 2 {two:.1f} s"
+                f"     {len(results)} cells: own {own:.1f} s, imports {imports:.1f} s, one job {one:.1f} s, two {two:.1f} s"
             )
     overhead, speedup = statistics.median(overheads), statistics.median(speedups)
     good = report("overhead of 60 cells with one job", overhead, "at most 0.25", good=overhead <= 0.25)

@@ -1,0 +1,165 @@
+"""Times, memory and threads: one code for all libraries, and what it says is true."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from boosters_eval import DatasetConfig, Task, TrainingConfig, compare
+from boosters_eval.engine import memory, threads
+from boosters_eval.engine.execute import default_jobs
+from boosters_eval.errors import ConfigError
+from boosters_eval.machine import available_cpus
+from boosters_eval.runners import RUNNERS
+
+from .conftest import run_tiny, tiny_config
+from .test_plan import plan_of
+
+
+def test_timing_mode_warms_up_times_apart_and_takes_the_median_prediction(faulty, home):
+    (result,) = run_tiny(tiny_config("slow"), timing_mode=True).results
+    assert result.timing_mode
+    assert result.n_threads == min(len(available_cpus()), threads.physical_cores())
+    assert result.train_time_s == pytest.approx(result.build_time_s + result.fit_time_s)
+    assert result.fit_time_s >= 0.05
+    assert result.build_time_s < 0.01
+    assert result.predict_time_s < 0.01
+
+
+def test_timing_mode_runs_one_cell_at_a_time(faulty):
+    assert default_jobs(plan_of(tiny_config("none"), timing_mode=True)) == 1
+    assert default_jobs(plan_of(tiny_config("none"))) == min(threads.physical_cores(), len(available_cpus()))
+
+
+def test_warm_up_runs_are_outside_the_clock(home):
+    calls = []
+
+    class Counting(RUNNERS["sklearn"]):
+        @classmethod
+        def fit(cls, translation, dataset):
+            calls.append("fit")
+            return super().fit(translation, dataset)
+
+        @classmethod
+        def predict(cls, translation, model, x):
+            calls.append("predict")
+            return super().predict(translation, model, x)
+
+    from boosters_eval.runners.base import FitRequest, TrainData
+    from boosters_eval.runners.measure import measure
+
+    x = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
+    translation = Counting.translate(FitRequest(task=Task.REGRESSION, training=TrainingConfig(n_estimators=2)))
+    phases = []
+    measure(
+        Counting, translation, TrainData(x=x, y=x[:, 0].astype(float)), x, warmup=2, predict_runs=3, phase=phases.append
+    )
+    assert calls == ["fit", "predict"] * 2 + ["fit"] + ["predict"] * 3
+    assert phases[-3:] == ["build", "fit", "predict"]
+
+
+def test_peak_of_native_memory_is_seen_and_repeatable(faulty, home):
+    first, second = (run_tiny(tiny_config("allocate"), measure_memory=True).results[0] for _ in range(2))
+    assert 1000 < first.peak_memory_mb < 1100
+    assert second.peak_memory_mb == pytest.approx(first.peak_memory_mb, rel=0.05)
+    assert first.memory_method == memory.METHOD
+
+
+def test_memory_run_that_dies_leaves_the_error_of_the_cell(faulty, home):
+    results = run_tiny(tiny_config("segfault"), measure_memory=True)
+    assert results.errors[0].signal == "SIGSEGV"
+
+
+def test_worker_starts_with_all_thread_limits_set():
+    variables = threads.environment(3)
+    for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "RAYON"):
+        assert variables[f"{name}_NUM_THREADS"] == "3"
+    assert variables["OMP_WAIT_POLICY"] == "PASSIVE"
+
+
+def test_threads_are_resolved_to_what_the_process_may_use(monkeypatch):
+    cpus = len(available_cpus())
+    assert threads.resolve(-1) == cpus
+    assert threads.resolve(10_000) == cpus
+    assert threads.resolve(1) == 1
+    monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "1")
+    assert threads.timing_threads() == 1
+    monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "none")
+    with pytest.raises(ConfigError, match="BOOSTERS_EVAL_THREADS"):
+        threads.timing_threads()
+
+
+def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
+    monkeypatch.setattr(threads, "available_cpus", lambda: [0, 2, 4, 6])
+    assert threads.cpu_slots(2, 2) == [[0, 2], [4, 6]]
+    assert threads.cpu_slots(3, 2) == [[0, 2, 4, 6]] * 3
+
+
+@pytest.mark.parametrize(
+    ("samples", "seen"),
+    [({}, None), ({0: 50}, None), ({1: 30, 2: 1}, 1), ({1: 20, 2: 20}, 2), ({4: 3, 1: 5}, 4), ({2: 1}, None)],
+)
+def test_observed_parallelism_needs_more_than_one_moment(samples, seen):
+    assert threads.observed(Counter(samples)) == seen
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost", "sklearn", "boosters"])
+def test_each_library_keeps_to_the_threads_it_was_given(library, home):
+    if RUNNERS[library].missing():
+        pytest.skip(RUNNERS[library].missing())
+    results = compare("synthetic_reg_medium", library, seeds=1, training=TrainingConfig(n_estimators=60))
+    (result,) = results.results
+    assert result.threads_observed == 1
+    assert result.warnings == ()
+
+
+def test_user_is_told_when_fewer_threads_are_to_be_had(faulty):
+    from boosters_eval.api import Settings, prepare
+
+    notes = prepare("tiny", [tiny_config("none")], 1, Settings(threads=4000)).notes
+    assert any("4000 threads were asked for" in note for note in notes)
+
+
+def test_loader_may_be_a_lambda_and_is_called_once_in_the_parent(home):
+    calls = []
+    x = np.random.default_rng(1).standard_normal((80, 2)).astype(np.float32)
+    dataset = DatasetConfig(name="mine", task=Task.REGRESSION, loader=lambda: (calls.append(1), (x, x[:, 0]))[1])
+    from boosters_eval import register_dataset
+    from boosters_eval.datasets import DATASETS
+
+    register_dataset(dataset)
+    try:
+        results = compare("mine", ["sklearn", "lightgbm"], seeds=2, training=TrainingConfig(n_estimators=2))
+    finally:
+        DATASETS.unregister("mine")
+    assert len(results.results) == 4
+    assert len(calls) == 1
+
+
+def test_data_sets_own_splitter_decides_the_rows(home):
+    x = np.random.default_rng(1).standard_normal((80, 2)).astype(np.float32)
+    dataset = DatasetConfig(
+        name="ordered",
+        task=Task.REGRESSION,
+        loader=lambda: (x, x[:, 0]),
+        splitter=lambda table, seed, fold: (np.arange(60), np.arange(60, 80)),
+    )
+    from boosters_eval import BenchmarkConfig
+
+    config = BenchmarkConfig(
+        name="ordered/gbdt",
+        dataset=dataset,
+        task=Task.REGRESSION,
+        training=TrainingConfig(n_estimators=2),
+        libraries=("sklearn",),
+    )
+    results = run_tiny(config, seeds=2).results
+    assert {(r.n_train, r.n_valid) for r in results} == {(60, 20)}
+    assert len({r.split_digest for r in results}) == 1
+    assert len({r.metrics["rmse"] for r in results}) == 1
+
+
+def test_libraries_of_one_seed_share_the_split(home):
+    results = compare("iris", ["sklearn", "lightgbm"], seeds=2, training=TrainingConfig(n_estimators=2)).results
+    assert len({r.split_digest for r in results if r.seed == 42}) == 1
+    assert len({r.split_digest for r in results}) == 2
