@@ -103,8 +103,8 @@ def test_a_linear_model_of_xgboost_that_stops_early_is_marked_for_keeping_its_ro
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost"])
 def test_queries_need_not_have_the_same_size(trainer, library):
     request = trainer.request(Task.RANKING, n_estimators=5)
-    sizes = np.tile([1, 7, 12], 100)
-    groups = np.repeat(np.arange(300), sizes)
+    sizes = np.tile([1, 7, 12], 150)
+    groups = np.repeat(np.arange(450), sizes)
     data = replace(trainer.data(request), groups=groups)
     scores = trainer.predict(library, request, data)
     assert np.corrcoef(scores, trainer.score)[0, 1] > 0.5

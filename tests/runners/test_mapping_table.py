@@ -44,7 +44,7 @@ requests = st.builds(
     training=trainings,
     booster_type=st.sampled_from(BoosterType),
     profile=st.sampled_from(Profile),
-    n_classes=st.none() | st.integers(2, 20),
+    n_classes=st.integers(2, 20),
     quantiles=st.just((0.1, 0.9)),
     categorical=st.sampled_from([(), (0, 3)]),
     has_missing=st.booleans(),
@@ -144,6 +144,12 @@ def test_the_threads_and_the_seed_are_those_that_the_engine_resolved():
     for library, (threads, seed) in names.items():
         native = translate(MAPPING[library][-1], request).native
         assert (native[threads], native[seed]) == (3, 7)
+
+
+@pytest.mark.parametrize(("task", "name"), [(Task.MULTICLASS, "n_classes"), (Task.QUANTILE, "quantiles")])
+def test_what_decides_the_shape_of_a_model_must_be_known(task, name):
+    with pytest.raises(ConfigError, match=f"'{name}' parameter of FitRequest must"):
+        RUNNERS["lightgbm"].translate(FitRequest(task, TrainingConfig()))
 
 
 def test_a_rule_is_exact_at_the_values_where_nothing_is_lost():

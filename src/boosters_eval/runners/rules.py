@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.config import Mark, MarkKind, Profile, TrainingConfig
+from boosters_eval.config import Mark, MarkKind, Profile, Task, TrainingConfig
 from boosters_eval.errors import ConfigError
 from boosters_eval.runners.base import Runner, Translation
 
@@ -193,6 +193,10 @@ def refusal(edition: Edition, request: FitRequest) -> str | None:
 
 def translate(edition: Edition, request: FitRequest, unverified: Mark | None = None) -> Translation:
     """Canonical parameters to native ones, with a mark for each that applies."""
+    if request.task is Task.MULTICLASS and request.n_classes is None:
+        raise ConfigError("The 'n_classes' parameter of FitRequest must be known for multiclass. Got None instead.")
+    if request.task is Task.QUANTILE and not request.quantiles:
+        raise ConfigError("The 'quantiles' parameter of FitRequest must name quantiles. Got none instead.")
     names = names_of(request, edition)
     as_it_comes = request.profile is Profile.DEFAULTS
     rules = applicable(edition, names)

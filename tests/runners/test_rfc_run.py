@@ -1,0 +1,55 @@
+"""The RFC's own way in: supports() and run() on every runner."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from boosters_eval.config import BenchmarkConfig, BoosterType, DatasetConfig, Task, TrainingConfig
+from boosters_eval.errors import UnsupportedError
+from boosters_eval.runners import RUNNERS
+
+LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
+
+
+def config(task, booster=BoosterType.GBDT, classes=None):
+    dataset = DatasetConfig(name="made", task=task, loader=lambda: None, n_classes=classes)
+    training = TrainingConfig(n_estimators=5, max_depth=3)
+    return BenchmarkConfig(name="made/x", dataset=dataset, task=task, booster_type=booster, training=training)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    ("task", "classes", "metric"), [(Task.REGRESSION, None, "rmse"), (Task.MULTICLASS, 4, "mlogloss")]
+)
+def test_run_gives_a_whole_result(trainer, library, task, classes, metric):
+    runner = RUNNERS[library]
+    if runner.missing():
+        pytest.skip(runner.missing())
+    x, y = trainer.x, trainer.labels[task]
+    result = runner.run(config(task, classes=classes), x[:2_000], y[:2_000], x[2_000:], y[2_000:], seed=7)
+    assert np.isfinite(result.metrics[metric])
+    assert (result.library, result.seed, result.task) == (library, 7, task)
+    assert result.library_version == runner.version()
+    assert result.native_params == runner.translate(trainer.request(task, n_estimators=5, max_depth=3, seed=7)).native
+    assert all(mark.kind != "exact" and mark.reason for mark in result.marks)
+    assert result.n_trees_trained == (20 if task is Task.MULTICLASS and library != "catboost" else 5)
+    assert result.n_leaves_total <= 8 * result.n_trees_trained
+    assert result.train_time_s > 0
+    assert result.model_size_mb > 0
+
+
+def test_supports_answers_and_run_refuses(trainer):
+    ranking = config(Task.RANKING)
+    assert not RUNNERS["sklearn"].supports(ranking)
+    assert RUNNERS["lightgbm"].supports(ranking)
+    with pytest.raises(UnsupportedError, match="no ranking objective"):
+        RUNNERS["sklearn"].run(ranking, trainer.x, trainer.score, trainer.x, trainer.score, seed=1)
+
+
+def test_a_library_that_is_not_here_says_how_to_get_it():
+    absent = type("Absent", (RUNNERS["xgboost"],), {"module": "no_such_module", "distributions": ("no-such",)})
+    assert absent.missing() == "not installed: pip install xgboost-cpu"
+    assert absent.version() is None
+    newer = type("Newer", (absent,), {"min_python": (sys.version_info.major, sys.version_info.minor + 1)})
+    assert newer.missing().startswith("needs Python 3.")
