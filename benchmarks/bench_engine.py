@@ -56,7 +56,7 @@ def cells() -> bool:
             overheads.append(one / (own + imports) - 1)
             speedups.append(one / two)
             print(
-                f"     {len(results)} cells: own {own:.1f} s, imports {imports:.1f} s, one job {one:.1f} s, two {two:.1f} s"
+                f"     {len(results)} cells: {own:.1f} s, imports {imports:.1f} s; one job {one:.1f} s, two {two:.1f}"
             )
     overhead, speedup = statistics.median(overheads), statistics.median(speedups)
     good = report("overhead of 60 cells with one job", overhead, "at most 0.25", good=overhead <= 0.25)

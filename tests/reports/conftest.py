@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from boosters_eval.config import Mark, Task, derive_seeds
+from boosters_eval.config import Mark, Task, TrainingConfig, derive_seeds
 from boosters_eval.machine import MachineInfo
 from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection, Unsupported
 
@@ -136,7 +136,12 @@ def sample():
         ],
         run_id="0123abcd4567ef89",
         suite="sample",
-        metadata={"environment": ENVIRONMENT, "n_cells": 40, "n_missing": 0},
+        metadata={
+            "environment": ENVIRONMENT,
+            "n_cells": 40,
+            "n_missing": 0,
+            "configs": {"california/gbdt": TrainingConfig(max_depth=4, l2=0.5).model_dump(mode="json")},
+        },
     )
 
 

@@ -120,7 +120,7 @@ def test_a_value_that_is_not_finite_is_said_and_never_best():
 def test_failed_cells_are_counted_and_a_library_that_always_failed_is_still_a_row(sample):
     table = build_tables(sample).tables[1]
     assert (table.rows[2].n, table.rows[2].failed) == (3, 2)
-    assert "catboost: 2 of 5 cells failed (Timeout)." in table.notes
+    assert "catboost: 2 of 5 cells failed (Timeout: The cell took longer than 60 s)." in table.notes
     only = ResultCollection(sample.results, [sample.errors[0].model_copy(update={"library": "sklearn"})])
     row = build_tables(only).tables[1].rows[-1]
     assert (row.library, row.n, row.failed) == ("sklearn", 0, 1)
@@ -200,8 +200,11 @@ def test_a_flood_of_warnings_is_cut_short_and_counted(sample):
 def test_inconclusive_pairs_say_what_could_have_been_shown(sample):
     few = [r for r in sample.filter(dataset="california").results if r.seed in (42, 1379)]
     (table,) = build_tables(ResultCollection(few)).tables
-    text = next(note for note in table.notes if "inconclusive between boosters and xgboost" in note)
+    text = next(note for note in table.notes if "pairs are inconclusive" in note)
     assert "2 splits could have shown a difference of" in text
+    one_pair = [r for r in few if r.library in ("boosters", "xgboost")]
+    (table,) = build_tables(ResultCollection(one_pair)).tables
+    assert any("inconclusive between boosters and xgboost" in note for note in table.notes)
 
 
 def test_the_interval_of_a_mean_carries_the_correction_for_shared_data(sample):

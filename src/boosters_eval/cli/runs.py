@@ -1,22 +1,32 @@
 """Commands on what earlier runs left: verify."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from boosters_eval.cli.output import note
-from boosters_eval.errors import ExitCode
+from boosters_eval.errors import ConfigError, ExitCode
 
 
 def verify(
-    run: Annotated[str, typer.Argument(help="A run id, its beginning, or 'last'.")],
+    run: Annotated[str, typer.Argument(help="A run id, its beginning, 'last', or the file of a gate's decision.")],
     *,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the exit code.")] = False,
 ) -> int:
-    """Tell a complete, untouched journal from a damaged or incomplete one."""
+    """Tell a complete, untouched journal from a damaged one; compute a gate's decision again."""
+    from boosters_eval import gate
     from boosters_eval.engine.journal import find_run
     from boosters_eval.engine.journal import verify as check
 
+    file = Path(run)
+    if file.is_file():
+        if not gate.is_decision(file):
+            raise ConfigError(f"{file} is not a decision of the gate.")
+        fault = gate.verify_decision(file)
+        if not quiet:
+            note(f"{file}: {fault or 'computed again, with the same bytes'}")
+        return ExitCode.EXECUTION_ERROR if fault else ExitCode.SUCCESS
     folder = find_run(run)
     good = True
     for name, fault in check(folder):

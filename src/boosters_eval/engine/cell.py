@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import traceback
 import warnings
@@ -13,6 +14,7 @@ import numpy as np
 
 from boosters_eval.datasets import Split, open_stored, split_rows
 from boosters_eval.engine import memory
+from boosters_eval.errors import MetricInputError
 from boosters_eval.metrics import MetricWarning, compute_metrics
 from boosters_eval.results import BenchmarkError, BenchmarkResult
 from boosters_eval.runners.base import TrainData
@@ -140,6 +142,9 @@ def _score(cell: Cell, table: Table, split: Split, done: Measurement) -> tuple[d
             quantiles=config.quantiles,
             metrics=config.metrics,
         )
+    for name, value in metrics.items():
+        if not math.isfinite(value):
+            raise MetricInputError(f"The metric '{name}' must be finite. Got {value} instead.")
     return metrics, tuple(str(warning.message) for warning in caught if issubclass(warning.category, MetricWarning))
 
 

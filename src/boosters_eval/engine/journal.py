@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from boosters_eval._files import read_text, write_atomically
 from boosters_eval.engine.home import home
 from boosters_eval.engine.plan import SCHEMA_VERSION as PLAN_VERSION
-from boosters_eval.engine.plan import Plan
+from boosters_eval.engine.plan import Plan, PlannedConfig
 from boosters_eval.errors import ConfigError, FileFormatError, RunError, suggest
 from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
 
@@ -279,9 +279,15 @@ def collect(plan: Plan, outcomes: dict[str, Outcome], metadata: dict[str, Any]) 
             **metadata,
             "n_cells": len(plan.cells),
             "n_missing": missing,
+            "configs": {config.name: _parameters(config) for config in plan.configs},
             "user_metrics": {metric.name: metric.higher_is_better for metric in plan.user_metrics},
         },
     )
+
+
+def _parameters(config: PlannedConfig) -> dict[str, Any]:
+    """What reports say of a benchmark beside its results."""
+    return {**config.training.model_dump(mode="json"), "n_threads": config.n_threads, "folds": config.split.folds}
 
 
 def _metadata(folder: RunFolder, attempt: int, reading: Reading) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval._model import Model
-from boosters_eval.config import Mark
+from boosters_eval.config import Mark, TrainingConfig
 from boosters_eval.reports.build import build_tables
 from boosters_eval.reports.contenders import clean
 from boosters_eval.reports.environment import Environment, library_versions
@@ -38,6 +38,7 @@ class ConfigFacts(Model):
     n_train: int | None
     n_valid: int | None
     threads: int
+    canonical: str = ""  # the canonical parameters, in words
 
 
 class Parameters(Model):
@@ -136,7 +137,7 @@ def build_document(
         n_failed=len(results.errors),
         tables=tables.tables,
         rankings=over_datasets(tables.tables, alpha=alpha),
-        configs=_configs(ours),
+        configs=_configs(ours, results.metadata.get("configs", {})),
         parameters=_parameters(ours),
         errors=_errors(results),
         unsupported=tuple(
@@ -154,7 +155,21 @@ def _title(report_type: str, suite: str | None, environment: Environment) -> str
     return f"{day}{report_type.capitalize()} report" + (f", {suite} suite" if suite not in (None, "compare") else "")
 
 
-def _configs(results: Iterable[BenchmarkResult]) -> tuple[ConfigFacts, ...]:
+def _canonical(training: dict[str, Any], booster: str) -> str:
+    """What was asked of every library: the growth with its own limit, then what differs from the defaults."""
+    if not training:
+        return ""
+    leafwise = training["growth_strategy"] == "leafwise"
+    limit = f"{training['n_leaves']} leaves" if leafwise else f"depth {training['max_depth']}"
+    trees = "" if booster == "gblinear" else f"{training['growth_strategy']}, {limit}, "
+    said = ("growth_strategy", "n_leaves", "max_depth", "n_estimators", "learning_rate", "n_threads", "seed")
+    usual = TrainingConfig().model_dump(mode="json")
+    others = [f"{k}={v}" for k, v in training.items() if k in usual and k not in said and v != usual[k]]
+    start = f"{trees}{training['n_estimators']} rounds, learning rate {training['learning_rate']:g}"
+    return clean(", ".join([start, *others]))
+
+
+def _configs(results: Iterable[BenchmarkResult], training: dict[str, dict[str, Any]]) -> tuple[ConfigFacts, ...]:
     groups: dict[str, list[BenchmarkResult]] = {}
     for result in results:
         groups.setdefault(result.config_name, []).append(result)
@@ -170,6 +185,7 @@ def _configs(results: Iterable[BenchmarkResult]) -> tuple[ConfigFacts, ...]:
             n_train=group[0].n_train,
             n_valid=group[0].n_valid,
             threads=max(result.n_threads for result in group),
+            canonical=_canonical(training.get(name, {}), group[0].booster_type),
         )
         for name, group in groups.items()
     )

@@ -147,12 +147,14 @@ def _benchmarks(document: ReportDocument) -> str:
             MISSING if facts.n_train is None else count(facts.n_train),
             MISSING if facts.n_valid is None else count(facts.n_valid),
             str(facts.threads),
+            escape(facts.canonical or MISSING),
         ]
         for facts in document.configs
     ]
     if not rows:
         return ""
     headings = ["Config", "Data set", "Task", "Booster", "Variant", "Profile", "Train rows", "Test rows", "Threads"]
+    headings.append("Canonical parameters")
     return "## Benchmark Configuration\n\n" + markdown_table(headings, rows)
 
 

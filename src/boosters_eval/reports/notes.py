@@ -21,10 +21,10 @@ _SHOWN = 12  # different findings before the rest is only counted
 def of_table(
     contenders: Sequence[Contender], columns: Sequence[Column], comparisons: Sequence[Comparison]
 ) -> tuple[str, ...]:
-    """Failures, unequal capacity, and pairs without a verdict."""
+    """Failures, unequal capacity, and the verdicts on the primary metric."""
     primary = [column.name for column in columns if column.primary]
-    undecided = [c.text for c in comparisons if c.metric in primary and c.verdict == "inconclusive"]
-    return (*_failures(contenders), *_capacity(contenders), *undecided)
+    judged = [c for c in comparisons if c.metric in primary]
+    return (*_failures(contenders), *_capacity(contenders), *_decided(judged), *_undecided(judged))
 
 
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
@@ -45,14 +45,58 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     return tuple(out)
 
 
+def _decided(pairs: Sequence[Comparison]) -> list[str]:
+    """Who is better than whom, and who is as good as whom, in one sentence."""
+    relations: dict[tuple[str, str], list[str]] = {}
+    for pair in pairs:
+        if pair.verdict == "better":
+            relations.setdefault((pair.a, "better than"), []).append(pair.b)
+        elif pair.verdict == "worse":
+            relations.setdefault((pair.b, "better than"), []).append(pair.a)
+        elif pair.verdict == "equivalent":
+            relations.setdefault((pair.a, "equivalent to"), []).append(pair.b)
+    if not relations:
+        return []
+    parts = [f"{who} is {relation} {', '.join(others)}" for (who, relation), others in relations.items()]
+    return [f"{pairs[0].label}: {'; '.join(parts)}."]
+
+
+def _undecided(pairs: Sequence[Comparison]) -> list[str]:
+    """Pairs without a verdict; where they are many, what these splits could have shown at best and at worst."""
+    undecided = [pair for pair in pairs if pair.verdict == "inconclusive"]
+    visible = [100 * pair.detectable / abs(scale) for pair in undecided if pair.detectable and (scale := _scale(pair))]
+    if len(undecided) < 3 or len(visible) < len(undecided):
+        return [pair.text for pair in undecided]
+    n = min(pair.n for pair in undecided)
+    text = (
+        f"{undecided[0].label}: {len(undecided)} of {len(pairs)} pairs are inconclusive; {n} splits could have shown a"
+        f" difference of {min(visible):.2g} % at best and {max(visible):.2g} % at worst. More seeds show smaller ones."
+    )
+    return [text]
+
+
+def _scale(pair: Comparison) -> float | None:
+    """What the percentages of a pair are of."""
+    if not pair.difference or not pair.percent:
+        return None
+    return 100 * pair.difference / pair.percent
+
+
 def _failures(contenders: Iterable[Contender]) -> list[str]:
     out = []
     for contender in contenders:
         if contender.errors:
             total = len(contender.errors) + len(contender.results)
-            kinds = ", ".join(sorted({error.error_type for error in contender.errors}))
-            out.append(f"{contender.name}: {len(contender.errors)} of {total} cells failed ({kinds}).")
+            kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in contender.errors)
+            commonest = kinds.most_common(1)[0][0].rstrip(".")
+            more = f" and {len(kinds) - 1} further kinds" if len(kinds) > 1 else ""
+            out.append(f"{contender.name}: {len(contender.errors)} of {total} cells failed ({commonest}{more}).")
     return out
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= 160 else line[:159] + "…"
 
 
 def _capacity(contenders: Sequence[Contender]) -> list[str]:

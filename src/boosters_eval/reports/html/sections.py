@@ -137,10 +137,12 @@ def benchmarks(document: ReportDocument) -> str:
             numeric(MISSING if item.n_train is None else count(item.n_train), item.n_train),
             numeric(MISSING if item.n_valid is None else count(item.n_valid), item.n_valid),
             numeric(str(item.threads), item.threads),
+            plain(item.canonical or MISSING),
         ]
         for item in document.configs
     ]
     headings = ["Config", "Data set", "Task", "Booster", "Variant", "Profile", "Train rows", "Test rows", "Threads"]
+    headings.append("Canonical parameters")
     table = grid(headings, rows, kind="sortable")
     return f'{_filter("Filter configs", "#benchmarks tbody tr")}<div class="card">{_scroll(table, "Benchmarks")}</div>'
 
