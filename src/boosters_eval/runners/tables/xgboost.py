@@ -107,9 +107,9 @@ _SMOOTH_QUANTILE = (
 )
 
 
-def _start(multiclass: str) -> Rule:
-    """The start score is the mean, the log odds or the quantile; that of softmax came in steps."""
-    return Rule("base_score", {}, "approximated", multiclass, "task != 'ranking'", "task != 'multiclass'")
+def _start(reason: str, exact_if: str) -> Rule:
+    """The start score is the mean, the log odds or the quantile; that of several outputs came in steps."""
+    return Rule("base_score", {}, "approximated", reason, "task != 'ranking'", exact_if)
 
 
 def _edition(since: str, until: str, *rules: Rule) -> Edition:
@@ -128,8 +128,21 @@ def _edition(since: str, until: str, *rules: Rule) -> Edition:
 _PRIORS = Rule("base_score", where="task != 'ranking'")
 
 EDITIONS = (
-    _edition("3.0", "3.1", *_EXACT_QUANTILE, _start("multiclass starts from equal probabilities, not from the priors")),
-    _edition("3.1", "3.2", *_EXACT_QUANTILE, _start("multiclass starts one Newton step towards the class priors")),
+    _edition(
+        "3.0",
+        "3.1",
+        *_EXACT_QUANTILE,
+        _start(
+            "all outputs start alike: from equal probabilities, or from the mean of the quantiles",
+            "task in ('regression', 'binary') or task == 'quantile' and n_quantiles == 1",
+        ),
+    ),
+    _edition(
+        "3.1",
+        "3.2",
+        *_EXACT_QUANTILE,
+        _start("multiclass starts one Newton step towards the class priors", "task != 'multiclass'"),
+    ),
     _edition("3.2", "3.4", *_EXACT_QUANTILE, _PRIORS),
     _edition("3.4", "3.5", *_SMOOTH_QUANTILE, _PRIORS),
 )
