@@ -85,6 +85,7 @@ def _dataset(translation: Translation, data: TrainData, reference: Any = None) -
         categorical_feature=list(translation.request.categorical),
         params=_params(translation),
         reference=reference,
+        free_raw_data=False,  # versions before 4.6 look at it again when they train; the rows are kept anyway
     )
     return dataset.construct()
 
