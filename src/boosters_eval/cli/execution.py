@@ -109,9 +109,13 @@ def run(
 
 
 def _check_showing(showing: Showing) -> None:
+    """Refuse before the work what could not be shown after it."""
+    from boosters_eval.reports import check_test
+
     if showing.verbose and showing.quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
     choose_format(showing.format, showing.output)
+    check_test(showing.test)
     if not showing.dry_run:
         check_output(showing.output)
 
