@@ -320,7 +320,7 @@ class ResultCollection:
         """Read the JSON form; anything else is one sentence."""
         try:
             raw = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise FileFormatError(f"{source} is not JSON: {error}.") from None
         if not isinstance(raw, dict) or raw.get("kind") != "boosters-eval results":
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
