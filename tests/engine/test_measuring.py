@@ -97,7 +97,15 @@ def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
 
 @pytest.mark.parametrize(
     ("samples", "seen"),
-    [({}, None), ({0: 50}, None), ({1: 30, 2: 1}, 1), ({1: 20, 2: 20}, 2), ({4: 3, 1: 5}, 4), ({2: 1}, None)],
+    [
+        ({}, None),
+        ({0: 50}, None),
+        ({1: 30, 2: 1}, 1),
+        ({1: 20, 2: 20}, 2),
+        ({4: 3, 1: 5}, 4),
+        ({1: 9, 2: 2}, 1),
+        ({2: 1}, None),
+    ],
 )
 def test_observed_parallelism_needs_more_than_one_moment(samples, seen):
     assert threads.observed(Counter(samples)) == seen

@@ -74,9 +74,9 @@ def busy_threads(pid: int) -> int:
 
 
 def observed(samples: Counter[int]) -> int | None:
-    """The parallelism that a tenth of the samples reached: a moment in which one thread wakes another is none."""
+    """The parallelism that a quarter of the samples reached: a moment in which one thread wakes another is none."""
     looks = sum(count for busy, count in samples.items() if busy)
-    enough = max(2, looks / 10)
+    enough = max(2, looks / 4)
     for level in sorted(samples, reverse=True):
         if level and sum(count for busy, count in samples.items() if busy >= level) >= enough:
             return level

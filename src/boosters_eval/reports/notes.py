@@ -70,9 +70,13 @@ def _undecided(pairs: Sequence[Comparison]) -> list[str]:
     n = min(pair.n for pair in undecided)
     text = (
         f"{undecided[0].label}: {len(undecided)} of {len(pairs)} pairs are inconclusive; {n} splits could have shown a"
-        f" difference of {min(visible):.2g} % at best and {max(visible):.2g} % at worst. More seeds show smaller ones."
+        f" difference of {_percent(min(visible))} at best and {_percent(max(visible))} at worst."
     )
     return [text]
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
 def _scale(pair: Comparison) -> float | None:
