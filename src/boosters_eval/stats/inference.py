@@ -28,6 +28,7 @@ SAME = 1e-12  # relative: differences closer than this are rounding, not varianc
 TINY = 1e-140  # what is smaller has no square in floating point
 HUGE = 1e140  # what is larger has none either: a score like that is a failure
 SMALLEST_P = sys.float_info.min  # a p-value is never 0
+_EXACT_RANKS = 200  # differences up to which the distribution of their ranks is enumerated
 
 
 class StatisticsInputError(ConfigError):
@@ -108,7 +109,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class SignedRank:
-    """Wilcoxon's test with the exact distribution of the ranks at hand, ties included."""
+    """Wilcoxon's test with the exact distribution of the ranks at hand, ties included; the normal one for many."""
 
     differences: tuple[float, ...]
     attainable: float
@@ -210,4 +211,9 @@ def _signed_rank_tail(values: Floats) -> float:
     kept = values[values != 0]
     doubled = doubled_ranks(np.abs(kept))
     observed = int(doubled[kept > 0].sum())
+    if len(kept) > _EXACT_RANKS:
+        # The sum of so many ranks is normal for every purpose; the step of 1 is half a rank, the usual correction.
+        spread = math.sqrt(float((doubled.astype(np.float64) ** 2).sum())) / 2
+        z = (observed - 1 - float(doubled.sum()) / 2) / spread
+        return max(0.5 * math.erfc(z / math.sqrt(2)), SMALLEST_P)
     return max(float(_rank_sums(doubled)[observed:].sum()), SMALLEST_P)

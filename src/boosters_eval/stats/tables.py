@@ -236,13 +236,15 @@ def _distinct_splits(
     groups: dict[object, list[tuple[BenchmarkResult, BenchmarkResult]]] = {}
     for pair in pairs:
         groups.setdefault(pair[0].split_digest or (pair[0].seed, pair[0].fold), []).append(pair)
+    if len(groups) == len(pairs):
+        return _columns(pairs, metric)
     averaged = [tuple(float(np.mean(side)) for side in _columns(group, metric)) for group in groups.values()]
     return [a for a, _ in averaged], [b for _, b in averaged]
 
 
 def _test_train_ratio(results: list[BenchmarkResult]) -> float | None:
     ratios = [r.n_valid / r.n_train for r in results if r.n_valid and r.n_train]
-    return float(np.mean(ratios)) if len(ratios) == len(results) else None
+    return math.fsum(ratios) / len(ratios) if ratios and len(ratios) == len(results) else None
 
 
 def _value(result: BenchmarkResult, metric: str) -> float | None:
