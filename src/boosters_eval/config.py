@@ -63,9 +63,10 @@ NonNegative = Annotated[float, Ge(0)]
 class TrainingConfig(Model):
     """Canonical training parameters: one meaning for all libraries.
 
-    max_depth limits depth-wise growth, n_leaves leaf-wise growth (and max_depth too when max_depth is
-    given explicitly there). min_samples_leaf is 1, not the RFC's 20: only two of the five
-    libraries can count rows in a leaf, and a default that three of them approximate would not be fair.
+    max_depth alone limits depth-wise growth, n_leaves alone leaf-wise growth. min_samples_leaf is 1, not the
+    RFC's 20: only two of the five libraries can count rows in a leaf, and a default that three of them
+    approximate would not be fair. With early_stopping_rounds a fifth of the training rows is held out for it, the
+    same rows for every library.
     """
 
     n_estimators: Annotated[int, Ge(1), Le(1_000_000)] = 100

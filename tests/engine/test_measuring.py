@@ -171,3 +171,27 @@ def test_libraries_of_one_seed_share_the_split(home):
     results = compare("iris", ["sklearn", "lightgbm"], seeds=2, training=TrainingConfig(n_estimators=2)).results
     assert len({r.split_digest for r in results if r.seed == 42}) == 1
     assert len({r.split_digest for r in results}) == 2
+
+
+@pytest.mark.parametrize("dataset", ["breast_cancer", "synthetic_rank_small"])
+def test_early_stopping_works_on_rows_held_out_of_the_training_rows(dataset, home):
+    libraries = ["xgboost", "lightgbm", "catboost"]
+    few = TrainingConfig(n_estimators=300, learning_rate=0.3, early_stopping_rounds=3)
+    results = compare(dataset, libraries, seeds=1, training=few)
+    assert not results.errors
+    assert all(result.n_trees_trained < 300 for result in results.results)
+
+
+def test_rows_for_early_stopping_are_the_same_for_every_library_and_no_others():
+    from boosters_eval.runners.base import FitRequest, TrainData
+    from boosters_eval.runners.measure import hold_out
+
+    x = np.arange(100, dtype=np.float32).reshape(-1, 1)
+    data = TrainData(x=x, y=x[:, 0].astype(float), weights=np.ones(100))
+    request = FitRequest(task=Task.REGRESSION, training=TrainingConfig(early_stopping_rounds=5))
+    one, two = hold_out(data, request, 42), hold_out(data, request, 42)
+    assert np.array_equal(one.valid.x, two.valid.x)
+    assert sorted([*one.x[:, 0], *one.valid.x[:, 0]]) == list(range(100))
+    assert len(one.valid.y) == len(one.valid.weights) == 20
+    plain = FitRequest(task=Task.REGRESSION, training=TrainingConfig())
+    assert hold_out(data, plain, 42) is data

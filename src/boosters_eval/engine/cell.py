@@ -18,7 +18,7 @@ from boosters_eval.errors import MetricInputError
 from boosters_eval.metrics import MetricWarning, compute_metrics
 from boosters_eval.results import BenchmarkError, BenchmarkResult
 from boosters_eval.runners.base import TrainData
-from boosters_eval.runners.measure import measure, measured_fields
+from boosters_eval.runners.measure import hold_out, measure, measured_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ def _run(cell: Cell, runner: type[Runner], data: str, split_file: str | None, ph
     table = open_stored(Path(data))
     split = _split(cell, table, split_file)
     translation = runner.translate(config.request(cell.model_seed))
-    train = _train_data(table, split)
+    train = hold_out(_train_data(table, split), translation.request, cell.seed)
     x_valid = np.ascontiguousarray(table.x[split.valid])
     peak_mb = _peak_memory_mb(runner, translation, train, x_valid) if config.timing.memory else None
     done = measure(

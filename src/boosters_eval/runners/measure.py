@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.config import Task
+from boosters_eval.config import Profile, SplitSpec, Task
+from boosters_eval.datasets import Table, split_rows
 from boosters_eval.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.results import BenchmarkResult
@@ -110,6 +111,25 @@ def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDA
     return array
 
 
+def hold_out(data: TrainData, request: FitRequest, seed: int) -> TrainData:
+    """For early stopping: a fifth of the training rows set apart, the same rows whatever the library."""
+    if request.training.early_stopping_rounds is None or request.profile is not Profile.PARITY:
+        return data
+    table = Table(x=data.x, y=data.y, weights=data.weights, groups=data.groups, feature_names=data.feature_names)
+    split = split_rows(table, request.task, SplitSpec(validation_fraction=0.2), seed, None)
+    return replace(_rows(data, split.train), valid=_rows(data, split.valid))
+
+
+def _rows(data: TrainData, rows: NDArray[np.int64]) -> TrainData:
+    return replace(
+        data,
+        x=np.ascontiguousarray(data.x[rows]),
+        y=data.y[rows],
+        weights=None if data.weights is None else data.weights[rows],
+        groups=None if data.groups is None else data.groups[rows],
+    )
+
+
 def run_once(
     runner: type[Runner],
     config: BenchmarkConfig,
@@ -121,6 +141,8 @@ def run_once(
 ) -> BenchmarkResult:
     """The RFC's Runner.run: one fit in this process, on rows that are already split."""
     request = request_for(config, n_threads=max(1, config.training.n_threads), seed=seed)
+    if request.n_classes is None and config.task.is_classification:
+        request = replace(request, n_classes=int(max(np.max(y_train), np.max(y_valid), 1)) + 1)
     reason = runner.unsupported(request)
     if reason is not None:
         raise UnsupportedError(f"{runner.name} cannot run {config.name}: {reason}.")
@@ -130,6 +152,7 @@ def run_once(
         y=np.asarray(y_train, dtype=np.float64),
         feature_names=config.dataset.feature_names,
     )
+    train = hold_out(train, request, seed)
     done = measure(runner, translation, train, np.ascontiguousarray(x_valid, dtype=np.float32))
     metrics = compute_metrics(
         config.task,

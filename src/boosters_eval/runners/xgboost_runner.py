@@ -91,7 +91,7 @@ def _matrix(translation: Translation, data: TrainData, ref: Any = None) -> Any:
     arguments: dict[str, Any] = {
         "label": data.y,
         "weight": data.weights,
-        "qid": data.groups,
+        "qid": None if data.groups is None else _ascending(data.groups),
         "nthread": request.n_threads,
         "feature_types": types,
         "enable_categorical": types is not None,
@@ -99,3 +99,10 @@ def _matrix(translation: Translation, data: TrainData, ref: Any = None) -> Any:
     if request.booster_type is BoosterType.GBLINEAR:
         return xgboost.DMatrix(data.x, **arguments)
     return xgboost.QuantileDMatrix(data.x, **arguments, max_bin=translation.native.get("max_bin", 256), ref=ref)
+
+
+def _ascending(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Equal ids are adjacent, but XGBoost also wants them to ascend: number the queries in the order of their rows."""
+    import numpy as np  # noqa: PLC0415 (not needed to start)
+
+    return np.concatenate(([0], np.cumsum(np.diff(groups) != 0)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boosters_eval.errors import UnknownNameError
-from boosters_eval.stats.inference import HUGE, StatisticsInputError, paired
+from boosters_eval.stats.inference import HUGE, StatisticsInputError, mean_and_spread, paired
 from boosters_eval.stats.significance import (
     DEFAULT_ALPHA,
     DEFAULT_ROPE,
@@ -138,7 +138,8 @@ def compare_table(
         known = {name for group in rows.values() for result in group for name in result.metrics}
         raise UnknownNameError("metric", metric, {*known, *MEASUREMENTS})
     names = list(combinations(having, 2))
-    ready = [_prepare_pair(having[a], having[b], metric, settings) for a, b in names]
+    sides = {name: _Side(_by_cell(group, metric), _fault(group, metric)) for name, group in having.items()}
+    ready = [_prepare_pair(sides[a], sides[b], metric, settings) for a, b in names]
     return ComparisonTable(
         metric=metric,
         higher_is_better=higher_is_better,
@@ -163,16 +164,19 @@ def winner(
     return table.winner
 
 
-def _prepare_pair(
-    group_a: list[BenchmarkResult],
-    group_b: list[BenchmarkResult],
-    metric: str,
-    settings: Settings,
-) -> Prepared:
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One library of a table: its results by seed and fold, and why they cannot be compared at all."""
+
+    cells: dict[Cell, BenchmarkResult]
+    fault: str
+
+
+def _prepare_pair(first: _Side, second: _Side, metric: str, settings: Settings) -> Prepared:
     method = settings.method
-    a, b = _by_cell(group_a, metric), _by_cell(group_b, metric)
+    a, b = first.cells, second.cells
     common = [cell for cell in a if cell in b]
-    reason = _obstacle(group_a, group_b, metric, [(a[cell], b[cell]) for cell in common])
+    reason = first.fault or second.fault or _mismatch(a, b, common)
     if not reason and not common and method != "welch":
         reason = "Unmatched seeds: the two libraries share no split."
     if reason:
@@ -196,28 +200,28 @@ def _prepare_pair(
     return ready.noted(*notes)
 
 
-def _obstacle(
-    group_a: list[BenchmarkResult],
-    group_b: list[BenchmarkResult],
-    metric: str,
-    pairs: list[tuple[BenchmarkResult, BenchmarkResult]],
-) -> str:
-    """Why two libraries cannot be compared, in a sentence; empty when they can."""
-    for group in (group_a, group_b):
-        cells = [(result.seed, result.fold) for result in group]
-        if len(set(cells)) < len(cells):
-            return f"{group[0].library} has more than one result for the same seed and fold."
-        for result in group:
-            value = _value(result, metric)
-            if value is not None and not abs(value) < HUGE:
-                return f"{metric} of {result.library} is not a finite number for seed {result.seed}."
-            if value is not None and value <= 0 and metric in MEASUREMENTS:
-                return f"{metric} of {result.library} is not positive for seed {result.seed}."
-    if len({result.data_digest for result in [*group_a, *group_b] if result.data_digest}) > 1:
+def _fault(group: list[BenchmarkResult], metric: str) -> str:
+    """Why a library cannot be compared with any other, in a sentence; empty when it can."""
+    cells = [(result.seed, result.fold) for result in group]
+    if len(set(cells)) < len(cells):
+        return f"{group[0].library} has more than one result for the same seed and fold."
+    for result in group:
+        value = _value(result, metric)
+        if value is not None and not abs(value) < HUGE:
+            return f"{metric} of {result.library} is not a finite number for seed {result.seed}."
+        if value is not None and value <= 0 and metric in MEASUREMENTS:
+            return f"{metric} of {result.library} is not positive for seed {result.seed}."
+    return ""
+
+
+def _mismatch(a: dict[Cell, BenchmarkResult], b: dict[Cell, BenchmarkResult], common: list[Cell]) -> str:
+    """Why two libraries cannot be compared with each other, in a sentence; empty when they can."""
+    if len({result.data_digest for result in (*a.values(), *b.values()) if result.data_digest}) > 1:
         return "The results were made on different data."
-    for first, second in pairs:
-        if first.split_digest and second.split_digest and first.split_digest != second.split_digest:
-            return f"The splits differ for seed {first.seed}: the results cannot be compared."
+    for cell in common:
+        first, second = a[cell].split_digest, b[cell].split_digest
+        if first and second and first != second:
+            return f"The splits differ for seed {cell[0]}: the results cannot be compared."
     return ""
 
 
@@ -265,9 +269,8 @@ def _summary(group: list[BenchmarkResult], metric: str, alpha: float) -> Summary
     values = np.asarray([_number(result, metric) for result in _by_cell(group, metric).values()])
     if not (np.abs(values) < HUGE).all():
         return Summary(math.nan, None, len(values), None)
-    mean = float(values.mean())
     if len(values) < 2:
-        return Summary(mean, None, 1, None)
-    std = float(values.std(ddof=1))
+        return Summary(float(values.mean()), None, 1, None)
+    mean, std = mean_and_spread(values)
     interval = paired(values).interval(alpha) if std > 0 else (mean, mean)
     return Summary(mean, std, len(values), interval)
