@@ -8,21 +8,13 @@ from boosters_eval.runners import RUNNERS
 FEW = TrainingConfig(n_estimators=5, max_depth=3)
 
 
-@pytest.mark.parametrize(
-    "dataset",
-    [
-        "synthetic_reg_small",
-        "synthetic_bin_small",
-        "synthetic_multi_small",
-        "synthetic_rank_small",
-        "synthetic_quantile_small",
-    ],
-)
-@pytest.mark.parametrize("booster", ["gbdt", "gblinear", "linear_trees"])
-def test_no_cell_fails_and_what_cannot_run_says_why(dataset, booster, home):
-    if "rank" in dataset and booster != "gbdt":
-        pytest.skip("no library ranks with another booster")
-    results = compare(dataset, booster=booster, seeds=1, training=FEW)
+KINDS = ["reg", "bin", "multi", "quantile"]
+CASES = [("rank", "gbdt"), *((kind, booster) for kind in KINDS for booster in ("gbdt", "gblinear", "linear_trees"))]
+
+
+@pytest.mark.parametrize(("kind", "booster"), CASES)
+def test_no_cell_fails_and_what_cannot_run_says_why(kind, booster, home):
+    results = compare(f"synthetic_{kind}_small", booster=booster, seeds=1, training=FEW)
     assert results.errors == []
     installed = {name for name in RUNNERS if RUNNERS[name].missing() is None}
     assert {r.library for r in results.results} | {u.library for u in results.unsupported} == installed

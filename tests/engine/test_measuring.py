@@ -1,6 +1,9 @@
 """Times, memory and threads: one code for all libraries, and what it says is true."""
 
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,3 +198,24 @@ def test_rows_for_early_stopping_are_the_same_for_every_library_and_no_others():
     assert len(one.valid.y) == len(one.valid.weights) == 20
     plain = FitRequest(task=Task.REGRESSION, training=TrainingConfig())
     assert hold_out(data, plain, 42) is data
+
+
+GROWTH = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+import faulty_runner
+from boosters_eval.runners import RUNNERS
+RUNNERS.register("faulty", faulty_runner.FaultyRunner, replace=True)
+from boosters_eval import TrainingConfig, compare
+peaks = []
+for seeds in (25, 250):
+    compare("diabetes", "faulty", seeds=seeds, training=TrainingConfig(max_depth=1))
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(peaks[1] - peaks[0])
+"""
+
+
+def test_peak_memory_of_the_parent_stays_flat_while_cells_grow_tenfold(home):
+    plugins = Path(__file__).parent.parent / "plugins"
+    done = subprocess.run([sys.executable, "-c", GROWTH, str(plugins)], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 10

@@ -21,6 +21,8 @@ def test_same_content_has_the_same_run_id_whatever_its_order_and_name(faulty):
     a = prepare("a", [one, two], 2, Settings()).plan
     b = prepare("b", [two, one], 2, Settings()).plan
     assert a.run_id == b.run_id
+    several, reversed_ = (one.replace(libraries=names) for names in (("sklearn", "faulty"), ("faulty", "sklearn")))
+    assert plan_of(several).run_id == plan_of(reversed_).run_id
     assert len(a.run_id) == 16
     int(a.run_id, 16)
 
