@@ -8,7 +8,9 @@ from pathlib import Path
 
 from boosters_eval.errors import ConfigError, FileFormatError, RunError
 
-MAX_TEXT = 256 * 1024 * 1024
+# JSON of nonsense takes a hundred times its size in memory, so a file is refused by its size before it is read.
+MAX_TEXT = 32 * 2**20
+MAX_RESULTS = 512 * 2**20
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -45,11 +47,11 @@ def check_writable(path: Path) -> None:
         raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:
     """A file from outside as text, with every way it can fail told in one sentence."""
     try:
-        if path.stat().st_size > MAX_TEXT:
-            raise FileFormatError(f"{path} is larger than {MAX_TEXT // 2**20} MB: not a file of this program.")
+        if path.stat().st_size > limit:
+            raise FileFormatError(f"{path} is larger than {limit // 2**20} MB: not such a file of this program.")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist.") from None

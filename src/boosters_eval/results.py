@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from boosters_eval._files import read_text, write_atomically
+from boosters_eval._files import MAX_RESULTS, MAX_TEXT, read_text, write_atomically
 from boosters_eval.config import Mark, Task
 from boosters_eval.errors import ConfigError, FileFormatError
 
@@ -313,11 +313,13 @@ class ResultCollection:
     @classmethod
     def load_partial(cls, path: str | Path) -> Self:
         """Read what `save_partial` or `to_json` wrote."""
-        return cls.from_json(read_text(Path(path)), source=str(path))
+        return cls.from_json(read_text(Path(path), limit=MAX_RESULTS), source=str(path))
 
     @classmethod
     def from_json(cls, text: str, *, source: str = "results") -> Self:
         """Read the JSON form; anything else is one sentence."""
+        if len(text) > MAX_TEXT and '"boosters-eval results"' not in text[:4096]:
+            raise FileFormatError(f"{source} is not a boosters-eval results file.")
         try:
             raw = json.loads(text)
         except (ValueError, RecursionError) as error:

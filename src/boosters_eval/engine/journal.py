@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
-from boosters_eval._files import read_text, write_atomically
+from boosters_eval._files import MAX_RESULTS, read_text, write_atomically
 from boosters_eval.engine.home import home
 from boosters_eval.engine.plan import SCHEMA_VERSION as PLAN_VERSION
 from boosters_eval.engine.plan import Plan, PlannedConfig
@@ -170,7 +170,7 @@ class RunFolder:
 
     def plan(self) -> Plan:
         """The plan that all attempts follow."""
-        text = read_text(self.path / "plan.json")
+        text = read_text(self.path / "plan.json", limit=MAX_RESULTS)
         with contextlib.suppress(ValueError):
             version = json.loads(text).get("schema_version", 0)
             if version > PLAN_VERSION:
