@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from boosters_eval.errors import ConfigError, FileFormatError, RunError
 
@@ -59,3 +61,22 @@ def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:
         raise FileFormatError(f"{path} is not a text file.") from None
     except OSError as error:
         raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
+
+
+def load_json(text: str, source: str) -> Any:
+    """The JSON of a file from outside. A doubled key is refused: the last would silently win."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            doubled = next(name for name in found if names.count(name) > 1)
+            raise FileFormatError(f"{source} has the key '{doubled}' more than once in one object.")
+        return found
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except RecursionError:
+        raise FileFormatError(f"{source} is not JSON of this program: it is nested too deeply.") from None
+    except ValueError as error:
+        raise FileFormatError(f"{source} is not JSON: {error}.") from None
