@@ -31,6 +31,7 @@ from boosters_eval.suites import (
     count_cells,
     create_ablation_suite,
     estimate_seconds,
+    parse_parameters,
     parse_variants,
     register_suite,
     resolve_suite,
@@ -168,6 +169,19 @@ def test_a_wrong_variant_is_one_sentence(texts, sentence):
         parse_variants(texts, BASE)
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_parameters_by_themselves_are_read_as_in_a_variant_and_blamed_on_their_option():
+    assert parse_parameters(["depth=3", "lr=0.5,l2=0"], BASE) == BASE.replace(max_depth=3, learning_rate=0.5, l2=0)
+    assert parse_parameters([], BASE) == BASE
+    for text, sentence in (
+        ("max_dept=3", "The '--param' option names an unknown parameter 'max_dept'. Did you mean 'max_depth'?"),
+        ("depth", "The '--param' option must give 'depth' one value"),
+        ("depth=99", "The '--param' option: The 'max_depth' parameter of TrainingConfig must be"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            parse_parameters([text], BASE)
+        assert str(caught.value).startswith(sentence)
 
 
 SUITE_FILE = """

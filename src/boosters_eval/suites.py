@@ -182,6 +182,11 @@ ALIASES = {
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
+def parse_parameters(texts: list[str], base: TrainingConfig) -> TrainingConfig:
+    """What `--param name=value` asks for; what it does not name is as in the base."""
+    return _vary("The '--param' option", ",".join(texts), base)
+
+
 def parse_variants(texts: Iterable[str], base: TrainingConfig) -> dict[str, TrainingConfig]:
     """`name:parameter=value,...` each; what a variant does not name is as in the base."""
     variants: dict[str, TrainingConfig] = {}
@@ -191,11 +196,11 @@ def parse_variants(texts: Iterable[str], base: TrainingConfig) -> dict[str, Trai
             raise ConfigError(f"A variant must be written 'name:parameter=value,...'. Got '{text}' instead.")
         if name in variants:
             raise ConfigError(f"The names of variants must be unique. Got '{name}' twice.")
-        variants[name] = _vary(name, rest, base)
+        variants[name] = _vary(f"Variant '{name}'", rest, base)
     return variants
 
 
-def _vary(variant: str, text: str, base: TrainingConfig) -> TrainingConfig:
+def _vary(who: str, text: str, base: TrainingConfig) -> TrainingConfig:
     changes: dict[str, str | None] = {}
     for part in filter(None, text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -203,18 +208,15 @@ def _vary(variant: str, text: str, base: TrainingConfig) -> TrainingConfig:
         if parameter not in TrainingConfig.model_fields:
             known = [*TrainingConfig.model_fields, *ALIASES]
             raise ConfigError(
-                f"Variant '{variant}' names an unknown parameter '{key}'.{suggest(key, known)} "
-                f"Known: {', '.join(known)}."
+                f"{who} names an unknown parameter '{key}'.{suggest(key, known)} Known: {', '.join(known)}."
             )
         if not equals or not value or parameter in changes:
-            raise ConfigError(
-                f"Variant '{variant}' must give '{key}' one value, as in '{key}=value'. Got '{text}' instead."
-            )
+            raise ConfigError(f"{who} must give '{key}' one value, as in '{key}=value'. Got '{text}' instead.")
         changes[parameter] = None if value.lower() == "none" else value
     try:
         return base.replace(**changes)
     except ConfigError as error:
-        raise ConfigError(f"Variant '{variant}': {error}") from None
+        raise ConfigError(f"{who}: {error}") from None
 
 
 def count_cells(suite: BenchmarkSuite) -> int:
