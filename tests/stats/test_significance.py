@@ -81,6 +81,17 @@ def test_wilcoxon_says_n_too_small_where_it_could_never_reject():
     assert corrected(A, B, method="wilcoxon").verdict == "better"
 
 
+def test_wilcoxon_shifts_equal_scores_too_and_counts_the_others():
+    few = corrected([1.0] * 7 + [1.1, 1.2, 1.3], [1.0] * 10, method="wilcoxon")
+    assert (few.n, few.p_value) == (10, 0.25)
+    assert few.note == "n too small: the smallest p-value of 3 differences that are not zero is 0.25."
+    low, high = few.interval
+    assert low == 0.0 < high
+    many = corrected([1.0] * 24 + [1.012] * 6, [1.0] * 30, method="wilcoxon")
+    assert many.verdict == "equivalent"
+    assert many.interval[0] == 0.0  # the estimate: the median of the pairwise means is 0
+
+
 def test_less_error_is_better_and_more_accuracy_is_better():
     assert corrected(A, B).verdict == "better"
     assert corrected(B, A).verdict == "worse"

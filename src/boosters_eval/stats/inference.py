@@ -112,7 +112,7 @@ class SignedRank:
     """Wilcoxon's test with the exact distribution of the ranks at hand, ties included; the normal one for many."""
 
     differences: tuple[float, ...]
-    attainable: float
+    attainable: float  # by the differences that are not zero
 
     def greater(self, shift: float) -> float:
         return _signed_rank_tail(np.asarray(self.differences) - shift)
@@ -166,9 +166,8 @@ def welch(a: Floats, b: Floats) -> Test:
 
 
 def signed_rank(differences: Floats) -> Test:
-    """Wilcoxon's test; pairs without a difference say nothing and are left out."""
-    kept = differences[differences != 0]
-    return SignedRank(tuple(kept.tolist()), sign_flip_floor(len(kept)))
+    """Wilcoxon's test; a pair without a difference says nothing of zero, but counts once the null is shifted."""
+    return SignedRank(tuple(differences.tolist()), sign_flip_floor(int(np.count_nonzero(differences))))
 
 
 def sign_flip_floor(count: int) -> float:

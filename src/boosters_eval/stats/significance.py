@@ -241,7 +241,7 @@ def _verdict(ready: Prepared, different: float, alike: float, tests: int) -> Com
     elif different <= blank.alpha:
         verdict = "better" if a_leads else "worse"
     elif test.attainable > blank.alpha / tests:
-        note = _joined(note, f"n too small: the smallest p-value of {blank.n} splits is {test.attainable:.3g}.")
+        note = _joined(note, f"n too small: the smallest p-value of {_evidence(test, blank.n)} is {test.attainable:.3g}.")
     above = test.positive()
     detectable = test.detectable(blank.alpha / tests)
     interval = test.interval(blank.alpha)
@@ -259,6 +259,12 @@ def _verdict(ready: Prepared, different: float, alike: float, tests: int) -> Com
         could_reject=test.attainable <= blank.alpha / tests,
         note=note,
     )
+
+
+def _evidence(test: Test, n: int) -> str:
+    """What the smallest p-value comes from: Wilcoxon's test takes none from a difference of zero."""
+    kept = int(np.count_nonzero(test.differences)) if isinstance(test, inference.SignedRank) else n
+    return f"{n} splits" if kept == n else f"{kept} differences that are not zero"
 
 
 def _joined(*sentences: str) -> str:
