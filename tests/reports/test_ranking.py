@@ -3,7 +3,7 @@
 import pytest
 
 from boosters_eval.config import Task
-from boosters_eval.reports import build_document, render_page
+from boosters_eval.reports import build_document, build_tables, render_page
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.results import BenchmarkResult, ResultCollection
 
@@ -60,7 +60,35 @@ def test_boosters_on_the_same_data_are_ranked_apart():
 def test_data_sets_that_a_library_lacks_are_left_out_by_name():
     document = build_document(collection(8, skip={(2, "xgboost")}))
     assert document.rankings[0].left_out == ("d2",)
-    assert "not every library has a result there: d2." in render_report(document)
+    assert "no split there has a result of every library: d2." in render_report(document)
+
+
+def test_a_library_that_fails_on_hard_splits_gains_nothing_by_it():
+    hard = (1.0, 1.0, 1.0, 5.0, 5.0)
+    results = [
+        BenchmarkResult(
+            config_name=f"d{position}/gbdt",
+            library=library,
+            seed=seed,
+            task=Task.REGRESSION,
+            dataset_name=f"d{position}",
+            metrics={"rmse": factor * hardness + 0.01 * seed},
+            primary_metric="rmse",
+        )
+        for position in range(8)
+        for seed, hardness in enumerate(hard)
+        for library, factor in (("fails", 1.2), ("good", 1.0))
+        if library == "good" or hardness == 1.0
+    ]
+    document = build_document(ResultCollection(results))
+    (ranking,) = document.rankings
+    assert ranking.ranks == (("good", 1.0), ("fails", 2.0))
+    assert "by the splits that every library has: d0 (3 of 5), d1 (3 of 5)," in render_report(document)
+    (table, *_) = build_tables(ResultCollection(results), require_significance=False).tables
+    assert [(row.library, row.cells[0].best) for row in table.rows] == [("fails", False), ("good", True)]
+    best = ResultCollection(results).best("rmse").iloc[0]
+    assert (best["leader"], best["n"]) == ("good", 3)
+    assert "3 of 5 splits" in best["note"]
 
 
 def test_more_is_better_where_the_metric_says_so():

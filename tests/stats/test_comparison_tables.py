@@ -85,6 +85,19 @@ def test_alone_nobody_wins():
     assert (empty.winner, empty.leader, empty.tied, dict(empty.pairs)) == (None, None, [], {})
 
 
+def test_the_leader_is_found_on_the_splits_that_all_have():
+    easy = [row for row in library("b", 0.01) if row.metrics["rmse"] < 0.51]
+    made = table(library("a"), easy)
+    assert made.summaries["b"].mean < made.summaries["a"].mean
+    assert made.leader == "a"
+    assert (made.shared.n, made.shared.total) == (len(easy), 6)
+
+
+def test_without_a_common_split_the_leader_is_the_best_mean_and_nobody_wins():
+    made = table(library("a", 0.05)[:3], library("b")[3:])
+    assert (made.leader, made.winner, made.shared.n) == ("b", None, 0)
+
+
 def test_different_splits_are_refused_without_a_p_value():
     made = table(library("a"), library("b", 0.05, split_digest="other"))
     pair = made.get("a", "b")

@@ -141,6 +141,16 @@ def test_results_enter_by_their_mean_over_seeds_and_primary_metric():
     assert rank_results(rows, direction=lambda metric: False, metric="rmse").n == 12
 
 
+def test_only_the_seeds_that_every_library_has_enter():
+    rows = [result("a", f"d{i}", seed, 1.0 + 4 * (seed > 1)) for i in range(7) for seed in range(4)]
+    rows += [result("b", f"d{i}", seed, 1.2) for i in range(7) for seed in range(2)]
+    rows += [result("a", "apart", 0, 1.0), result("b", "apart", 1, 1.0)]
+    made = rank_results(rows, direction=lambda metric: False)
+    assert made.average_ranks == {"a": 1.0, "b": 2.0}
+    assert made.partial == {f"d{i}": "2 of 4" for i in range(7)}
+    assert (made.n, made.left_out) == (7, ("apart",))
+
+
 def test_two_configs_of_one_data_set_are_refused():
     rows = [result("a", "d", 0, 1.0), result("a", "d", 0, 1.0, config="d/gblinear")]
     with pytest.raises(ConfigError, match="d/gbdt and d/gblinear for d"):

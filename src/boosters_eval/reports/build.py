@@ -97,7 +97,7 @@ def _table(name: str, contenders: list[Contender], wanted: Wanted) -> Table:
     for position, column in enumerate(columns):
         found = judge(clean(name), column, contenders, test=wanted.test, alpha=wanted.alpha)
         comparisons += found.comparisons
-        best = found.winners if wanted.require_significance else _leaders([row[position] for row in grid], column)
+        best = found.winners if wanted.require_significance else found.leaders
         for index in best if wanted.highlight else ():
             grid[index][position] = dataclasses.replace(grid[index][position], best=True)
     rows = tuple(_row(contender, tuple(cells)) for contender, cells in zip(contenders, grid, strict=True))
@@ -177,17 +177,6 @@ def _row(contender: Contender, cells: tuple[Cell, ...]) -> Row:
         cells=cells,
         points=tuple(map(point, contender.results)),
     )
-
-
-def _leaders(cells: list[Cell], column: Column) -> list[int]:
-    """The best means, whatever their uncertainty."""
-    if column.higher_is_better is None:
-        return []
-    means = {index: cell.mean for index, cell in enumerate(cells) if cell.mean is not None}
-    if len(means) < 2:
-        return []
-    best = max(means.values()) if column.higher_is_better else min(means.values())
-    return [index for index, mean in means.items() if mean == best]
 
 
 def _splits(results: list[BenchmarkResult]) -> str:

@@ -111,7 +111,10 @@ def ranking_notes(ranking: Ranking) -> list[str]:
     """What limits a ranking."""
     out = [ranking.note] if ranking.note else []
     if ranking.left_out:
-        out.append(f"Left out, because not every library has a result there: {', '.join(ranking.left_out)}.")
+        out.append(f"Left out, because no split there has a result of every library: {', '.join(ranking.left_out)}.")
+    if ranking.partial:
+        shown = ", ".join(f"{dataset} ({splits})" for dataset, splits in ranking.partial)
+        out.append(f"Ranked only by the splits that every library has: {shown}.")
     return out
 
 

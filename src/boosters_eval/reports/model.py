@@ -135,8 +135,9 @@ class Ranking(_Strict):
     pairs: tuple[RankedPair, ...]
     groups: tuple[tuple[str, ...], ...]  # neighbours that cannot be told apart
     n: int
-    left_out: tuple[str, ...]  # data sets that some competitor has no score on
+    left_out: tuple[str, ...]  # data sets without a split that every competitor has
     note: str
+    partial: tuple[tuple[str, str], ...] = ()  # data sets with failures, and how many splits entered: "3 of 5"
 
 
 @dataclass(frozen=True, slots=True)

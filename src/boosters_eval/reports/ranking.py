@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from boosters_eval.reports.model import RankedPair, Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
-    from boosters_eval.reports.model import Table
+    from boosters_eval.reports.model import Row, Table
 
 
 def over_datasets(tables: Iterable[Table], *, alpha: float) -> tuple[Ranking, ...]:
@@ -23,21 +23,22 @@ def over_datasets(tables: Iterable[Table], *, alpha: float) -> tuple[Ranking, ..
 
 def _ranking(booster: str, tables: Sequence[Table], alpha: float) -> Ranking | None:
     from boosters_eval.stats.inference import StatisticsInputError  # noqa: PLC0415 (loads scipy)
-    from boosters_eval.stats.ranks import rank  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.ranks import rank_splits  # noqa: PLC0415 (loads scipy)
 
-    scores: dict[str, dict[str, float]] = {}
+    scores: dict[str, dict[str, dict[Hashable, float]]] = {}
     better: dict[str, bool] = {}
     for table in tables:
         position = _measure(table)
         if position is None or table.dataset in scores:
             return None
-        means = {row.label: row.cells[position].mean for row in table.rows}
-        scores[table.dataset] = {name: mean for name, mean in means.items() if mean is not None}
+        scores[table.dataset] = {
+            row.label: _splits(row, position) for row in table.rows if row.cells[position].mean is not None
+        }
         better[table.dataset] = bool(table.columns[position].higher_is_better)
     if len(scores) < 2:
         return None
     try:
-        found = rank(scores, higher_is_better=better, alpha=alpha)
+        found = rank_splits(scores, higher_is_better=better, alpha=alpha)
     except StatisticsInputError:  # one library, or no data set that all have
         return None
     column = tables[0].columns[_measure(tables[0]) or 0]
@@ -52,7 +53,13 @@ def _ranking(booster: str, tables: Sequence[Table], alpha: float) -> Ranking | N
         n=found.n,
         left_out=found.left_out,
         note=found.note,
+        partial=tuple(found.partial.items()),
     )
+
+
+def _splits(row: Row, position: int) -> dict[Hashable, float]:
+    pairs = zip(row.points, row.cells[position].values, strict=True)
+    return {point: value for point, value in pairs if value is not None}
 
 
 def _measure(table: Table) -> int | None:

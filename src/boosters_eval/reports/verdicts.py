@@ -22,6 +22,7 @@ class Judgement:
     """Who may be called best (rows by position), and every pair's verdict."""
 
     winners: tuple[int, ...] = ()
+    leaders: tuple[int, ...] = ()  # the best means over the splits that all have, whatever their uncertainty
     comparisons: tuple[Comparison, ...] = ()
 
 
@@ -54,6 +55,7 @@ def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: 
         return Judgement()
     return Judgement(
         winners=() if found.winner is None else (row_of[found.winner],),
+        leaders=tuple(row_of[name] for name in found.leaders) if found.pairs else (),
         comparisons=tuple(
             _comparison(table, column, contenders[row_of[a]].name, contenders[row_of[b]].name, pair)
             for (a, b), pair in found.pairs.items()

@@ -5,7 +5,7 @@ Pooling seeds of several data sets counts the same evidence many times, so only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,10 @@ from boosters_eval.stats.inference import (
     sign_flip_floor,
     signed_rank,
 )
+from boosters_eval.stats.tables import shared_means
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from boosters_eval.results import BenchmarkResult
 
@@ -52,9 +53,10 @@ class Ranking:
     pairs: Mapping[tuple[str, str], RankedPair]
     groups: tuple[tuple[str, ...], ...]  # neighbours in rank that cannot be separated; they may overlap
     n: int
-    left_out: tuple[str, ...]  # data sets that some library has no score on
+    left_out: tuple[str, ...]  # data sets without a split that every library has
     alpha: float
     note: str = ""
+    partial: Mapping[str, str] = field(default_factory=dict)  # data sets with failures: "3 of 5" splits entered
 
 
 def rank(
@@ -90,6 +92,19 @@ def rank(
     )
 
 
+def rank_splits(
+    scores: Mapping[str, Mapping[str, Mapping[Hashable, float]]],
+    *,
+    higher_is_better: bool | Mapping[str, bool],
+    alpha: float = 0.05,
+) -> Ranking:
+    """Rank libraries by {data set: {library: {split: score}}}: means over the splits that every library has."""
+    shared = {dataset: shared_means(row) for dataset, row in scores.items()}
+    found = rank({name: one.means for name, one in shared.items()}, higher_is_better=higher_is_better, alpha=alpha)
+    partial = {name: f"{one.n} of {one.total}" for name, one in shared.items() if 0 < one.n < one.total}
+    return replace(found, partial={name: text for name, text in partial.items() if name not in found.left_out})
+
+
 def rank_results(
     results: Iterable[BenchmarkResult],
     *,
@@ -101,7 +116,7 @@ def rank_results(
 
     Several configs of one data set are no independent evidence: filter by booster or variant first.
     """
-    values: dict[str, dict[str, list[float]]] = {}
+    values: dict[str, dict[str, dict[Hashable, float]]] = {}
     better: dict[str, bool] = {}
     configs: dict[str, str] = {}
     for result in results:
@@ -115,9 +130,8 @@ def rank_results(
                 f"Got {configs[dataset]} and {result.config_name} for {dataset} instead."
             )
         better[dataset] = direction(name)
-        values.setdefault(dataset, {}).setdefault(result.library, []).append(result.metrics[name])
-    means = {dataset: {name: float(np.mean(scores)) for name, scores in row.items()} for dataset, row in values.items()}
-    return rank(means, higher_is_better=better, alpha=alpha)
+        values.setdefault(dataset, {}).setdefault(result.library, {})[result.seed, result.fold] = result.metrics[name]
+    return rank_splits(values, higher_is_better=better, alpha=alpha)
 
 
 def _pairs(columns: Mapping[str, np.ndarray], alpha: float) -> tuple[dict[tuple[str, str], RankedPair], str]:

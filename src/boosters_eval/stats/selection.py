@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.results import BenchmarkResult
     from boosters_eval.stats.significance import Comparison, Method
+    from boosters_eval.stats.tables import ComparisonTable
 
 TIE = "tie"
 TOO_FEW = "n too small"
@@ -33,6 +34,7 @@ def best_frame(
         if leader is None:
             raise AssertionError("only configs with the metric are grouped")
         rivals = [table.get(leader, name) for name in table.tied if name != leader]
+        shared = table.shared
         rows.append(
             {
                 "config": config,
@@ -41,11 +43,10 @@ def best_frame(
                 "metric": metric,
                 "best": _label(leader, rivals),
                 "leader": leader,
-                "mean": table.summaries[leader].mean,
-                "n": table.summaries[leader].n,
+                "mean": shared.means.get(leader, table.summaries[leader].mean),
+                "n": shared.n or table.summaries[leader].n,
                 "tied": tuple(name for name in table.tied if name != leader),
-                "note": " ".join(dict.fromkeys(pair.note for pair in rivals if pair.note))
-                or ("The only library." if len(table.summaries) == 1 else ""),
+                "note": " ".join(_notes(table, rivals)),
             }
         )
     return pd.DataFrame(rows)
@@ -97,6 +98,17 @@ def _label(leader: str, rivals: list[Comparison]) -> str:
         return NOT_COMPARABLE
     undecided = [pair for pair in rivals if pair.verdict == "inconclusive"]
     return TIE if all(pair.could_reject for pair in undecided) else TOO_FEW
+
+
+def _notes(table: ComparisonTable, rivals: list[Comparison]) -> list[str]:
+    """What limits the answer, each sentence once."""
+    if len(table.summaries) == 1:
+        return ["The only library."]
+    shared = table.shared
+    partial = f"Led by the mean over {shared.n} of {shared.total} splits: those that all libraries have."
+    none = "No split that all libraries have: each one's mean is over its own."
+    limits = [partial if shared.n else none] if shared.n < shared.total else []
+    return [*limits, *dict.fromkeys(pair.note for pair in rivals if pair.note)]
 
 
 def _by_config(results: Iterable[BenchmarkResult], metric: str) -> dict[str, list[BenchmarkResult]]:

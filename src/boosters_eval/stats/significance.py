@@ -241,7 +241,9 @@ def _verdict(ready: Prepared, different: float, alike: float, tests: int) -> Com
     elif different <= blank.alpha:
         verdict = "better" if a_leads else "worse"
     elif test.attainable > blank.alpha / tests:
-        note = _joined(note, f"n too small: the smallest p-value of {_evidence(test, blank.n)} is {test.attainable:.3g}.")
+        note = _joined(
+            note, f"n too small: the smallest p-value of {_evidence(test, blank.n)} is {test.attainable:.3g}."
+        )
     above = test.positive()
     detectable = test.detectable(blank.alpha / tests)
     interval = test.interval(blank.alpha)

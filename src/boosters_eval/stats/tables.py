@@ -24,7 +24,7 @@ from boosters_eval.stats.significance import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     from boosters_eval.results import BenchmarkResult
 
@@ -54,6 +54,27 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """Means over the splits that every library has: a library that fails where it is hard must not gain by it."""
+
+    means: Mapping[str, float]  # empty when no split is shared; NaN when a score is no finite number
+    n: int
+    total: int  # splits that any library has
+
+
+def shared_means(scores: Mapping[str, Mapping[Hashable, float]]) -> Shared:
+    """Means that can be compared, from {library: {split: score}}."""
+    splits = list(dict.fromkeys(split for row in scores.values() for split in row))
+    common = [split for split in splits if all(split in row for row in scores.values())]
+    means = {name: _mean([row[split] for split in common]) for name, row in scores.items()} if common else {}
+    return Shared(means, len(common), len(splits))
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values) if all(abs(value) < HUGE for value in values) else math.nan
+
+
+@dataclass(frozen=True, slots=True)
 class ComparisonTable:
     """All libraries of one config against each other in one metric."""
 
@@ -62,6 +83,7 @@ class ComparisonTable:
     method: Method
     alpha: float
     summaries: Mapping[str, Summary]
+    shared: Shared
     pairs: Mapping[tuple[str, str], Comparison]
 
     def get(self, a: str, b: str) -> Comparison:
@@ -69,11 +91,17 @@ class ComparisonTable:
         return self.pairs[a, b] if (a, b) in self.pairs else self.pairs[b, a].flipped()
 
     @property
+    def leaders(self) -> list[str]:
+        """Those with the best mean over the shared splits (over their own where none is), significant or not."""
+        means = self.shared.means or {name: summary.mean for name, summary in self.summaries.items()}
+        signed = {name: self._signed(mean) for name, mean in means.items()}
+        best = min(signed.values(), default=0.0)
+        return [name for name, value in signed.items() if value == best]
+
+    @property
     def leader(self) -> str | None:
-        """The library with the best mean, significant or not."""
-        if not self.summaries:
-            return None
-        return min(self.summaries, key=lambda name: self.signed(self.summaries[name].mean))
+        """The first of the leaders."""
+        return next(iter(self.leaders), None)
 
     @property
     def winner(self) -> str | None:
@@ -92,7 +120,7 @@ class ComparisonTable:
         wins = self._rfc_wins if self.method == "welch" else self._wins
         return [name for name in self.summaries if leader and (name == leader or not wins(leader, name))]
 
-    def signed(self, mean: float) -> float:
+    def _signed(self, mean: float) -> float:
         """The mean, less being better and NaN being worst."""
         if math.isnan(mean):
             return math.inf
@@ -140,12 +168,16 @@ def compare_table(
     names = list(combinations(having, 2))
     sides = {name: _Side(_by_cell(group, metric), _fault(group, metric)) for name, group in having.items()}
     ready = [_prepare_pair(sides[a], sides[b], metric, settings) for a, b in names]
+    scores: dict[str, dict[Hashable, float]] = {
+        name: {cell: _number(result, metric) for cell, result in side.cells.items()} for name, side in sides.items()
+    }
     return ComparisonTable(
         metric=metric,
         higher_is_better=higher_is_better,
         method=method,
         alpha=alpha,
         summaries={name: _summary(group, metric, alpha) for name, group in having.items()},
+        shared=shared_means(scores),
         pairs=dict(zip(names, conclude(ready), strict=True)),
     )
 
