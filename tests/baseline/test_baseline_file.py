@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -169,14 +170,14 @@ def test_every_truncation_of_a_baseline_is_refused(make, tmp_path):
     whole = path.read_text()
     for length in range(0, len(whole.rstrip()), 97):
         path.write_text(whole[:length])
-        with pytest.raises(FileFormatError, match="is not JSON, or cut short"):
+        with pytest.raises(FileFormatError, match="is not JSON"):
             load_baseline(path)
 
 
 def test_a_hundred_megabytes_of_nonsense_are_refused_without_being_parsed(tmp_path):
     path = tmp_path / "b.json"
     path.write_text("[" + "1," * 50_000_000 + "1]")
-    with pytest.raises(FileFormatError, match="is not a boosters-eval baseline"):
+    with pytest.raises(FileFormatError, match="is larger than 32 MB"):
         load_baseline(path)
 
 
@@ -234,3 +235,32 @@ def test_recording_the_same_run_twice_gives_the_same_bytes(make, tmp_path):
     for name in ("a.json", "b.json"):
         save_baseline(make_baseline(make.run(), now=NOW), tmp_path / name)
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_nonsense_of_the_right_outline_is_refused_at_its_first_entry(tmp_path, version):
+    path = tmp_path / "b.json"
+    head = {"schema_version": version, "boosters_version": "1", "recorded_at": "2025-01-01T00:00:00Z"}
+    path.write_text(json.dumps({**head, "results": [{}] * 50_000}))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError, match=r"results\.0\.config: Field required"):
+            load_baseline(path)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_doubled_key_in_a_baseline_is_refused(make, tmp_path):
+    path = tmp_path / "b.json"
+    save_baseline(make_baseline(make.run(), now=NOW), path)
+    path.write_text(path.read_text().replace('"git_sha":', '"run_id": "x", "git_sha":', 1))
+    with pytest.raises(FileFormatError, match="has the key 'run_id' more than once"):
+        load_baseline(path)
+
+
+def test_a_run_with_two_results_for_a_cell_is_not_recorded(make):
+    run = make.run()
+    run.results.append(make.result(factor=0.5))
+    with pytest.raises(RunError, match="cell 42: the run has 2 outcomes for it"):
+        make_baseline(run)

@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
@@ -8,6 +9,8 @@ from boosters_eval.baseline import Rules, Snapshot, Status, check, make_baseline
 from boosters_eval.baseline.check import is_regression
 from boosters_eval.errors import ConfigError, ExitCode, UnknownNameError
 from boosters_eval.results import Unsupported
+
+V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 
 
 @pytest.fixture
@@ -200,6 +203,8 @@ def test_a_crash_of_a_new_config_is_still_an_error_of_the_run(make, against):
     run = make.run(configs=("california/gbdt",))
     run.errors.append(make.error("breast_cancer/gbdt"))
     found = against(run, before=make.run(configs=("california/gbdt",)))
+    assert status(found, "breast_cancer/gbdt") is Status.CRASHED
+    assert not found.passed
     assert found.exit_code() == ExitCode.EXECUTION_ERROR
     assert found.exit_code(continue_on_error=True) == ExitCode.SUCCESS
 
@@ -270,10 +275,61 @@ def test_other_seeds_alone_are_not_comparable(make, against):
 
 
 def test_fewer_seeds_are_compared_over_those_that_both_have(make, against):
-    found = against(make.run(seeds=2), seeds=5)
+    found = against(make.run(seeds=2), seeds=5, fewer_cells=True)
     assert {f.status for f in found.findings} == {Status.SAME}
     assert found.findings[0].note == "over 2 of the 5 recorded seeds"
     assert found.findings[0].baseline.n == 2
+
+
+def test_fewer_cells_than_recorded_fail_unless_fewer_were_asked_for(make, against):
+    found = against(make.run(seeds=2), seeds=5)
+    assert {f.note for f in found.unanswered} == {"only 2 of the 5 recorded cells were run"}
+    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
+    worse = against(make.run({"boosters": 1.05}, seeds=2), seeds=5)
+    assert [f.library for f in worse.regressions] == ["boosters"] * 2  # what is known to be worse is said as such
+
+
+def test_fewer_values_than_a_mean_without_values_per_seed_was_made_of_fail(make):
+    from boosters_eval.baseline import load_baseline
+
+    recorded = Snapshot.of_baseline(load_baseline(V1))
+    run = Snapshot.of_run(make.run(libraries=("boosters",)))
+    rules = {"only_libraries": ("boosters",), "tolerance": 0.5}
+    found = check(recorded, run, Rules(**rules))
+    assert "only 3 of the 5 recorded cells were run" in {f.note for f in found.unanswered}
+    assert status(check(recorded, run, Rules(**rules, fewer_cells=True))) is not Status.SKIPPED
+
+
+def test_a_cell_of_the_plan_that_nobody_ran_is_an_error(make, against):
+    run = make.run(metadata={"n_missing": 2})
+    found = against(run)
+    assert found.errors == 2
+    assert not found.passed
+    assert found.exit_code() == ExitCode.EXECUTION_ERROR
+    del run.results[0]  # one of the two, known by its name
+    assert against(run).errors == 2
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_two_results_for_one_cell_are_not_comparable_whichever_comes_last(make, against, first):
+    run = make.run()
+    run.results.insert(0 if first else len(run.results), make.result(factor=2.0))
+    found = against(run)
+    assert status(found) is Status.UNLIKE
+    assert found.unanswered[0].note == "cell 42: the run has 2 outcomes for it"
+    assert found.exit_code(continue_on_error=True) == ExitCode.EXECUTION_ERROR
+
+
+def test_a_check_of_which_nothing_counts_is_a_configuration_error(make, against):
+    run = make.run({"xgboost": 2.0}, libraries=("xgboost",), versions={"xgboost": "3.4.1"})
+    found = against(run, only_libraries=("xgboost",))
+    assert not found.passed
+    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.CONFIGURATION_ERROR
+
+
+def test_a_library_under_test_that_is_new_in_the_run_has_nothing_to_be_held_against(make, against):
+    with pytest.raises(UnknownNameError, match="library of the baseline under test 'xgboost'"):
+        against(make.run(), before=make.run(libraries=("boosters",)), under_test=("xgboost",))
 
 
 def test_changed_parameters_are_named(make, against):
@@ -344,11 +400,9 @@ class TestStatistical:
         assert status(against(run, statistical=True)) is Status.REGRESSION
 
     def test_version_1_without_values_per_seed_is_decided_by_tolerance(self, make):
-        from pathlib import Path
-
         from boosters_eval.baseline import load_baseline
 
-        recorded = load_baseline(Path(__file__).parent.parent / "fixtures" / "baseline_v1.json")
+        recorded = load_baseline(V1)
         run = make.run({"california/gbdt": 1.05}, seeds=3)
         found = check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), Rules(statistical=True))
         assert status(found) is Status.REGRESSION

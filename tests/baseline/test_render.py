@@ -79,7 +79,59 @@ def test_a_check_without_an_answer_does_not_look_like_a_pass(make):
 def test_what_counts_for_nothing_is_not_called_a_pass(make):
     rules = Rules(under_test=("xgboost",), only_libraries=("boosters",))
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(libraries=("boosters",))), rules)
-    assert render.lines(found, NAME)[0].startswith("⚠ Nothing that counts was compared")
+    assert render.lines(found, NAME)[0].startswith("❌ Nothing that counts was compared")
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"), [(0.9798, "-2.02%"), (1.0199, "+1.99%"), (1.02001, "+2.001%"), (1.021, "+2.1%")]
+)
+def test_a_change_never_looks_like_the_tolerance_that_it_is_not(make, factor, said):
+    found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run({"boosters": factor})))
+    assert f"({said}, tolerance 2%)" in render.sentence(found.findings[0])
+    assert render.rows(found)[0][5] == said
+
+
+def test_cells_that_failed_are_told_even_when_nothing_that_counts_is_worse(make):
+    run = make.run(libraries=("boosters",), metadata={"n_missing": 1})
+    run.errors = [make.error(config, "xgboost") for config in (CA, BC)]
+    run.results += [make.result(config, "xgboost", i) for config in (CA, BC) for i in (1, 2)]
+    found = check(Snapshot.of_run(make.run()), Snapshot.of_run(run), Rules(under_test=("boosters",)))
+    crash = "cell 42: WorkerDied in fit, SIGSEGV: killed by SIGSEGV"
+    assert render.lines(found, NAME) == [
+        f"❌ 3 cells failed or did not run; no regression against {NAME}: 2 pairs compared (tolerance 2%)",
+        f"  california/gbdt xgboost: crashed, {crash} (baseline RMSE 0.4521)",
+        f"  breast_cancer/gbdt xgboost: crashed, {crash} (baseline Log loss 0.1150)",
+        "  1 cell of the plan without an outcome",
+    ]
+    assert [line[:34] for line in render.workflow_commands(found)] == ["::error title=boosters-eval Failed"] * 2
+    suite = ET.fromstring(render.junit(found, NAME)).find("testsuite")
+    assert [case.get("name") for case in suite if case.find("error") is not None] == ["xgboost"] * 2
+
+
+def test_failed_cells_have_a_heading_of_their_own_beside_a_regression(make):
+    run = make.run({"boosters": 1.1})
+    run.errors = [make.error(CA, "lightgbm", i) for i in range(3)]
+    lines = render.lines(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)), NAME)
+    heading = lines.index("❌ 3 cells failed or did not run:")
+    assert lines[heading + 1].startswith("  california/gbdt lightgbm: crashed, cell 42")
+
+
+def test_a_crash_of_an_upgraded_competitor_is_not_put_at_the_user_s_door(make):
+    run = make.run(versions={"xgboost": "3.4.1"})
+    run.results = [r for r in run.results if (r.config_name, r.library) != (CA, "xgboost")]
+    run.errors = [make.error(CA, "xgboost", i) for i in range(3)]
+    lines = render.lines(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)), NAME)
+    assert lines[0].startswith("❌ 3 cells failed")
+    assert lines[1].endswith("(xgboost 3.1.2 → 3.4.1: not your library)")
+
+
+def test_a_remark_is_told_of_pairs_that_hold_too(make):
+    rules = Rules(fewer_cells=True)
+    found = check(Snapshot.of_run(make.run(seeds=3)), Snapshot.of_run(make.run(seeds=2)), rules)
+    lines = render.lines(found, NAME)
+    assert lines[1] == "Within tolerance, with a remark:"
+    assert all(line.endswith("(over 2 of the 3 recorded seeds)") for line in lines[2:])
+    assert len(lines) == 6
 
 
 def test_a_home_library_of_another_version_is_said_to_count(make):
@@ -93,7 +145,7 @@ def test_numbers_that_differ_never_look_alike(make):
     line = render.lines(found, NAME)[1]
     new, old = line.split("RMSE ")[1].split(" (")[0].split(" > baseline ")
     assert new != old
-    assert "+0.00%" in line
+    assert "+0.0004%" in line
 
 
 def test_a_change_from_zero_has_no_percentage(make):

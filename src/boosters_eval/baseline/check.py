@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Gt, Lt
 from pydantic import Field
@@ -43,7 +43,12 @@ class Status(Enum):
 
 _REGRESSIONS = frozenset({Status.REGRESSION, Status.CRASHED})
 _ERRORS = frozenset({Status.NOT_FINITE, Status.SKIPPED, Status.UNLIKE})
-_FAULTY = {"crashed": Status.CRASHED, "not finite": Status.NOT_FINITE, "missing": Status.SKIPPED}
+_FAULTY = {
+    "crashed": Status.CRASHED,
+    "not finite": Status.NOT_FINITE,
+    "repeated": Status.UNLIKE,
+    "missing": Status.SKIPPED,
+}
 
 
 class Rules(Model):
@@ -56,6 +61,7 @@ class Rules(Model):
     under_test: tuple[str, ...] | None = None  # None: boosters, and every library whose version is the recorded one
     only_libraries: tuple[str, ...] | None = None  # the run was restricted to these
     only_pairs: frozenset[tuple[str, str]] | None = None  # another suite was asked for, which has only these
+    fewer_cells: bool = False  # fewer seeds than the recorded ones were asked for
 
     def tolerance_of(self, config: str, metric: str) -> float:
         """The tolerance of a pair."""
@@ -84,6 +90,7 @@ class Finding:
     note: str = ""
     counts: bool = True  # under test, and not left out on purpose
     upgrade: tuple[str, str] | None = None  # the library's version then and now, where it changed
+    failed_cells: int = 0  # without a usable score, whether it counts or not
 
     @property
     def is_regression(self) -> bool:
@@ -109,7 +116,7 @@ class Check:
     rules: Rules
     upgrades: dict[str, tuple[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    errors: int = 0  # cells of the run that failed, under test or not
+    not_run: int = 0  # cells of the run's plan that nothing is known of
 
     @property
     def regressions(self) -> list[Finding]:
@@ -122,12 +129,29 @@ class Check:
         return [finding for finding in self.findings if finding.is_error]
 
     @property
+    def counted(self) -> list[Finding]:
+        """What can fail; without any there is nothing to pass."""
+        return [finding for finding in self.findings if finding.counts]
+
+    @property
+    def broken(self) -> list[Finding]:
+        """What does not count and has failed cells."""
+        return [finding for finding in self.findings if finding.failed_cells and not finding.fails]
+
+    @property
+    def errors(self) -> int:
+        """Cells of the run without a usable score, under test or not."""
+        return sum(finding.failed_cells for finding in self.findings) + self.not_run
+
+    @property
     def passed(self) -> bool:
-        """Whether every pair that counts was compared and held."""
-        return not self.regressions and not self.unanswered
+        """Whether every pair that counts was compared and held, and every cell ran."""
+        return self.exit_code() is ExitCode.SUCCESS
 
     def exit_code(self, *, fail_on_regression: bool = True, continue_on_error: bool = False) -> ExitCode:
         """A regression outranks a missing answer; failures of libraries that do not count are still errors."""
+        if not self.counted:
+            return ExitCode.CONFIGURATION_ERROR
         if self.regressions and fail_on_regression:
             return ExitCode.REGRESSION
         if self.unanswered or (self.errors and not continue_on_error):
@@ -172,18 +196,20 @@ def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Chec
             findings.append(replace(base, note=_absent(key, after, excused=excused), counts=counts and not excused))
     if not any(key in before.results for key in after.pairs):
         raise ConfigError("Nothing was compared: no (config, library) pair of the baseline is in the run.")
-    findings += [_new(after, key) for key in after.pairs if key not in before.results]
-    return Check(
-        tuple(findings), rules, upgrades, tuple(_notes(before, after, upgrades)), sum(map(len, failures.values()))
-    )
+    for key in after.pairs:
+        if key not in before.results:
+            new = _new(after, key)
+            findings.append(_failed(new, failures[key]) if key in failures else new)
+    return Check(tuple(findings), rules, upgrades, tuple(_notes(before, after, upgrades)), after.not_run)
 
 
 def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: Rules) -> None:
     """A misspelt name in the rules would silently be without effect; `pairs` are those of the run or its plan."""
-    configs, libraries = map(set, zip(*before.results, *pairs, strict=True))
+    libraries = {library for _, library in before.results}
     for name in rules.under_test or ():
         if name not in libraries:
-            raise UnknownNameError("library under test", name, libraries)
+            raise UnknownNameError("library of the baseline under test", name, libraries)
+    configs = {config for config, _ in [*before.results, *pairs]}
     metrics = {result.primary_metric for result in before.results.values()}
     for name in rules.tolerance_for:
         if name not in metrics | configs:
@@ -208,7 +234,8 @@ def _failed(base: Finding, failures: list[Failure]) -> Finding:
     """The worst of what happened to its cells: a crash, a score that is no number, a cell that did not run."""
     worst = min(failures, key=lambda failure: list(_FAULTY).index(failure.kind))
     several = f" ({len(failures)} cells)" if len(failures) > 1 else ""
-    return replace(base, status=_FAULTY[worst.kind], note=f"cell {worst.cell}: {worst.text}{several}")
+    note = f"cell {worst.cell}: {worst.text}{several}"
+    return replace(base, status=_FAULTY[worst.kind], note=note, failed_cells=len(failures))
 
 
 def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
@@ -240,11 +267,17 @@ def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Ru
         current=evidence.after,
         change=_change(evidence.before.mean, evidence.after.mean),
         p_value=evidence.p_value,
-        note="; ".join(filter(None, (evidence.obstacle, evidence.remark, _changed_parameters(then, now)))),
+        note="; ".join(
+            filter(None, (evidence.obstacle, evidence.remark, changed_parameters(then.parameters, now.parameters)))
+        ),
     )
     if evidence.obstacle:
         return replace(finding, status=Status.UNLIKE)
-    return _verdict(finding, evidence, higher=evidence.higher_is_better)
+    finding = _verdict(finding, evidence, higher=evidence.higher_is_better)
+    compared, recorded = min(evidence.before.n, evidence.after.n), then.metrics[metric].n
+    if compared == recorded or rules.fewer_cells or finding.status is Status.REGRESSION:
+        return finding
+    return replace(finding, status=Status.SKIPPED, note=f"only {compared} of the {recorded} recorded cells were run")
 
 
 def _verdict(finding: Finding, evidence: Evidence, *, higher: bool) -> Finding:
@@ -266,16 +299,15 @@ def _change(before: float, after: float) -> float:
     return (after - before) / abs(before)
 
 
-def _changed_parameters(then: BaselineResult, now: BaselineResult) -> str:
+def changed_parameters(then: dict[str, Any], now: dict[str, Any]) -> str:
     """Which effective parameters are not what they were: the usual cause of a regression."""
-    if not then.parameters or not now.parameters:
+    if not then or not now:
         return ""
-    names = [*then.parameters, *(name for name in now.parameters if name not in then.parameters)]
     absent = object()
     changed = [
-        f"{name} {then.parameters.get(name, 'unset')} → {now.parameters.get(name, 'unset')}"
-        for name in names
-        if then.parameters.get(name, absent) != now.parameters.get(name, absent)
+        f"{name} {then.get(name, 'unset')} → {now.get(name, 'unset')}"
+        for name in dict.fromkeys([*then, *now])
+        if then.get(name, absent) != now.get(name, absent)
     ]
     more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
     return f"parameters changed: {', '.join(changed[:3])}{more}" if changed else ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.baseline.model import MetricStats
+from boosters_eval.reports.numbers import p_value
 from boosters_eval.results import BenchmarkResult
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metri
         significant = None
     else:
         significant = p <= alpha
-        remarks.append(f"p {'< 0.001' if p < 0.001 else f'= {p:.3f}'}")
+        text = p_value(p)
+        remarks.append(f"p {text}" if text.startswith("<") else f"p = {text}")
         if not significant and found.min_detectable_percent is not None:
             remarks.append(f"{found.n} cells could have shown a change of {found.min_detectable_percent:.1f} %")
     return Evidence(

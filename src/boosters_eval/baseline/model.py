@@ -9,10 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from annotated_types import Ge, MinLen
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
-from pydantic_core import from_json
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, ValidationError, model_validator
 
-from boosters_eval._files import read_text, write_atomically
+from boosters_eval._files import load_json, read_text, write_atomically
 from boosters_eval.config import Task
 from boosters_eval.engine.builds import LibraryBuild
 from boosters_eval.errors import ConfigError, FileFormatError
@@ -89,11 +88,16 @@ class BaselineResult(_Part):
         return self.metrics[self.primary_metric]
 
 
+# A file of nonsense would otherwise be answered with an error for each of its entries, a thousand times its size.
+Results = Annotated[tuple[BaselineResult, ...], FailFast()]
+Seeds = Annotated[tuple[int, ...], FailFast()]
+
+
 class BaselineConfig(_Part):
     """What was run."""
 
     suite: str | None = None
-    seeds: tuple[int, ...] = ()
+    seeds: Seeds = ()
 
 
 class Baseline(_Part):
@@ -109,7 +113,7 @@ class Baseline(_Part):
     libraries: dict[str, LibraryBuild] = Field(default_factory=dict)
     mapping_digest: str | None = None
     machine: dict[str, Any] = Field(default_factory=dict)
-    results: Annotated[tuple[BaselineResult, ...], MinLen(1)]
+    results: Annotated[Results, MinLen(1)]
 
     @model_validator(mode="after")
     def _each_pair_once(self) -> Self:
@@ -124,7 +128,7 @@ class _ConfigV1(BaseModel):
     """The RFC leaves the content of version 1's config open."""
 
     suite: str | None = None
-    seeds: tuple[int, ...] = ()
+    seeds: Seeds = ()
 
 
 class _BaselineV1(_Part):
@@ -135,7 +139,7 @@ class _BaselineV1(_Part):
     recorded_at: datetime
     git_sha: str | None = None
     config: _ConfigV1 = _ConfigV1()
-    results: tuple[BaselineResult, ...]
+    results: Results
 
     def upgraded(self) -> Baseline:
         """As version 2: what version 1 does not say stays unknown."""
@@ -181,10 +185,7 @@ def load_baseline(path: Path) -> Baseline:
 def _parse(path: Path, text: str) -> dict[str, Any]:
     if len(text) > _SNIFF and '"schema_version"' not in text:
         raise FileFormatError(f"{path} is not a boosters-eval baseline.")
-    try:
-        raw = from_json(text)
-    except ValueError as error:
-        raise FileFormatError(f"{path} is not JSON, or cut short: {error}.") from None
+    raw = load_json(text, str(path))
     if isinstance(raw, dict) and raw.get("kind") == "boosters-eval results":
         raise FileFormatError(
             f"{path} holds results, not a baseline; make one with 'boosters-eval baseline record --results {path}'."

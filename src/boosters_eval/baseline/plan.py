@@ -26,6 +26,11 @@ class Request:
     libraries: tuple[str, ...] | None = None
     seeds: int | None = None
 
+    @property
+    def names_seeds(self) -> bool:
+        """Whether the user says how many seeds to run, here or in the environment."""
+        return self.seeds is not None or "BOOSTERS_EVAL_SEEDS" in os.environ
+
 
 @dataclass(frozen=True)
 class Restriction:
@@ -33,6 +38,7 @@ class Restriction:
 
     only_libraries: tuple[str, ...] | None = None
     only_pairs: frozenset[tuple[str, str]] | None = None
+    fewer_cells: bool = False
 
 
 def default_path(name: str = "baseline") -> Path:
@@ -53,13 +59,14 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
             f"The suite '{recorded}' of the baseline is not known here; name it, as in --suite path/to/file.py:SUITE."
         ) from None
     seeds = request.seeds
-    if seeds is None and baseline and baseline.config.seeds and "BOOSTERS_EVAL_SEEDS" not in os.environ:
+    if baseline and baseline.config.seeds and not request.names_seeds:
         seeds = len(baseline.config.seeds)
     prepared = prepare(name, configs, seeds, settings, default_seeds=default, notes=notes)
     other = request.suite is not None and name != recorded
     return prepared, Restriction(
         only_libraries=request.libraries,
         only_pairs=_pairs(suite) if other else None,
+        fewer_cells=request.names_seeds,
     )
 
 

@@ -43,11 +43,11 @@ def headline(check: Check, name: str) -> str:
         return f"❌ Regression detected in {_count(len({f.config for f in check.regressions}), 'config')}:"
     if check.unanswered:
         return f"❌ Not checked against {name}: {_count(len(check.unanswered), 'pair')} without an answer:"
-    held = [finding for finding in check.findings if finding.counts]
     rule = f"tolerance {_share(check.rules.tolerance)}" + (", paired test" if check.rules.statistical else "")
-    if not held:
-        return f"⚠ Nothing that counts was compared with {name} ({rule})"
-    return f"✅ No regression against {name}: {_count(len(held), 'pair')} compared ({rule})"
+    if not check.counted:
+        return f"❌ Nothing that counts was compared with {name}; name what does with --libraries-under-test"
+    held = f"o regression against {name}: {_count(len(check.counted), 'pair')} compared ({rule})"
+    return f"❌ {_failed(check)}; n{held}" if check.errors else f"✅ N{held}"
 
 
 def lines(check: Check, name: str) -> list[str]:
@@ -57,6 +57,10 @@ def lines(check: Check, name: str) -> list[str]:
     if check.regressions and check.unanswered:
         out.append(f"❌ {_count(len(check.unanswered), 'pair')} without an answer:")
     out += [f"  {sentence(finding)}" for finding in check.unanswered]
+    if check.broken or check.not_run:
+        if check.regressions or check.unanswered or not check.counted:
+            out.append(f"❌ {_failed(check)}:")
+        out += [f"  {line}" for line in _failures(check)]
     for title, findings in _sections(check):
         out.append(title)
         out += [f"  {sentence(finding)}" for finding in findings]
@@ -69,16 +73,17 @@ def sentence(finding: Finding) -> str:
     """One pair in the RFC's form: both values, the change, the tolerance."""
     where = f"{finding.config} {finding.library}"
     note = f" ({finding.note})" if finding.note else ""
-    if finding.status in (Status.CRASHED, Status.NOT_FINITE):
+    if (
+        finding.baseline is None
+        or finding.current is None
+        or finding.change is None
+        or finding.status is Status.SKIPPED
+    ):
         return f"{where}: {finding.status.value}, {finding.note}{_then(finding)}"
-    if finding.status in (Status.SKIPPED, Status.NEW):
-        return f"{where}: {finding.status.value}, {finding.note}{_then(finding)}"
-    if finding.baseline is None or finding.current is None or finding.change is None:
-        raise AssertionError("every other finding has two values")
     before, after = finding.baseline.mean, finding.current.mean
     sign = ">" if after > before else "<" if after < before else "="
     new, old = _apart(after, before)
-    relative = f"{_change(finding.change)}, tolerance {_share(finding.tolerance)}"
+    relative = f"{_change(finding.change, finding.tolerance)}, tolerance {_share(finding.tolerance)}"
     verdict = "" if finding.status is Status.REGRESSION else f" {finding.status.value}:"
     return f"{where}:{verdict} {label(finding.metric)} {new} {sign} baseline {old} ({relative}){note}"
 
@@ -93,7 +98,7 @@ def rows(check: Check, *, everything: bool = True) -> list[list[str]]:
             label(f.metric) if f.metric else MISSING,
             MISSING if f.baseline is None else estimate(f.baseline.mean, f.baseline.std),
             MISSING if f.current is None else estimate(f.current.mean, f.current.std),
-            MISSING if f.change is None else _change(f.change),
+            MISSING if f.change is None else _change(f.change, f.tolerance),
             MISSING if f.status is Status.NEW else _share(f.tolerance),
             _verdict(f),
         ]
@@ -121,6 +126,7 @@ def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
     level = "error" if failing else "warning"
     found = [(level, "Regression", f) for f in check.regressions]
     found += [("error", "Not checked", f) for f in check.unanswered]
+    found += [("error", "Failed", f) for f in check.broken]
     warned = (Status.DRIFT, Status.UNCONFIRMED)
     found += [("warning", f.status.value.capitalize(), f) for f in check.findings if f.counts and f.status in warned]
     out: list[str] = []
@@ -165,7 +171,7 @@ def junit(check: Check, name: str) -> str:
 def _outcome(finding: Finding) -> str:
     if finding.is_regression:
         return "failure"
-    if finding.is_error:
+    if finding.is_error or finding.failed_cells:
         return "error"
     return "skipped" if finding.status in (Status.SKIPPED, Status.NEW) else ""
 
@@ -182,10 +188,13 @@ def _sections(check: Check) -> Iterable[tuple[str, list[Finding]]]:
         if found := [f for f in ours if f.counts and f.status is status]:
             yield title, found
     still = (Status.SAME, Status.WITHIN, Status.SKIPPED, Status.NEW)
-    if found := [f for f in ours if not f.counts and f.status not in still]:
+    others = [f for f in ours if not f.counts and not f.failed_cells]
+    if found := [f for f in others if f.status not in still]:
         yield "Not under test, so only for information:", found
-    if found := [f for f in ours if not f.counts and f.status is Status.SKIPPED]:
+    if found := [f for f in others if f.status is Status.SKIPPED]:
         yield "Skipped:", found
+    if found := [f for f in check.findings if f.note and f.status in (Status.SAME, Status.WITHIN)]:
+        yield "Within tolerance, with a remark:", found
     if found := [f for f in check.findings if f.status is Status.NEW]:
         yield "New, without a baseline:", found
 
@@ -202,11 +211,12 @@ def _other_versions(check: Check) -> list[str]:
         if any(f.counts for f in mine):
             out.append(f"{library} {old} → {new} is under test: every change of it counts.")
             continue
-        moved = [f for f in mine if f.status not in (Status.SAME, Status.WITHIN, Status.NEW)]
+        calm = (Status.SAME, Status.WITHIN, Status.NEW)
+        moved = [f for f in mine if f.status not in calm and not f.failed_cells]
         out += [f"  {f.config}: {library} {old} → {new} {_moved(f)}: not your library" for f in moved]
-        calm = len([f for f in mine if f.status in (Status.SAME, Status.WITHIN)])
-        if calm:
-            out.append(f"  {library} {old} → {new} stayed within tolerance in {_count(calm, 'config')}")
+        still = len([f for f in mine if f.status in (Status.SAME, Status.WITHIN)])
+        if still:
+            out.append(f"  {library} {old} → {new} stayed within tolerance in {_count(still, 'config')}")
     apart = any(line.startswith("  ") for line in out)
     first = [line for line in out if not line.startswith("  ")]
     rest = [line for line in out if line.startswith("  ")]
@@ -221,6 +231,21 @@ def _moved(finding: Finding) -> str:
     name = text if text.isupper() or not text[:2].istitle() else text[0].lower() + text[1:]
     note = f" ({finding.note})" if finding.status is Status.UNLIKE else ""
     return f"moved {name} by {size}{note}"
+
+
+def _failed(check: Check) -> str:
+    cells = sum(finding.failed_cells for finding in check.broken) + check.not_run
+    return f"{_count(cells, 'cell')} failed or did not run"
+
+
+def _failures(check: Check) -> list[str]:
+    """What failed without counting as a regression: the run is not what it was meant to be."""
+    told = [f"{sentence(f)}{_not_ours(f)}" for f in check.broken]
+    return [*told, *([f"{_count(check.not_run, 'cell')} of the plan without an outcome"] if check.not_run else [])]
+
+
+def _not_ours(finding: Finding) -> str:
+    return f" ({finding.library} {' → '.join(finding.upgrade)}: not your library)" if finding.upgrade else ""
 
 
 def _verdict(finding: Finding) -> str:
@@ -246,11 +271,17 @@ def _apart(after: float, before: float) -> tuple[str, str]:
     return texts if after != before else (number(after), number(before))
 
 
-def _change(change: float) -> str:
-    """The RFC writes the sign against the number: +6.6%."""
+def _change(change: float, tolerance: float) -> str:
+    """The RFC writes the sign against the number: +6.6%; with the digits it takes to tell it from the tolerance."""
     if not math.isfinite(change):
         return "from 0"
-    return percent(change).replace(" ", "") if change else "0%"
+    for digits in range(1, _MANY_DIGITS):
+        if f"{100 * abs(change):.{digits}f}" != f"{100 * tolerance:.{digits}f}":
+            break
+    else:
+        digits = 1  # it is the tolerance
+    usual = percent(change).replace(" ", "") if change else "0%"
+    return usual if digits <= len(usual.partition(".")[2]) - 1 or digits == 1 else f"{100 * change:+.{digits}f}%"
 
 
 def _share(tolerance: float) -> str:

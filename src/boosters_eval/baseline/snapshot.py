@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,7 +36,7 @@ class Failure:
     config: str
     library: str
     cell: str
-    kind: Literal["crashed", "not finite", "missing"]
+    kind: Literal["crashed", "not finite", "repeated", "missing"]
     text: str
 
 
@@ -48,6 +49,7 @@ class Snapshot:
     failures: tuple[Failure, ...] = ()
     unsupported: tuple[tuple[str, str, str], ...] = ()  # config, library, reason
     machine_digest: str | None = None
+    not_run: int = 0  # cells of the plan that `failures` does not name, since no library has an outcome for them
 
     @classmethod
     def of_baseline(cls, baseline: Baseline) -> Snapshot:
@@ -66,10 +68,14 @@ class Snapshot:
         grouped: dict[tuple[str, str], list[BenchmarkResult]] = {}
         for result in usable:
             grouped.setdefault((result.config_name, result.library), []).append(result)
+        failures = tuple(_failures(run))
+        named = sum(failure.kind == "missing" for failure in failures)
+        missing = run.metadata.get("n_missing")
         return cls(
             results={key: _summarise(group) for key, group in grouped.items()},
             libraries=_libraries(run, environment),
-            failures=tuple(_failures(run)),
+            failures=failures,
+            not_run=max(missing - named, 0) if isinstance(missing, int) else 0,
             unsupported=tuple((u.config_name, u.library, u.reason) for u in run.unsupported),
             machine_digest=(environment.get("machine") or {}).get("digest"),
         )
@@ -89,7 +95,7 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Base
         raise RunError(
             f"No baseline was recorded: {first.library} on {first.config}, cell {first.cell}: {first.text}{more}."
         )
-    if not snapshot.results or run.metadata.get("n_missing"):
+    if not snapshot.results or snapshot.not_run:
         raise RunError("No baseline was recorded: the run has no results for some or all of its cells.")
     from boosters_eval.reports.environment import NO_GIT, Environment  # noqa: PLC0415 (starts programs)
 
@@ -130,20 +136,22 @@ def _failures(run: ResultCollection) -> Iterable[Failure]:
         if name:
             text = f"{name} is {result.metrics[name]}"
             yield Failure(result.config_name, result.library, cell_name(result), "not finite", text)
-    yield from _missing(run)
+    yield from _not_once(run)
 
 
-def _missing(run: ResultCollection) -> Iterable[Failure]:
-    """A cell that other libraries of the same config have an outcome for, and this one has not."""
-    have: dict[tuple[str, str], set[str]] = {}
+def _not_once(run: ResultCollection) -> Iterable[Failure]:
+    """A cell that other libraries of the same config have an outcome for, and this one has not; or has two for."""
+    have: dict[tuple[str, str], Counter[str]] = {}
     wanted: dict[str, dict[str, None]] = {}
     for outcome in [*run.results, *run.errors]:
-        have.setdefault((outcome.config_name, outcome.library), set()).add(cell_name(outcome))
+        have.setdefault((outcome.config_name, outcome.library), Counter())[cell_name(outcome)] += 1
         wanted.setdefault(outcome.config_name, {})[cell_name(outcome)] = None
     for (config, library), cells in have.items():
         for cell in wanted[config]:
-            if cell not in cells:
+            if cells[cell] == 0:
                 yield Failure(config, library, cell, "missing", "it was not run")
+            elif cells[cell] > 1:
+                yield Failure(config, library, cell, "repeated", f"the run has {cells[cell]} outcomes for it")
 
 
 def _libraries(run: ResultCollection, environment: dict[str, Any]) -> dict[str, LibraryBuild]:
@@ -172,7 +180,7 @@ def _summarise(group: Sequence[BenchmarkResult]) -> BaselineResult:
         n_valid=first.n_valid,
         data_digest=first.data_digest[:_DIGEST] if first.data_digest else None,
         split_digests={cell_name(r): r.split_digest[:_DIGEST] for r in group if r.split_digest},
-        parameters=_parameters(first),
+        parameters=effective_parameters(first),
         times={name: _stats({cell_name(r): getattr(r, name) for r in group}) for name in timed},
     )
 
@@ -200,7 +208,7 @@ def _direction(metric: str) -> bool | None:
         return None
 
 
-def _parameters(result: BenchmarkResult) -> dict[str, Any]:
+def effective_parameters(result: BenchmarkResult) -> dict[str, Any]:
     """The effective native parameters; the seed is the cell's, not the mapping's."""
     native = result.native_params or {}
     return {name: value for name, value in native.items() if value != result.model_seed or value is None}
