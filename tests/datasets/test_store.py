@@ -67,6 +67,15 @@ def test_a_recipe_is_found_again_without_its_loader_in_another_process(cache):
     assert json.loads(second.stdout)[1] == []
 
 
+def test_the_most_categories_of_a_column_are_known_without_the_missing_ones(cache):
+    x = X.copy()
+    x[:, 0] = np.arange(40) % 7 * 100
+    x[:, 1] = np.arange(40) % 5
+    x[::9, 0] = np.nan
+    assert materialise(config_of(table_of(x=x, categorical=(0, 1)))).max_categories == 7
+    assert materialise(config_of(table_of(x=x))).max_categories == 0
+
+
 def test_another_recipe_or_subsample_runs_the_loader_again(cache):
     config, calls = counted((X, Y), "1")
     digest = materialise(config).digest

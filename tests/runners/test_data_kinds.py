@@ -119,3 +119,57 @@ def test_as_it_comes_a_library_has_its_own_number_of_rounds(trainer, library, ro
     translation = RUNNERS[library].translate(request)
     assert translation.marks == ()
     assert trainer.facts(library, request, trainer.data(request, slice(300))).n_trees == rounds
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_column_that_is_mostly_zero_is_learnt_like_any_other(trainer, library):
+    x = trainer.x.copy()
+    x[:, 5] = np.arange(len(x)) % 20 == 0
+    y = trainer.score + 10 * x[:, 5]
+    predictions = trainer.predict(library, trainer.request(n_estimators=60), TrainData(x=x, y=y), x)
+    assert np.sqrt(np.mean((predictions - y) ** 2)) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("library", "bins", "most", "missing", "refused"),
+    [
+        ("boosters", 256, 256, False, False),
+        ("boosters", 256, 256, True, True),
+        ("boosters", 256, 257, False, True),
+        ("boosters", 1_000, 300, True, False),
+        ("sklearn", 64, 64, False, False),
+        ("sklearn", 64, 65, False, True),
+        ("sklearn", 1_000, 256, False, True),
+    ],
+)
+def test_more_categories_than_a_library_can_hold_are_refused(trainer, library, bins, most, missing, refused):
+    request = trainer.request(
+        categorical=(5,), max_categories=most, has_missing=missing, max_bins=bins, n_estimators=50
+    )
+    assert (RUNNERS[library].unsupported(request) is not None) == refused
+    if refused:
+        return
+    rng = np.random.default_rng(0)
+    x = trainer.x.copy()
+    x[:, 5] = np.arange(len(x)) % most
+    y = 5 * rng.standard_normal(most)[x[:, 5].astype(int)]
+    predictions = trainer.predict(library, request, TrainData(x=x, y=y), x)
+    assert np.mean((predictions - y) ** 2) < 0.05 * y.var()
+
+
+def test_as_it_comes_scikit_learn_holds_255_categories(trainer):
+    for most, refused in ((255, False), (256, True)):
+        request = trainer.request(categorical=(5,), max_categories=most, max_bins=2, profile=Profile.DEFAULTS)
+        assert (RUNNERS["sklearn"].unsupported(request) is not None) == refused
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_catboost_sends_missing_values_with_the_smallest_the_others_where_they_belong(trainer, library):
+    request = trainer.request(n_estimators=1, learning_rate=1.0, max_depth=1, l2=0.0, has_missing=True)
+    x = trainer.x.copy()
+    y = (x[:, 0] > 31).astype(np.float64)
+    x[::5, 0] = np.nan
+    y[::5] = 1
+    predictions = trainer.predict(library, request, TrainData(x=x, y=y), x)
+    marks = {mark.parameter: mark.kind for mark in RUNNERS[library].translate(request).marks}
+    assert (np.abs(predictions - y).max() < 1e-5) == (marks["missing"] == "exact") == (library != "catboost")

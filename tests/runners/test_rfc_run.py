@@ -43,8 +43,10 @@ def test_supports_answers_and_run_refuses(trainer):
     ranking = config(Task.RANKING)
     assert not RUNNERS["sklearn"].supports(ranking)
     assert RUNNERS["lightgbm"].supports(ranking)
-    with pytest.raises(UnsupportedError, match="no ranking objective"):
-        RUNNERS["sklearn"].run(ranking, trainer.x, trainer.score, trainer.x, trainer.score, seed=1)
+    linear = config(Task.REGRESSION).replace(booster_type=BoosterType.GBLINEAR)
+    for refused, words in ((linear, "boosts no linear models"), (ranking, "no query groups")):
+        with pytest.raises(UnsupportedError, match=words):
+            RUNNERS["sklearn"].run(refused, trainer.x, trainer.score, trainer.x, trainer.score, seed=1)
 
 
 def test_a_library_that_is_not_here_says_how_to_get_it():

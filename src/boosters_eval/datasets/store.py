@@ -46,6 +46,7 @@ class _Meta(Model):
     n_groups: int | None
     has_missing: bool
     categorical: tuple[int, ...]
+    max_categories: int
     feature_names: tuple[str, ...]
     category_names: dict[str, list[str]] | None
     sizes: dict[str, int]  # bytes of each array's file
@@ -65,6 +66,7 @@ class Stored:
     n_groups: int | None
     has_missing: bool
     categorical: tuple[int, ...]
+    max_categories: int  # the most distinct categories that a column has, missing apart
     feature_names: tuple[str, ...]
     weighted: bool
     sensitive: bool
@@ -192,6 +194,7 @@ def _stored(name: str, path: Path, meta: _Meta) -> Stored:
         n_groups=meta.n_groups,
         has_missing=meta.has_missing,
         categorical=meta.categorical,
+        max_categories=meta.max_categories,
         feature_names=meta.feature_names,
         weighted="weights" in meta.sizes,
         sensitive="sensitive" in meta.sizes,
@@ -218,10 +221,15 @@ def _describe(task: Task, table: Table) -> _Meta:
         n_groups=None if table.groups is None else len(np.unique(table.groups)),
         has_missing=bool(np.isnan(table.x).any()),
         categorical=table.categorical,
+        max_categories=max((_cardinality(table.x[:, column]) for column in table.categorical), default=0),
         feature_names=table.feature_names,
         category_names=table.category_names,
         sizes={},
     )
+
+
+def _cardinality(codes: Any) -> int:
+    return len(np.unique(codes[~np.isnan(codes)]))
 
 
 def _read_meta(path: Path) -> _Meta | None:

@@ -30,6 +30,7 @@ class FitRequest:
     n_classes: int | None = None
     quantiles: tuple[float, ...] = ()
     categorical: tuple[int, ...] = ()
+    max_categories: int = 0  # the most distinct categories that a column has, missing apart
     has_missing: bool = False
     weighted: bool = False
     n_threads: int = 1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Native = Mapping[str, Any]
 
 # Canonical concepts that are not fields of TrainingConfig but decide a comparison all the same.
-CONCEPTS = ("objective", "base_score", "categorical", "weights", "linear_leaves")
+CONCEPTS = ("objective", "base_score", "missing", "categorical", "weights", "linear_leaves")
 CANONICAL = (*TrainingConfig.model_fields, *CONCEPTS)
 ALWAYS = ("objective", "n_threads", "seed")  # what even a library that runs as it comes is told
 
@@ -162,6 +162,7 @@ def names_of(request: FitRequest, edition: Edition) -> dict[str, Any]:
         "quantiles": request.quantiles,
         "n_quantiles": len(request.quantiles),
         "categorical": request.categorical,
+        "max_categories": request.max_categories,
         "has_missing": request.has_missing,
         "weighted": request.weighted,
         "n_threads": request.n_threads,

@@ -14,6 +14,7 @@ from boosters_eval.runners.tables.common import (
     NO_ROWS_IN_LEAF,
     OWN_CATEGORIES,
     OWN_LINES,
+    OWN_QUANTILE,
     SILENT,
     TREES,
     UNIT_HESSIAN,
@@ -25,7 +26,13 @@ _RULES = (
     Rule("objective", {"objective": "squared"}, where="task == 'regression'"),
     Rule("objective", {"objective": "logistic"}, where="task == 'binary'"),
     Rule("objective", {"objective": "softmax", "n_classes": "=n_classes"}, where="task == 'multiclass'"),
-    Rule("objective", {"objective": "pinball", "quantiles": "=list(quantiles)"}, where="task == 'quantile'"),
+    Rule(
+        "objective",
+        {"objective": "pinball", "quantiles": "=list(quantiles)"},
+        "approximated",
+        OWN_QUANTILE,
+        "task == 'quantile'",
+    ),
     *common("n_estimators", "learning_rate", "seed"),
     Rule("n_threads", {"n_threads": "=n_threads"}),
     Rule("growth_strategy", {"growth_strategy": "Depthwise"}, where=DEPTHWISE),
@@ -55,6 +62,7 @@ _RULES = (
     Rule("colsample", {"colsample_bytree": "=colsample"}, where=TREES),
     *stopping("early_stopping_rounds", joint=True),
     Rule("base_score"),
+    Rule("missing", where="has_missing"),
     Rule("categorical", {"max_onehot_cats": 4}, "approximated", OWN_CATEGORIES, "categorical"),
     Rule("weights", where="weighted"),
     Rule(
@@ -78,10 +86,24 @@ EDITIONS = (
                 "coordinate descent in the order of the columns, as XGBoost's",
                 "booster == 'gblinear'",
             ),
+            Pin(
+                {"sparsity_threshold": 1.0},
+                "columns that are mostly zero are kept dense: 0.1 trains sparse ones wrongly",
+                TREES,
+            ),
             Pin({"verbosity": "Silent"}, SILENT),
         ),
         refusals=(
             NO_RANKING,
+            Refusal(
+                "categorical and (profile == 'defaults' or max_bins <= 256) "
+                "and max_categories > (255 if has_missing else 256)",
+                "more than 256 categories, missing being one, are trained wrongly unless max_bins is above 256",
+            ),
+            Refusal(
+                "booster == 'gblinear' and task == 'quantile'",
+                "its linear models move away from the quantiles the longer they are trained",
+            ),
             Refusal("booster == 'gblinear' and categorical", "a linear model would take categories as numbers"),
         ),
         defaults=(

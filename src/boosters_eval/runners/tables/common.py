@@ -15,6 +15,10 @@ SILENT = "nothing is printed"
 OWN_LAMBDAS = "the pairs of the ranking loss, their weights and their number are the library's own"
 OWN_CATEGORIES = "how categories are grouped, smoothed and limited is the library's own"
 OWN_LINES = "which features enter a leaf's linear model is the library's own"
+OWN_QUANTILE = (
+    "the quantile of the rows of a leaf is one of them in boosters and CatBoost, lies between two of them in "
+    "LightGBM and scikit-learn"
+)
 OWN_RANK_STOP = "the ranking metric that is watched is the library's own"
 KEEPS_ROUNDS = "it stops like the others but keeps the rounds after the best one"
 NO_ROWS_IN_LEAF = "the library cannot count the rows of a leaf, and a row's hessian is not 1 here"

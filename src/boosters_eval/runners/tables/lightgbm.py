@@ -10,6 +10,7 @@ from boosters_eval.runners.tables.common import (
     OWN_CATEGORIES,
     OWN_LAMBDAS,
     OWN_LINES,
+    OWN_QUANTILE,
     SILENT,
     common,
     stopping,
@@ -19,7 +20,13 @@ _RULES = (
     Rule("objective", {"objective": "regression"}, where="task == 'regression'"),
     Rule("objective", {"objective": "binary"}, where="task == 'binary'"),
     Rule("objective", {"objective": "multiclass", "num_class": "=n_classes"}, where="task == 'multiclass'"),
-    Rule("objective", {"objective": "quantile", "alpha": "=list(quantiles)"}, where="task == 'quantile'"),
+    Rule(
+        "objective",
+        {"objective": "quantile", "alpha": "=list(quantiles)"},
+        "approximated",
+        OWN_QUANTILE,
+        "task == 'quantile'",
+    ),
     Rule(
         "objective",
         {"objective": "lambdarank", "lambdarank_truncation_level": 30},
@@ -39,7 +46,13 @@ _RULES = (
     Rule("max_depth", {"max_depth": "=max_depth", "num_leaves": "=2 ** max_depth"}, where=DEPTHWISE),
     Rule("n_leaves", {"num_leaves": "=n_leaves", "max_depth": -1}, where=LEAFWISE),
     Rule("min_child_weight", {"min_sum_hessian_in_leaf": "=min_child_weight * c"}),
-    Rule("min_samples_leaf", {"min_data_in_leaf": "=min_samples_leaf"}),
+    Rule(
+        "min_samples_leaf",
+        {"min_data_in_leaf": "=min_samples_leaf"},
+        "approximated",
+        "the rows of a leaf are estimated from their hessians: a leaf may have fewer where these differ",
+        exact_if="min_samples_leaf == 1 or task in ('regression', 'quantile') and not weighted",
+    ),
     Rule("l1", {"lambda_l1": "=l1"}),
     Rule("l2", {"lambda_l2": "=l2 * c"}),
     Rule("min_gain", {"min_gain_to_split": "=min_gain / c"}),
@@ -54,6 +67,7 @@ _RULES = (
     Rule("colsample", {"feature_fraction": "=colsample"}),
     *stopping("early_stopping_rounds", joint=False),
     Rule("base_score", {"boost_from_average": True}, where="task != 'ranking'"),
+    Rule("missing", where="has_missing"),
     Rule(
         "categorical",
         {

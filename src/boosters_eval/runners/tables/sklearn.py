@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boosters_eval.runners.rules import Edition, Pin, Rule
+from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
 from boosters_eval.runners.tables.common import (
     DEPTHWISE,
     KEEPS_ROUNDS,
@@ -11,6 +11,7 @@ from boosters_eval.runners.tables.common import (
     NO_LINEAR_TREES,
     NO_RANKING,
     OWN_CATEGORIES,
+    OWN_QUANTILE,
     SILENT,
     STOPPING,
     common,
@@ -19,7 +20,13 @@ from boosters_eval.runners.tables.common import (
 _RULES = (
     Rule("objective", {"loss": "squared_error"}, where="task == 'regression'"),
     Rule("objective", {"loss": "log_loss"}, where="task in ('binary', 'multiclass')"),
-    Rule("objective", {"loss": "quantile", "quantile": "=list(quantiles)"}, where="task == 'quantile'"),
+    Rule(
+        "objective",
+        {"loss": "quantile", "quantile": "=list(quantiles)"},
+        "approximated",
+        OWN_QUANTILE,
+        "task == 'quantile'",
+    ),
     *common("max_iter", "learning_rate", "random_state"),
     Rule("n_threads"),
     Rule("growth_strategy"),
@@ -30,7 +37,8 @@ _RULES = (
         {},
         "unsupported",
         "the minimal sum of hessians is fixed at 0.001",
-        exact_if="min_child_weight == 0.001 or min_child_weight <= 1 and task in ('regression', 'quantile')",
+        exact_if="min_child_weight == 0.001 or min_child_weight <= 1 and task in ('regression', 'quantile') "
+        "and not weighted",
     ),
     Rule("min_samples_leaf", {"min_samples_leaf": "=min_samples_leaf"}),
     Rule("l1", {}, "unsupported", "there is no L1 penalty", exact_if="l1 == 0"),
@@ -48,6 +56,7 @@ _RULES = (
         exact_if="colsample == 1",
     ),
     Rule("base_score"),
+    Rule("missing", where="has_missing"),
     Rule("categorical", {"categorical_features": "=list(categorical)"}, "approximated", OWN_CATEGORIES, "categorical"),
     Rule("weights", where="weighted"),
 )
@@ -86,6 +95,10 @@ def _edition(since: str, until: str, early_stopping: Rule) -> Edition:
             NO_GBLINEAR,
             NO_LINEAR_TREES,
             NO_RANKING,
+            Refusal(
+                "categorical and max_categories > (255 if profile == 'defaults' else min(max_bins, 255))",
+                "a column may have no more categories than max_bins, and no more than 255",
+            ),
         ),
         defaults=(
             Pin({"categorical_features": "=list(categorical)"}, "what the data says", "categorical"),

@@ -11,6 +11,7 @@ from boosters_eval.runners.tables.common import (
     NO_ROWS_IN_LEAF,
     OWN_CATEGORIES,
     OWN_LAMBDAS,
+    OWN_QUANTILE,
     SILENT,
     TREES,
     UNIT_HESSIAN,
@@ -59,6 +60,7 @@ _RULES = (
         "early_stopping_rounds is not None and booster == 'gblinear'",
     ),
     *stopping("early_stopping_rounds", joint=True),
+    Rule("missing", where="has_missing"),
     Rule("categorical", {"max_cat_to_onehot": 4}, "approximated", OWN_CATEGORIES, "categorical"),
     Rule("weights", where="weighted"),
 )
@@ -90,7 +92,7 @@ _PINBALL = {"objective": "reg:quantileerror", "quantile_alpha": "=list(quantiles
 
 # Up to 3.3 a leaf of the quantile loss is the quantile of its rows, and every row's hessian is 1.
 _EXACT_QUANTILE = (
-    Rule("objective", _PINBALL, where="task == 'quantile'"),
+    Rule("objective", _PINBALL, "approximated", OWN_QUANTILE, "task == 'quantile'"),
     Rule("min_samples_leaf", _ROWS, where=UNIT_HESSIAN),
     _NO_ROWS,
 )
@@ -99,7 +101,8 @@ _SMOOTH_QUANTILE = (
         "objective",
         _PINBALL,
         "approximated",
-        "from 3.4 on a leaf is a Newton step of a smoothed loss, in the other libraries the quantile of its rows",
+        "from 3.4 on a leaf is a Newton step of a smoothed loss, in the other libraries the quantile of its rows: "
+        "it needs several times as many rounds",
         "task == 'quantile'",
     ),
     Rule("min_samples_leaf", _ROWS, where=f"task == 'regression' and {UNIT_HESSIAN}"),
