@@ -253,13 +253,16 @@ class ResultCollection:
             write_atomically(Path(path), buffer.getvalue())
         return buffer.getvalue()
 
-    def best(self, metric: str, significance_level: float = 0.05, *, method: Method = "corrected") -> pd.DataFrame:
-        """The best library of each config, or `tie` where the lead is not significant."""
+    def best(
+        self, metric: str, significance_level: float | None = None, *, method: Method = "corrected"
+    ) -> pd.DataFrame:
+        """The best library of each config, or `tie` where the lead is not significant (at the run's level unless told)."""
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
         from boosters_eval.stats.selection import best_frame  # noqa: PLC0415 (a facade)
+        from boosters_eval.stats.significance import level_of  # noqa: PLC0415 (a facade)
 
-        more = higher_is_better(metric)
-        return best_frame(self.results, metric, higher_is_better=more, alpha=significance_level, method=method)
+        more, alpha = higher_is_better(metric), level_of(self.metadata, significance_level)
+        return best_frame(self.results, metric, higher_is_better=more, alpha=alpha, method=method)
 
     def is_significant(
         self,
@@ -284,7 +287,7 @@ class ResultCollection:
         self,
         highlight_best: bool = True,
         require_significance: bool = True,
-        alpha: float = 0.05,
+        alpha: float | None = None,
         *,
         test: str = "corrected",
     ) -> str:

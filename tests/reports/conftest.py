@@ -146,6 +146,20 @@ def sample():
 
 
 @pytest.fixture(scope="session")
+def timed(sample):
+    """The same, with times that were taken to be compared."""
+    results = [one.model_copy(update={"timing_mode": True}) for one in sample.results]
+    return ResultCollection(
+        results,
+        sample.errors,
+        unsupported=sample.unsupported,
+        run_id=sample.run_id,
+        suite=sample.suite,
+        metadata=sample.metadata,
+    )
+
+
+@pytest.fixture(scope="session")
 def ablation():
     """Two variants of one library, each a config of its own."""
     out = []

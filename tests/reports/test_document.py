@@ -12,18 +12,29 @@ import jsonschema
 import pytest
 
 from boosters_eval import reports
+from boosters_eval.config import TrainingConfig
 from boosters_eval.errors import ConfigError, UnknownNameError
-from boosters_eval.reports import ReportDocument, build_document, generate_report, render_files, report_schema
+from boosters_eval.reports import (
+    ReportDocument,
+    build_document,
+    build_tables,
+    generate_report,
+    render_files,
+    render_fragment,
+    report_schema,
+)
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.results import ResultCollection
 
+ENVIRONMENT = {"python": "3.12.1", "machine": {"cpu_model": "Test CPU"}}
 TYPES = ("quality", "performance", "comparison")
 SCHEMA = Path(reports.__file__).with_name("report.schema.json")
 
 
 @pytest.mark.parametrize("report_type", TYPES)
-def test_markdown_is_as_the_golden_file_says(report_type, sample, pinned, golden):
-    golden(f"{report_type}-report.md", render_report(pinned(build_document(sample, report_type))))
+def test_markdown_is_as_the_golden_file_says(report_type, sample, timed, pinned, golden):
+    results = timed if report_type == "performance" else sample
+    golden(f"{report_type}-report.md", render_report(pinned(build_document(results, report_type))))
 
 
 def test_json_and_html_are_as_the_golden_files_say(sample, pinned, golden):
@@ -138,17 +149,51 @@ def test_parameters_that_differ_by_seed_say_so_and_equal_ones_are_told_once(samp
 
 
 def test_how_to_reproduce_follows_from_the_results(sample):
-    assert build_document(sample).reproduce[0] == "boosters-eval run --suite sample --seeds 5"
+    command = "boosters-eval run --suite sample --library boosters xgboost lightgbm catboost --seeds 5"
+    assert build_document(sample).reproduce == (command, "boosters-eval report --run 0123abcd4567ef89")
     changes = {"timing_mode": True, "peak_memory_mb": 1.0, "profile": "defaults"}
     some = [r.model_copy(update=changes) for r in sample.filter(dataset="iris").results]
     assert build_document(ResultCollection(some, suite="compare")).reproduce == (
         (
-            "boosters-eval compare --dataset iris --library boosters lightgbm --booster linear_trees --seeds 5"
+            "boosters-eval compare --dataset iris --booster linear_trees --library boosters lightgbm --seeds 5"
             " --timing-mode --measure-memory --profile defaults"
         ),
     )
     folded = [r.model_copy(update={"fold": r.seed % 2}) for r in some]
     assert "--cv 2x5" in build_document(ResultCollection(folded)).reproduce[0]
+
+
+def test_what_was_typed_is_what_reproduces(sample):
+    command = ["compare", "-d", "my data.csv:y", "-p", "n_estimators=5", "--metric", "f1@0.3"]
+    typed = ResultCollection(sample.results, metadata={"environment": {**ENVIRONMENT, "command": command}})
+    assert build_document(typed).reproduce == (
+        "boosters-eval compare -d 'my data.csv:y' -p n_estimators=5 --metric f1@0.3",
+    )
+
+
+def test_parameters_that_all_configs_share_are_part_of_how_to_reproduce(sample):
+    shared = TrainingConfig(n_estimators=5, l2=0.5, growth_strategy="leafwise", n_threads=2)
+    configs = {
+        name: shared.replace(max_depth=depth).model_dump(mode="json") for name, depth in (("deep", 9), ("flat", 2))
+    }
+    some = ResultCollection(sample.filter(dataset="iris").results, suite="compare", metadata={"configs": configs})
+    line = build_document(some).reproduce[0]
+    assert "--param n_estimators=5 --param l2=0.5 --threads 2 --growth leafwise --library" in line
+    assert "max_depth" not in line
+
+
+def test_the_level_and_the_rule_of_the_run_are_used_and_told(sample):
+    rule = "seeds were added at up to 4 looks, each at alpha = 0.0125; all pairs are decided"
+    run = ResultCollection(sample.results, metadata={"alpha": 0.0125, "seeds_rule": rule})
+    document = build_document(run)
+    assert document.alpha == 0.0125
+    assert "Seeds were added at up to 4 looks, each at alpha = 0.0125; all pairs are decided." in document.notes
+    assert build_document(run, alpha=0.1).alpha == 0.1
+    assert run.to_markdown() == run.to_markdown(alpha=0.0125) != run.to_markdown(alpha=1e-9)
+    assert run._repr_html_() == render_fragment(build_tables(run, alpha=0.0125))
+    strict = ResultCollection(sample.filter(dataset="breast_cancer").results, metadata={"alpha": 1e-9})
+    assert strict.best("logloss")["best"].tolist() == ["tie"]
+    assert strict.best("logloss", 0.05)["best"].tolist() == ["xgboost"]
 
 
 def test_a_comparison_is_not_called_a_suite(sample):

@@ -63,9 +63,9 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def files(sample, hostile, ablation, tmp_path_factory):
+def files(sample, timed, hostile, ablation, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    for name, collection in (("sample", sample), ("hostile", hostile), ("ablation", ablation)):
+    for name, collection in (("sample", sample), ("timed", timed), ("hostile", hostile), ("ablation", ablation)):
         (folder / f"{name}.html").write_text(render_page(build_document(collection, "comparison")), encoding="utf-8")
     return folder
 
@@ -244,12 +244,28 @@ def test_a_narrow_screen_needs_no_sideways_scrolling_and_keeps_text_readable(vis
 
 
 def test_pictures_are_described_and_fields_are_labelled(visit):
-    seen = visit()
+    seen = visit("timed")
     pictures = seen.page.locator("figure svg[role=img]")
     assert pictures.count() == 7
     labels = [pictures.nth(i).get_attribute("aria-label") for i in range(pictures.count())]
     assert labels[0].startswith("RMSE of california/gbdt: boosters 0.4521 ± 0.0044; ")
     assert seen.page.locator("input:not([aria-label])").count() == 0
+
+
+def test_times_without_timing_mode_have_no_ratios_and_their_picture_says_why(visit):
+    indicative, timed = visit(), visit("timed")
+    captions = indicative.page.locator("figcaption").all_inner_texts()
+    assert sum("indicative only: not taken with --timing-mode" in text for text in captions) == 3
+    assert not any("Training time over" in text for text in captions)
+    captions = timed.page.locator("figcaption").all_inner_texts()
+    assert not any("indicative" in text for text in captions)
+    assert any("Training time over that of boosters" in text for text in captions)
+
+
+def test_rows_of_the_benchmarks_stay_low_on_a_narrow_screen(visit):
+    seen = visit(viewport={"width": 400, "height": 800})
+    rows = seen.page.locator("#benchmarks tbody tr")
+    assert max(rows.nth(i).bounding_box()["height"] for i in range(rows.count())) < 70
 
 
 def test_every_seed_is_a_dot_that_names_itself(visit):

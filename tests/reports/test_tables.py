@@ -156,6 +156,35 @@ def test_timing_mode_silences_the_warning_about_times(sample):
     assert not any("indicative" in note for note in build_tables(sample, times=False).notes)
 
 
+def test_times_are_judged_only_if_all_were_taken_in_timing_mode(sample, timed):
+    def judged(results):
+        report = build_tables(ResultCollection(results))
+        return [c.metric for c in report.tables[0].comparisons if c.metric == "train_time_s"], cell(
+            report, "california/gbdt", "lightgbm", "train_time_s"
+        ).best
+
+    assert judged(timed.results) == (["train_time_s"] * 3, True)
+    assert judged(sample.results) == ([], False)
+    mixed = [timed.results[0].model_copy(update={"timing_mode": False}), *timed.results[1:]]
+    assert judged(mixed) == ([], False)
+    loose = build_tables(sample, require_significance=False)
+    assert not cell(loose, "california/gbdt", "lightgbm", "train_time_s").best
+
+
+def test_an_interval_ends_where_the_metric_does():
+    results = [variant(name, "gbdt", i, 0.001 * 9**i) for name in "ab" for i in range(3)]
+    signed = [r.model_copy(update={"metrics": {"rmse": r.metrics["rmse"], "r2": r.metrics["rmse"]}}) for r in results]
+    (table,) = build_tables(ResultCollection(signed)).tables
+    rmse, r2 = table.rows[0].cells
+    assert (rmse.low, rmse.high) == (0.0, r2.high)
+    assert r2.low < 0
+
+
+def test_run_times_have_the_digits_that_the_table_shows(sample):
+    text = render_markdown(build_tables(sample))
+    assert "- boosters: avg 0.4200 ± 0.0041 s, total 2.100 s\n" in text
+
+
 def test_memory_columns_appear_where_memory_was_measured(sample):
     measured = [
         r.model_copy(update={"peak_memory_mb": 12.5 + r.seed / 1e4, "model_size_mb": 0.5}) for r in sample.results

@@ -44,7 +44,7 @@ def report(
     collection = _collection(suite, run, results, seeds, library or None, execution, quiet=quiet)
     if not collection.results and not collection.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
-    files = render_files(collection, report_type, output, wanted, test=test, alpha=_alpha(collection))
+    files = render_files(collection, report_type, output, wanted, test=test)
     if dry_run:
         sys.stdout.write(next(iter(files.values())))
         for path in files:
@@ -85,12 +85,6 @@ def _check_suite(suite: str, libraries: list[str] | None) -> None:
     from boosters_eval.api import suite_configs
 
     suite_configs(suite, libraries)
-
-
-def _alpha(collection: Any) -> float:
-    """The level of a run that chose its own number of seeds; anything else in a file is not trusted."""
-    level = collection.metadata.get("alpha")
-    return level if isinstance(level, float) and 0 < level < 1 else 0.05
 
 
 def _show_suite(suite: str, seeds: int | None, libraries: list[str] | None) -> int:

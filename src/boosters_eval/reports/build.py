@@ -48,6 +48,7 @@ _LABELS = {
     "map": "MAP",
     "mrr": "MRR",
 }
+_SIGNED = ("r2", "matthews")  # the built-in metrics that may be negative
 
 
 @dataclass(frozen=True)
@@ -68,18 +69,23 @@ def build_tables(
     metrics: Sequence[str] | None = None,
     times: bool = True,
     test: str = "corrected",
-    alpha: float = 0.05,
+    alpha: float | None = None,
     highlight: bool = True,
     require_significance: bool = True,
 ) -> Report:
-    """One table a benchmark. `metrics` chooses and orders the columns; an empty one leaves only measures."""
+    """One table a benchmark. `metrics` chooses and orders the columns; an empty one leaves only measures.
+
+    Without `alpha` the level is the run's own (--seeds auto), else 5 %.
+    """
     from boosters_eval.metrics import declare_metric  # noqa: PLC0415 (metrics load when they are needed)
+    from boosters_eval.stats.significance import level_of  # noqa: PLC0415 (loads scipy)
 
     for name, better in collection.metadata.get("user_metrics", {}).items():
         declare_metric(name, higher_is_better=better)
-    wanted = Wanted(metrics, times, test, alpha, highlight, require_significance)
+    level = level_of(collection.metadata, alpha)
+    wanted = Wanted(metrics, times, test, level, highlight, require_significance)
     tables = [_table(name, list(rows.values()), wanted) for name, rows in group(collection).items()]
-    return Report(tuple(tables), notes.of_report(collection, times=times), test, alpha)
+    return Report(tuple(tables), notes.of_report(collection, times=times), test, level)
 
 
 def label(metric: str) -> str:
@@ -120,12 +126,16 @@ def _columns(results: list[BenchmarkResult], wanted: Wanted) -> tuple[Column, ..
     primary = next((result.primary_metric for result in results if result.primary_metric), None)
     present.sort(key=lambda name: name != primary)
     chosen = present if wanted.metrics is None else [name for name in wanted.metrics if name in present]
-    found = [Column(name, label(name), _direction(name), primary=name == (primary or present[0])) for name in chosen]
+    found = [
+        Column(name, label(name), _direction(name), primary=name == (primary or present[0]), floor=_floor(name))
+        for name in chosen
+    ]
+    untimed = not all(result.timing_mode for result in results)
     memory = any(result.peak_memory_mb is not None for result in results)
     for name, (text, kind) in MEASURES.items() if wanted.times else ():
         # A model's size is known anyway, but only told where memory was asked for.
         if (kind == "time" or memory) and any(getattr(result, name) is not None for result in results):
-            found.append(Column(name, text, higher_is_better=False, kind=kind))
+            found.append(Column(name, text, higher_is_better=False, kind=kind, floor=0.0, indicative=untimed))
     return tuple(found)
 
 
@@ -137,6 +147,17 @@ def _direction(metric: str) -> bool | None:
         return higher_is_better(metric)
     except UnknownNameError:
         return None
+
+
+def _floor(metric: str) -> float | None:
+    """The built-in metrics cannot be below 0, but for two; of a user's own nothing is known."""
+    from boosters_eval.metrics import get  # noqa: PLC0415 (metrics load when they are needed)
+
+    try:
+        info = get(metric).info
+    except UnknownNameError:
+        return None
+    return 0.0 if isinstance(info.implementation, str) and info.name not in _SIGNED else None
 
 
 def _cell(contender: Contender, column: Column, wanted: Wanted) -> Cell:
@@ -154,7 +175,9 @@ def _cell(contender: Contender, column: Column, wanted: Wanted) -> Cell:
         std=std,
         n=len(values),
         text=text,
-        low=None if mean is None or half is None else mean - half,
+        low=None
+        if mean is None or half is None
+        else max(mean - half, -math.inf if column.floor is None else column.floor),
         high=None if mean is None or half is None else mean + half,
         values=tuple(v if v is not None and math.isfinite(v) else None for v in contender.aligned(column)),
     )

@@ -107,7 +107,7 @@ def build_document(
     report_type: ReportType = "quality",
     *,
     test: str = "corrected",
-    alpha: float = 0.05,
+    alpha: float | None = None,
     now: datetime | None = None,
     where: Path | None = None,
 ) -> ReportDocument:
@@ -132,11 +132,11 @@ def build_document(
         folds=len({result.fold for result in ours if result.fold is not None}),
         libraries=dict(sorted((clean(k), clean(v)) for k, v in library_versions(results).items())),
         test=test,
-        alpha=alpha,
+        alpha=tables.alpha,
         n_results=len(ours),
         n_failed=len(results.errors),
         tables=tables.tables,
-        rankings=over_datasets(tables.tables, alpha=alpha),
+        rankings=over_datasets(tables.tables, alpha=tables.alpha),
         configs=_configs(ours, results.metadata.get("configs", {})),
         parameters=_parameters(ours),
         errors=_errors(results),
@@ -243,23 +243,46 @@ def clean_lines(text: str) -> str:
 
 
 def _reproduce(results: ResultCollection) -> tuple[str, ...]:
-    """The command that runs the same again, as far as the results tell it."""
+    """The command that was typed; for a run from Python one that does the same, as far as the results tell it."""
     ours = results.results
     if not ours:
         return ()
-    seeds = len(dict.fromkeys(result.seed for result in ours))
-    folds = len({result.fold for result in ours if result.fold is not None})
-    words = ["boosters-eval"]
-    if results.suite in (None, "compare"):
-        words += ["compare"]
-        words += ["--dataset", *dict.fromkeys(result.dataset_name for result in ours)]
-        words += ["--library", *dict.fromkeys(result.library for result in ours)]
-        words += ["--booster", *dict.fromkeys(result.booster_type for result in ours)]
-    else:
-        words += ["run", "--suite", str(results.suite)]
-    words += ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
-    words += ["--timing-mode"] if any(result.timing_mode for result in ours) else []
-    words += ["--measure-memory"] if any(result.peak_memory_mb is not None for result in ours) else []
-    words += ["--profile", "defaults"] if all(result.profile == "defaults" for result in ours) else []
+    typed = (results.metadata.get("environment") or {}).get("command")
+    words = ["boosters-eval", *(typed or _derived(results))]
     again = [f"boosters-eval report --run {results.run_id}"] if results.run_id else []
     return (" ".join(shlex.quote(clean(word)) for word in words), *again)
+
+
+def _derived(results: ResultCollection) -> list[str]:
+    ours = results.results
+    seeds = len(dict.fromkeys(result.seed for result in ours))
+    folds = len({result.fold for result in ours if result.fold is not None})
+    timed = any(result.timing_mode for result in ours)
+    if results.suite in (None, "compare"):
+        words = ["compare", "--dataset", *dict.fromkeys(result.dataset_name for result in ours)]
+        words += ["--booster", *dict.fromkeys(result.booster_type for result in ours)]
+        words += _training_options(list(results.metadata.get("configs", {}).values()), timed=timed)
+    else:
+        words = ["run", "--suite", str(results.suite)]
+    words += ["--library", *dict.fromkeys(outcome.library for outcome in (*ours, *results.errors))]
+    words += ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
+    words += ["--timing-mode"] if timed else []
+    words += ["--measure-memory"] if any(result.peak_memory_mb is not None for result in ours) else []
+    words += ["--profile", "defaults"] if all(result.profile == "defaults" for result in ours) else []
+    return words
+
+
+def _training_options(configs: list[dict[str, Any]], *, timed: bool) -> list[str]:
+    """The canonical parameters that all configs have and that are not the defaults."""
+    words = []
+    for name, usual in TrainingConfig().model_dump(mode="json").items():
+        values = [training.get(name, usual) for training in configs]
+        if not values or values[0] == usual or any(value != values[0] for value in values):
+            continue
+        if name == "growth_strategy":
+            words += ["--growth", str(values[0])]
+        elif name == "n_threads":
+            words += [] if timed else ["--threads", str(values[0])]  # timing mode takes all cores anyway
+        elif name != "seed":
+            words += ["--param", f"{name}={values[0]}"]
+    return words

@@ -18,6 +18,18 @@ TESTS = {
     "welch": "Welch's t-test and non-overlapping intervals",
     "wilcoxon": "Wilcoxon's signed-rank test",
 }
+BENCHMARK_HEADINGS = (
+    "Config",
+    "Data set",
+    "Task",
+    "Booster",
+    "Variant",
+    "Profile",
+    "Train rows",
+    "Test rows",
+    "Threads",
+    "Canonical parameters",
+)
 
 
 def render_report(document: ReportDocument) -> str:
@@ -95,11 +107,13 @@ def _tests(document: ReportDocument) -> str:
         size, bounds, p = comparison_cells(item)
         names = [escape(text) for text in (item.table, item.label, item.a, item.b)]
         rows.append([*names, size, bounds, p, str(item.n), item.verdict])
-    if not rows:
-        return ""
+    return "## Statistical Tests\n\n" + markdown_table(verdict_headings(document), rows) if rows else ""
+
+
+def verdict_headings(document: ReportDocument) -> list[str]:
+    """The columns of the verdicts."""
     level = f"{100 * (1 - document.alpha):g} % interval"
-    headings = ["Config", "Metric", "A", "B", "A - B", level, "p (Holm)", "n", "A is"]
-    return "## Statistical Tests\n\n" + markdown_table(headings, rows)
+    return ["Config", "Metric", "A", "B", "A - B", level, "p (Holm)", "n", "A is"]
 
 
 def ranking_title(ranking: Ranking) -> str:
@@ -154,11 +168,7 @@ def _benchmarks(document: ReportDocument) -> str:
         ]
         for facts in document.configs
     ]
-    if not rows:
-        return ""
-    headings = ["Config", "Data set", "Task", "Booster", "Variant", "Profile", "Train rows", "Test rows", "Threads"]
-    headings.append("Canonical parameters")
-    return "## Benchmark Configuration\n\n" + markdown_table(headings, rows)
+    return "## Benchmark Configuration\n\n" + markdown_table(BENCHMARK_HEADINGS, rows) if rows else ""
 
 
 def _parameters(found: tuple[Parameters, ...]) -> str:

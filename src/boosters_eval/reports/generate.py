@@ -41,7 +41,7 @@ def generate_report(
     formats: Sequence[str] = ("md", "json"),
     *,
     test: str = "corrected",
-    alpha: float = 0.05,
+    alpha: float | None = None,
     now: datetime | None = None,
 ) -> tuple[Path, ...]:
     """Write the report and return its paths, one a format, in the order asked for."""
@@ -58,7 +58,7 @@ def render_files(
     formats: Sequence[str] = ("md", "json"),
     *,
     test: str = "corrected",
-    alpha: float = 0.05,
+    alpha: float | None = None,
     now: datetime | None = None,
 ) -> dict[Path, str]:
     """What `generate_report` would write, without writing it."""

@@ -24,6 +24,8 @@ class Column(_Strict):
     higher_is_better: bool | None  # None: neither is
     kind: str = "metric"  # or "time", "memory"
     primary: bool = False
+    floor: float | None = None  # what no value can be below
+    indicative: bool = False  # taken without timing mode: shown, but never judged
 
     @property
     def heading(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.numbers import count
+from boosters_eval.reports.contenders import clean
+from boosters_eval.reports.numbers import count, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,12 +37,14 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
         "{library} is not deterministic: {text}",
     )
     out += _tally(((r.library, w) for r in collection.results for w in r.warnings), "{library}: {text}")
+    if rule := collection.metadata.get("seeds_rule"):
+        out.append(f"{clean(rule[:1].upper() + rule[1:]).rstrip('.')}.")
     if missing := collection.metadata.get("n_missing"):
         out.append(f"The run is incomplete: {missing} of {collection.metadata.get('n_cells')} cells have no outcome.")
     if any(result.profile == "defaults" for result in collection.results):
         out.append("Profile 'defaults': each library as it comes, so models of unlike size and step are compared.")
     if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
-        out.append("Times are indicative only: they were not taken with --timing-mode.")
+        out.append("Times are indicative only: they were not taken with --timing-mode, so they are not judged.")
     return tuple(out)
 
 
@@ -64,19 +67,15 @@ def _decided(pairs: Sequence[Comparison]) -> list[str]:
 def _undecided(pairs: Sequence[Comparison]) -> list[str]:
     """Pairs without a verdict; where they are many, what these splits could have shown at best and at worst."""
     undecided = [pair for pair in pairs if pair.verdict == "inconclusive"]
-    visible = [100 * pair.detectable / abs(scale) for pair in undecided if pair.detectable and (scale := _scale(pair))]
+    visible = [pair.detectable / abs(scale) for pair in undecided if pair.detectable and (scale := _scale(pair))]
     if len(undecided) < 3 or len(visible) < len(undecided):
         return [pair.text for pair in undecided]
     n = min(pair.n for pair in undecided)
     text = (
         f"{undecided[0].label}: {len(undecided)} of {len(pairs)} pairs are inconclusive; {n} splits could have shown a"
-        f" difference of {_percent(min(visible))} at best and {_percent(max(visible))} at worst."
+        f" difference of {percent(min(visible), sign=False)} at best and {percent(max(visible), sign=False)} at worst."
     )
     return [text]
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
 def _scale(pair: Comparison) -> float | None:

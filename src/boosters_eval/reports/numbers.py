@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 MISSING = "\u2013"
 _LONE_DIGITS = 4  # of a number whose uncertainty is unknown
 _EXACT_DIGITS = 6  # of a number that did not vary at all
+_FACTOR = 1e4  # percent from which a change is told as a factor
 _SMALL, _LARGE = 1e-4, 1e7  # beyond these a number is written with an exponent
 
 
@@ -55,10 +56,12 @@ def number(value: float, digits: int = _LONE_DIGITS) -> str:
     return _significant(value, digits)
 
 
-def percent(share: float) -> str:
-    """A relative change, for example "+2.6 %"."""
+def percent(share: float, *, sign: bool = True) -> str:
+    """A relative change, for example "+2.6 %"; a hundredfold one and more as the factor that it is."""
     size = abs(share) * 100
-    return f"{share * 100:+.{0 if size >= 100 else 1 if size >= 1 else 2}f} %"
+    if size >= _FACTOR:
+        return f"x {number(1 + share, 2)}"
+    return f"{share * 100:{'+' if sign else ''}.{0 if size >= 100 else 1 if size >= 1 else 2}f} %"
 
 
 def p_value(p: float) -> str:

@@ -63,8 +63,9 @@ def _splits(row: Row, position: int) -> dict[Hashable, float]:
 
 
 def _measure(table: Table) -> int | None:
-    """The column that is ranked by: the primary metric, else the training time."""
+    """The column that is ranked by: the primary metric, else the training time where it was taken to be compared."""
     for position, column in enumerate(table.columns):
-        if (column.primary and column.higher_is_better is not None) or column.name == "train_time_s":
+        known = column.higher_is_better is not None and not column.indicative
+        if known and (column.primary or column.name == "train_time_s"):
             return position
     return None

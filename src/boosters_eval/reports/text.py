@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from boosters_eval.reports.numbers import number
+from boosters_eval.reports.numbers import estimate, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,8 +115,9 @@ def _run_times(table: Table) -> str:
         return ""
     lines = ["**Runtime Statistics:**\n\n"]
     for row in table.rows:
-        values = [value for value in row.cells[position].values if value is not None]
+        cell = row.cells[position]
+        values = [value for value in cell.values if value is not None]
         if values:
-            total = math.fsum(values)
-            lines.append(f"- {escape(row.label)}: avg {number(total / len(values))}s, total {number(total)}s\n")
+            total = number(math.fsum(values))
+            lines.append(f"- {escape(row.label)}: avg {estimate(cell.mean, cell.std)} s, total {total} s\n")
     return "".join(lines)

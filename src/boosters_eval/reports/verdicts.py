@@ -27,11 +27,13 @@ class Judgement:
 
 
 def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: str, alpha: float) -> Judgement:
-    """All pairs of one column. A number that is not finite leaves the whole column without a verdict."""
+    """All pairs of one column. What is only indicative or not finite leaves the whole column without a verdict."""
     from boosters_eval.stats.inference import StatisticsInputError  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
 
-    if column.higher_is_better is None or not any(contender.values(column) for contender in contenders):
+    if column.higher_is_better is None or column.indicative:
+        return Judgement()
+    if not any(contender.values(column) for contender in contenders):
         return Judgement()
     results = [result for contender in contenders for result in contender.results]
     if any(contender.variant is not None for contender in contenders):
@@ -87,7 +89,7 @@ def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> Compa
 
 def _sentence(column: Column, a: str, b: str, pair: Pair) -> str:
     """The verdict in words; beside "inconclusive" the smallest difference that could have been shown."""
-    size = "" if pair.percent is None else f" by {percent(abs(pair.percent) / 100).lstrip('+')}"
+    size = "" if pair.percent is None else f" by {percent(abs(pair.percent) / 100, sign=False)}"
     note = f" {pair.note}" if pair.note else ""
     if pair.verdict in ("better", "worse"):
         return f"{column.label}: {a} is {pair.verdict} than {b}{size} (n = {pair.n}).{note}"
@@ -96,7 +98,7 @@ def _sentence(column: Column, a: str, b: str, pair: Pair) -> str:
     shown = ""
     if pair.min_detectable is not None:
         share = pair.min_detectable_percent
-        relative = "" if share is None else f" ({percent(share / 100).lstrip('+')})"
+        relative = "" if share is None else f" ({percent(share / 100, sign=False)})"
         absolute = "" if pair.ratio is not None else f" {number(pair.min_detectable, 2)}"
         shown = f" {pair.n} splits could have shown a difference of{absolute}{relative}."
     return f"{column.label}: inconclusive between {a} and {b}.{shown}{note}"

@@ -43,7 +43,8 @@ def metric_chart(table: Table, position: int, series: Mapping[str, int], alpha: 
         parts.append(label(left, y + 4, _short(row.label), "name best" if cell.best else "name", "end"))
     summary = "; ".join(f"{row.label} {cell.text}" for row, cell in rows)
     picture = drawing(_WIDTH, bottom + 38, parts, f"{column.label} of {table.name}: {summary}.")
-    return _figure(picture, f"{column.label}: each split a dot, the mean and its {_level(alpha)} interval")
+    caption = f"{column.label}: each split a dot, the mean and its {_level(alpha)} interval"
+    return _figure(picture, caption + _caveat(column))
 
 
 def _strip(row: Row, cell: Cell, scale: Scale, y: float, series: int) -> list[str]:
@@ -75,16 +76,16 @@ def time_quality_chart(table: Table, series: Mapping[str, int]) -> str:
     left, top, bottom = 58, 12, 176
     times = [_mean(cell) for _, cell, _ in points]
     x = fit(
-        [bound for _, cell, _ in points for bound in _spread(cell, positive=True)],
+        [bound for _, cell, _ in points for bound in _time_spread(cell)],
         left + 8,
         _WIDTH - 14,
         log=max(times) > 5 * min(times),
     )
-    y = fit([bound for _, _, cell in points for bound in _spread(cell)], bottom - 6, top + 6)
+    y = fit([bound for _, _, cell in points for bound in _spread(cell, column.floor)], bottom - 6, top + 6)
     parts = _x_axis(x, top, bottom, "Train time (s) ↓") + _y_axis(y, left, column)
     for row, when, score in points:
         at_x, at_y = x(_mean(when)), y(_mean(score))
-        (x1, x2), (y1, y2) = _spread(when, positive=True), _spread(score)
+        (x1, x2), (y1, y2) = _time_spread(when), _spread(score, column.floor)
         kind = f'<g class="s{series[row.label] % 8}">'
         parts.append(
             kind + line(x(x1), at_y, x(x2), at_y, "whisker") + line(at_x, y(y1), at_x, y(y2), "whisker") + "</g>"
@@ -94,7 +95,8 @@ def time_quality_chart(table: Table, series: Mapping[str, int]) -> str:
     summary = "; ".join(f"{row.label} {when.text} s, {score.text}" for row, when, score in points)
     picture = drawing(_WIDTH, bottom + 38, parts, f"Training time against {column.label} of {table.name}: {summary}.")
     key = legend([row.label for row, _, _ in points], series)
-    return _figure(key + picture, f"Training time against {column.label}, mean ± standard deviation")
+    caption = f"Training time against {column.label}, mean ± standard deviation"
+    return _figure(key + picture, caption + _caveat(table.columns[time]))
 
 
 def ratio_chart(tables: tuple[Table, ...], series: Mapping[str, int]) -> str:
@@ -199,9 +201,18 @@ def _y_axis(scale: Scale, left: float, column: Column) -> list[str]:
     return parts
 
 
-def _spread(cell: Cell, *, positive: bool = False) -> tuple[float, float]:
+def _caveat(column: Column) -> str:
+    return "; times are indicative only: not taken with --timing-mode" if column.indicative else ""
+
+
+def _spread(cell: Cell, floor: float | None) -> tuple[float, float]:
     mean, std = _mean(cell), cell.std or 0.0
-    return (max(mean - std, mean / 4) if positive else mean - std), mean + std
+    return mean - std if floor is None else max(mean - std, floor), mean + std
+
+
+def _time_spread(cell: Cell) -> tuple[float, float]:
+    """Never down to 0, which a log axis does not have."""
+    return _spread(cell, _mean(cell) / 4)
 
 
 def _mean(cell: Cell) -> float:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.full_markdown import (
+    BENCHMARK_HEADINGS,
     comparison_cells,
     details_of,
     ranking_notes,
     ranking_title,
     shown_comparisons,
+    verdict_headings,
 )
 from boosters_eval.reports.html.charts import metric_chart, rank_chart, ratio_chart, time_quality_chart
 from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, result_grid, text
@@ -107,18 +109,7 @@ def tests(document: ReportDocument) -> str:
         )
     if not rows:
         return ""
-    headings = [
-        "Config",
-        "Metric",
-        "A",
-        "B",
-        "A - B",
-        f"{100 * (1 - document.alpha):g} % interval",
-        "p (Holm)",
-        "n",
-        "A is",
-    ]
-    table = grid(headings, rows, kind="sortable")
+    table = grid(verdict_headings(document), rows, kind="sortable")
     return f'{_filter("Filter pairs", "#tests tbody tr")}<div class="card">{_scroll(table, "Statistical tests")}</div>'
 
 
@@ -141,9 +132,7 @@ def benchmarks(document: ReportDocument) -> str:
         ]
         for item in document.configs
     ]
-    headings = ["Config", "Data set", "Task", "Booster", "Variant", "Profile", "Train rows", "Test rows", "Threads"]
-    headings.append("Canonical parameters")
-    table = grid(headings, rows, kind="sortable")
+    table = grid(BENCHMARK_HEADINGS, rows, kind="sortable wide")
     return f'{_filter("Filter configs", "#benchmarks tbody tr")}<div class="card">{_scroll(table, "Benchmarks")}</div>'
 
 

@@ -33,7 +33,7 @@ class Scale:
 
 
 def fit(values: list[float], start: float, end: float, *, log: bool = False) -> Scale:
-    """A scale that holds all values with a little air around them."""
+    """A scale that holds all values with a little air around them; it shows no negative side that no value has."""
     low, high = min(values), max(values)
     if log:
         low, high = low / 1.15, high * 1.15
@@ -42,7 +42,7 @@ def fit(values: list[float], start: float, end: float, *, log: bool = False) -> 
             low, high = middle / 1.25, middle * 1.25
         return Scale(low, high, start, end, log=True)
     air = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
-    return Scale(low - air, high + air, start, end)
+    return Scale(max(low - air, 0.0) if low >= 0 else low - air, high + air, start, end)
 
 
 def _linear_ticks(low: float, high: float) -> list[float]:
