@@ -18,6 +18,10 @@ MAX_RESULTS = 512 * 2**20
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write beside the target, then rename over it: a reader sees the old file or the new one."""
     data = content.encode() if isinstance(content, str) else content
+    path = path.resolve()  # through a link, to the file itself
+    if path.exists() and not path.is_file():
+        _write_to_device(path, data)
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -28,7 +32,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o644)
+        Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
         Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
@@ -38,10 +42,27 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         raise
 
 
+def _write_to_device(path: Path, data: bytes) -> None:
+    """A pipe or a device is written to, never replaced by a file."""
+    try:
+        with path.open("wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def check_writable(path: Path) -> None:
     """Fail before the work, not after it, when the output cannot be written."""
     if path.is_dir():
         raise ConfigError(f"Cannot write {path}: it is a directory.")
+    if path.exists() and not path.is_file():
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 
 from boosters_eval._model import Model
 from boosters_eval.config import (
@@ -20,17 +21,19 @@ from boosters_eval.config import (
     GrowthStrategy,
     Profile,
     Task,
+    Threads,
     TrainingConfig,
     derive_seeds,
 )
 from boosters_eval.errors import ConfigError, MissingLibraryError, UnknownNameError
+from boosters_eval.results import RunEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boosters_eval.datasets import Stored
     from boosters_eval.engine.execute import Observer
-    from boosters_eval.engine.plan import Plan
+    from boosters_eval.engine.plan import Plan, PlannedConfig
     from boosters_eval.results import ResultCollection
 
 
@@ -40,13 +43,14 @@ class Settings(Model):
     timing_mode: bool = False
     warmup: Annotated[int, Ge(0)] | None = None  # None: 1 in timing mode, else 0
     measure_memory: bool = False
-    threads: Annotated[int, Ge(-1)] | None = None  # None: what each config says, all cores in timing mode
-    jobs: Annotated[int, Ge(1)] | None = None  # None: as many as cores
+    threads: Threads | None = None  # None: what each config says, all cores in timing mode
+    jobs: Annotated[int, Ge(1), Le(4096)] | None = None  # None: as many as cores
     timeout: Annotated[float, Gt(0)] | None = None  # seconds a cell
-    memory_limit: Annotated[float, Gt(0)] | None = None  # megabytes a cell
+    memory_limit: Annotated[float, Gt(0), Le(2**30)] | None = None  # megabytes a cell
     resume: bool = False
     rerun_failed: bool = False
     home: Path | None = None
+    command: tuple[str, ...] = ()  # what was typed, for the report's "how to reproduce"
 
 
 @dataclass(frozen=True)
@@ -205,7 +209,19 @@ def run_auto(
 
     if any(config.folds for config in configs):
         raise ConfigError("Use either --cv or --seeds auto, not both: folds have a fixed number.")
-    return grow(look, SequentialRule(max_seeds=max_seeds), budget_s=parse_budget(budget), say=say)
+    found = grow(look, SequentialRule(max_seeds=max_seeds), budget_s=parse_budget(budget), say=say)
+    _remember_level(found, settings)
+    return found
+
+
+def _remember_level(results: ResultCollection, settings: Settings) -> None:
+    """Later reports of this run must use the level of its looks too."""
+    from boosters_eval.engine.journal import find_run  # noqa: PLC0415 (keeps start-up fast)
+
+    folder = find_run(str(results.run_id), settings.home)
+    attempt = folder.attempts()[-1]
+    told = {name: results.metadata[name] for name in ("alpha", "seeds_rule")}
+    folder.write_environment(attempt, RunEnvironment(**{**folder.environment(attempt).told(), **told}))
 
 
 def prepare(
@@ -228,7 +244,7 @@ def prepare(
     timing = Timing(timed=timed, warmup=warmup, predict_runs=3 if timed else 1, memory=settings.measure_memory)
     wish = settings.threads if settings.threads is not None else (threads.timing_threads() if timed else None)
     plan, stored = make_plan(name, configs, seeds=_seeds(seeds, default_seeds), timing=timing, n_threads=wish)
-    said = [*notes, *_thread_notes(configs, wish)]
+    said = [*notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
     return Prepared(plan, stored, splitters, tuple(dict.fromkeys(said)))
 
@@ -255,6 +271,7 @@ def run_prepared(
         observer=observer,
         splitters=prepared.splitters,
         known=known,
+        command=settings.command,
     )
 
 
@@ -272,9 +289,9 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
 
 
 def _names(value: str | Sequence[str]) -> list[str]:
-    names = [value] if isinstance(value, str) else list(value)
-    if not names:
-        raise ConfigError("At least one name is needed. Got an empty list instead.")
+    names = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"A name, or a list of names, is needed. Got {value!r} instead.")
     return list(dict.fromkeys(names))
 
 
@@ -300,12 +317,42 @@ def _usable(names: list[str] | None, *, required: bool = False) -> tuple[list[st
 
 def _seeds(given: int | str | None, default: int) -> int:
     """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
-    variable = os.environ.get("BOOSTERS_EVAL_SEEDS")
-    text = str(given if given is not None else variable if variable is not None else default)
+    text = str(given if given is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:
         what = "'seeds' parameter" if given is not None else "BOOSTERS_EVAL_SEEDS variable"
         raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}. Got '{text}' instead.")
     return int(text)
+
+
+def _idle_parameters(plan: Plan) -> list[str]:
+    """Settings that change nothing are said, and variants that are one and the same are refused."""
+    from boosters_eval.runners import RUNNERS  # noqa: PLC0415 (keeps start-up fast)
+
+    def native(config: PlannedConfig, training: TrainingConfig) -> dict[str, Any]:
+        """What each library would be given, and what it says of it."""
+        request = replace(config.request(0), training=training)
+        found = {name: RUNNERS[name].translate(request) for name in plan.libraries_of(config)}
+        return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
+
+    usual = TrainingConfig()
+    out: list[str] = []
+    seen: dict[tuple[str, BoosterType], list[tuple[PlannedConfig, dict[str, Any]]]] = {}
+    for config in plan.configs:
+        training, given = config.training, native(config, config.training)
+        changed = [name for name in TrainingConfig.model_fields if getattr(training, name) != getattr(usual, name)]
+        out += [
+            f"{name}={getattr(training, name)} has no effect in {config.name}"
+            for name in changed
+            if name not in ("seed", "n_threads")
+            and given == native(config, training.replace(**{name: getattr(usual, name)}))
+        ]
+        others = seen.setdefault((config.dataset, config.booster_type), [])
+        for other, theirs in others if config.variant else ():
+            if theirs == given and other.n_threads == config.n_threads and given:
+                names = f"'{other.variant}' and '{config.variant}'"
+                raise ConfigError(f"The variants {names} are the same for every library in {config.dataset}.")
+        others.append((config, given))
+    return out
 
 
 def _thread_notes(configs: Sequence[BenchmarkConfig], wish: int | None) -> list[str]:

@@ -56,6 +56,13 @@ class Profile(Enum):
     DEFAULTS = "defaults"  # each library as it comes
 
 
+def _some_threads(count: int) -> int:
+    if count != -1 and count < 1:
+        raise ValueError("-1 (all that this process may use) or at least 1")
+    return count
+
+
+Threads = Annotated[int, AfterValidator(_some_threads)]
 Fraction = Annotated[float, Gt(0), Le(1)]
 NonNegative = Annotated[float, Ge(0)]
 
@@ -81,7 +88,7 @@ class TrainingConfig(Model):
     max_bins: Annotated[int, Ge(2), Le(65_535)] = 255
     subsample: Fraction = 1.0
     colsample: Fraction = 1.0
-    n_threads: Annotated[int, Ge(-1)] = 1  # -1: all cores that this process may use
+    n_threads: Threads = 1
     seed: Annotated[int, Ge(0)] = 42
     growth_strategy: GrowthStrategy = GrowthStrategy.DEPTHWISE
     early_stopping_rounds: Annotated[int, Ge(1)] | None = None

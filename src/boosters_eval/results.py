@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, field_validator
 
-from boosters_eval._files import MAX_RESULTS, MAX_TEXT, read_text, write_atomically
-from boosters_eval.config import Mark, Task
-from boosters_eval.errors import ConfigError, FileFormatError
+from boosters_eval._files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
+from boosters_eval.config import Mark, Task, TrainingConfig
+from boosters_eval.errors import ConfigError, FileFormatError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,8 +128,56 @@ def cell_key(config: str, library: str, seed: int, fold: int | None) -> str:
     return f"{config}|{library}|{seed}" + ("" if fold is None else f"|{fold}")
 
 
+class RunEnvironment(BaseModel):
+    """Where, when and with what a run was made: the content of environment.json, and part of a results file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = SCHEMA_VERSION
+    started_at: str = ""
+    boosters_eval: str = ""
+    python: str = ""
+    machine: dict[str, str | int | float | None] = Field(default_factory=dict)
+    libraries: dict[str, dict[str, str]] = Field(default_factory=dict)
+    jobs: int = 1
+    start_method: str = ""
+    wait_policy: str = ""
+    command: tuple[str, ...] = ()  # the words behind `boosters-eval`, empty when it was run from Python
+    alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where a rule of looks set another level
+    seeds_rule: str = ""
+
+    def told(self) -> dict[str, Any]:
+        """As plain data, without what was not said."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class _Metadata(BaseModel):
+    """What a collection knows of its run beside the outcomes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    attempt: int | None = None
+    begin: dict[str, Any] | None = None
+    environment: RunEnvironment | None = None
+    n_cells: Annotated[int, Ge(0)] | None = None
+    n_missing: Annotated[int, Ge(0)] | None = None
+    configs: dict[str, dict[str, Any]] | None = None
+    user_metrics: dict[str, bool] | None = None
+    alpha: Annotated[float, Gt(0), Lt(1)] | None = None
+    seeds_rule: str | None = None
+
+    @field_validator("configs")
+    @classmethod
+    def _whole(cls, configs: dict[str, dict[str, Any]] | None) -> dict[str, dict[str, Any]] | None:
+        for name, parameters in (configs or {}).items():
+            missing = TrainingConfig.model_fields.keys() - parameters.keys()
+            if missing:
+                raise ValueError(f"config '{name}' has no '{min(missing)}'")
+        return configs
+
+
 class _Document(BaseModel):
-    """The file form of a collection."""
+    """The file form of a collection. A list is refused at its first fault: nonsense may have millions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -137,10 +185,10 @@ class _Document(BaseModel):
     kind: Literal["boosters-eval results"] = "boosters-eval results"
     run_id: str | None = None
     suite: str | None = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
-    results: list[BenchmarkResult] = Field(default_factory=list)
-    errors: list[BenchmarkError] = Field(default_factory=list)
-    unsupported: list[Unsupported] = Field(default_factory=list)
+    metadata: _Metadata = Field(default_factory=_Metadata)
+    results: Annotated[list[BenchmarkResult], FailFast()] = Field(default_factory=list)
+    errors: Annotated[list[BenchmarkError], FailFast()] = Field(default_factory=list)
+    unsupported: Annotated[list[Unsupported], FailFast()] = Field(default_factory=list)
 
 
 class ResultCollection:
@@ -183,7 +231,7 @@ class ResultCollection:
             "library": library,
             "dataset_name": dataset,
             "booster_type": booster,
-            "task": Task(task) if task is not None else None,
+            "task": _task(task),
             "config_name": config,
         }
         given = {name: value for name, value in wanted.items() if value is not None}
@@ -220,6 +268,8 @@ class ResultCollection:
         if "variant" not in keys and frame["variant"].notna().any():
             keys.append("variant")
         values = [name for name in frame.columns if name in self.metric_names() or name.endswith(("_s", "_mb"))]
+        if not values:
+            return frame[keys]
         return frame.groupby(keys, dropna=False, sort=False)[values].agg(["mean", "std", "count"])
 
     def metric_names(self) -> list[str]:
@@ -231,12 +281,12 @@ class ResultCollection:
         document = _Document(
             run_id=self.run_id,
             suite=self.suite,
-            metadata=self.metadata,
+            metadata=_Metadata.model_validate(self.metadata),
             results=self.results,
             errors=self.errors,
             unsupported=self.unsupported,
         )
-        text = document.model_dump_json(indent=1) + "\n"
+        text = document.model_dump_json(indent=1, exclude_none=True) + "\n"
         if path is not None:
             write_atomically(Path(path), text)
         return text
@@ -323,14 +373,13 @@ class ResultCollection:
         """Read the JSON form; anything else is one sentence."""
         if len(text) > MAX_TEXT and '"boosters-eval results"' not in text[:4096]:
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
-        try:
-            raw = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise FileFormatError(f"{source} is not JSON: {error}.") from None
+        raw = load_json(text, source)
         if not isinstance(raw, dict) or raw.get("kind") != "boosters-eval results":
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
         version = raw.get("schema_version")
-        if not isinstance(version, int) or version > SCHEMA_VERSION:
+        if type(version) is not int or version < 1:
+            raise FileFormatError(f"{source} must have a whole number as schema_version. Got {version!r} instead.")
+        if version > SCHEMA_VERSION:
             raise FileFormatError(
                 f"{source} has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade it."
             )
@@ -340,14 +389,24 @@ class ResultCollection:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
             raise FileFormatError(f"{source} is not a valid results file: {where}: {first['msg']}.") from None
+        for result in document.results:
+            if result.primary_metric is not None and result.primary_metric not in result.metrics:
+                raise FileFormatError(f"{source}: {result.key} has no '{result.primary_metric}', its primary metric.")
         return cls(
             document.results,
             document.errors,
             unsupported=document.unsupported,
             run_id=document.run_id,
             suite=document.suite,
-            metadata=document.metadata,
+            metadata=document.metadata.model_dump(mode="json", exclude_unset=True),
         )
+
+
+def _task(task: Task | str | None) -> Task | None:
+    try:
+        return None if task is None else Task(task)
+    except ValueError:
+        raise UnknownNameError("task", str(task), [known.value for known in Task]) from None
 
 
 _ROW_FIELDS = ("config", "dataset", "booster", "task", "library", "variant", "seed", "fold")

@@ -161,6 +161,12 @@ def test_metric_that_does_not_fit_the_task_is_refused_before_anything_runs(boost
         (["verify", "nothing"], 3, "No run 'nothing'"),
         (["compare", "-d", "iris", "-b", "gblinear", "-l", "catboost"], 2, "Nothing can run"),
         (["compare", "--seeds", "auto", "--budget", "soon"], 3, "such as 90s, 10m or 1h"),
+        (["compare", "--seeds", "3", "--budget", "10m"], 3, "needs --seeds auto"),
+        (["compare", "--seeds", "3", "--cv", "5"], 3, "either --cv or --seeds"),
+        (["compare", "-d", "iris", "--cv", "200"], 3, "200 folds are more than the 150 rows"),
+        (["compare", "--threads", "0"], 3, "at least 1"),
+        (["compare", "--jobs", "99999999999"], 3, "4096"),
+        (["compare", "--memory-limit", "1e300"], 3, "memory_limit"),
     ],
 )
 def test_mistake_gets_one_sentence_and_its_exit_code(boosters_eval, arguments, code, words):
@@ -225,10 +231,6 @@ def test_missing_library_is_a_warning_in_compare_and_an_error_in_run(boosters_ev
     site = tmp_path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(
-        "import sys, importlib.abc\n"
-        "class Hide(importlib.abc.MetaPathFinder):\n"
-        "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'catboost': raise ModuleNotFoundError(name)\n"
         "import importlib.util as u; real = u.find_spec\n"
         "u.find_spec = lambda name, package=None: None if name == 'catboost' else real(name, package)\n"
     )
@@ -294,11 +296,32 @@ def test_terminal_shows_a_bar_and_a_table_without_asterisks(tmp_path):
 
 
 def test_closed_pipe_is_no_error(tmp_path):
-    done = subprocess.run(
-        f"{sys.executable} -m boosters_eval list metrics | head -2",
-        shell=True, cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stderr == ""
+    for reader in ("true", "head -2"):
+        command = f"set -o pipefail; {sys.executable} -m boosters_eval list metrics | {reader}"
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_closed_streams_are_no_error(closed, tmp_path):
+    command = f"{sys.executable} -m boosters_eval list metrics {closed}"
+    assert subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False).returncode == 0
+
+
+def test_reader_of_progress_that_goes_away_does_not_stop_the_run(tmp_path):
+    command = f"{sys.executable} -m boosters_eval {' '.join(SMALL)} -v -o out.json 2> >(head -1 >/dev/null)"
+    env = {**os.environ, "BOOSTERS_EVAL_HOME": str(tmp_path / "home")}
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, check=False)
+    assert done.returncode == 0
+    assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == 4
+
+
+def test_interruption_while_importing_is_silent(tmp_path):
+    for delay in (0.02, 0.1, 0.2):
+        process = subprocess.Popen([*ENTRY, *SMALL], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.communicate()[1]
 
 
 @pytest.mark.parametrize("what", ["datasets", "libraries", "suites", "metrics"])

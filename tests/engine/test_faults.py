@@ -59,6 +59,17 @@ def test_sigkill_from_outside_is_told_from_a_crash(faulty):
     assert "memory" in error.error_message
 
 
+def test_signal_without_a_name_costs_one_cell_too(faulty):
+    assert outcome_of("realtime").signal == "signal 40"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_timeout_that_strikes_at_once_still_ends_every_cell(faulty, monkeypatch, method):
+    monkeypatch.setenv("BOOSTERS_EVAL_START_METHOD", method)
+    results = run_tiny(tiny_config("hang"), seeds=12, jobs=4, timeout=1e-6)
+    assert [error.error_type for error in results.errors] == ["Timeout"] * 12
+
+
 def test_panic_that_is_no_exception_is_recorded_with_traceback(faulty):
     error = outcome_of("base_exception")
     assert error.error_type == "PanicError"
@@ -110,4 +121,6 @@ def test_spawned_processes_give_the_same_outcome_as_forked_ones(faulty, monkeypa
     spawned = run_tiny(tiny_config("none"), tiny_config("segfault"))
     assert spawned.results[0].start_method == "spawn"
     assert spawned.results[0].metrics == forked.results[0].metrics
+    many = run_tiny(tiny_config("none"), seeds=8, jobs=4)
+    assert (len(many.results), many.errors) == (8, [])
     assert spawned.errors[0].signal == "SIGSEGV"

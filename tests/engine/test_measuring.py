@@ -10,7 +10,7 @@ import pytest
 
 from boosters_eval import DatasetConfig, Task, TrainingConfig, compare
 from boosters_eval.engine import memory, threads
-from boosters_eval.engine.execute import default_jobs
+from boosters_eval.engine.execute import jobs_for
 from boosters_eval.errors import ConfigError
 from boosters_eval.machine import available_cpus
 from boosters_eval.runners import RUNNERS
@@ -30,8 +30,9 @@ def test_timing_mode_warms_up_times_apart_and_takes_the_median_prediction(faulty
 
 
 def test_timing_mode_runs_one_cell_at_a_time(faulty):
-    assert default_jobs(plan_of(tiny_config("none"), timing_mode=True)) == 1
-    assert default_jobs(plan_of(tiny_config("none"))) == min(threads.physical_cores(), len(available_cpus()))
+    assert jobs_for(plan_of(tiny_config("none"), timing_mode=True), 7) == 1
+    assert jobs_for(plan_of(tiny_config("none"), seeds=64)) == min(threads.physical_cores(), len(available_cpus()))
+    assert jobs_for(plan_of(tiny_config("none"), seeds=2), 99) == 2
 
 
 def test_warm_up_runs_are_outside_the_clock(home):

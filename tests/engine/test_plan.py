@@ -73,6 +73,52 @@ def test_build_digest_of_an_installed_library_is_the_same_twice_and_sees_a_chang
     assert builds.library_build(Acme).digest != recorded.digest
 
 
+def test_changed_source_of_an_adapter_is_a_different_plan(faulty, monkeypatch, tmp_path):
+    before = plan_of(tiny_config("none"))
+    copy = tmp_path / "other.py"
+    copy.write_text(Path(faulty.__file__).read_text() + "OFFSET = 500\n")
+    monkeypatch.setattr(faulty, "__file__", str(copy))
+    assert plan_of(tiny_config("none")).run_id != before.run_id
+
+
+def test_two_things_of_one_name_are_refused(faulty):
+    from boosters_eval.errors import ConfigError
+
+    from .conftest import TINY, tiny_table
+
+    x, y = tiny_table()
+    other = TINY.replace(loader=lambda: (x * 100, y))
+    with pytest.raises(ConfigError, match="Two different data sets are named 'tiny'"):
+        plan_of(tiny_config("none"), tiny_config("slow").replace(dataset=other))
+    with pytest.raises(ConfigError, match="'tiny/none' is there twice"):
+        plan_of(tiny_config("none"), tiny_config("none"))
+    with pytest.raises(ConfigError, match="has a library twice"):
+        plan_of(tiny_config("none").replace(libraries=("faulty", "faulty")))
+    with pytest.raises(ConfigError, match="has a seed twice"):
+        plan_of(tiny_config("none", seeds=(5, 5)))
+
+
+def test_more_folds_than_rows_are_refused(faulty):
+    from boosters_eval.errors import ConfigError
+
+    with pytest.raises(ConfigError, match="61 folds are more than the 60 rows"):
+        plan_of(tiny_config("none", folds=61))
+
+
+def test_setting_without_effect_is_said_and_equal_variants_are_refused():
+    from boosters_eval import GrowthStrategy, TrainingConfig
+    from boosters_eval.api import comparison_configs
+    from boosters_eval.errors import ConfigError
+
+    leafwise = TrainingConfig(growth_strategy=GrowthStrategy.LEAFWISE)
+    configs, _ = comparison_configs("iris", "sklearn", training=leafwise.replace(max_depth=3))
+    assert "max_depth=3 has no effect in iris/gbdt" in prepare("x", configs, 1, Settings()).notes
+    twins = {"a": leafwise.replace(max_depth=3), "b": leafwise.replace(max_depth=9)}
+    configs, _ = comparison_configs("iris", "sklearn", variants=twins)
+    with pytest.raises(ConfigError, match="'a' and 'b' are the same"):
+        prepare("x", configs, 1, Settings())
+
+
 def test_plan_survives_its_file(faulty):
     plan = plan_of(tiny_config("none"), tiny_config("slow", folds=3))
     again = Plan.model_validate_json(plan.model_dump_json())

@@ -24,6 +24,7 @@ FAULTS = {
     13: "slow",
     14: "text",
     15: "rust_panic",
+    16: "realtime",
 }
 BY_NAME = {name: number for number, name in FAULTS.items()}
 
@@ -85,6 +86,7 @@ HAPPENS = {
     "kill": lambda: os.kill(os.getpid(), 9),
     "base_exception": panic,
     "rust_panic": rust_panic,
+    "realtime": lambda: os.kill(os.getpid(), 40),
 }
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import logging
 import os
 import sys
+import tempfile
+import traceback
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -63,16 +68,32 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(_parser_sentence(error), ExitCode.CONFIGURATION_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("Interrupted.", ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): not an error, and nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.SUCCESS
-    except OSError as error:
-        return _fail(
-            f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.",
-            ExitCode.EXECUTION_ERROR,
-        )
+    except (OSError, SystemExit) as error:
+        return _system(error)
+    except Exception as error:  # noqa: BLE001 (a fault of ours must not look like a regression, which is exit 1)
+        report = _crash_report()
+        return _fail(f"Internal error: {type(error).__name__}: {error}. Details: {report}", ExitCode.EXECUTION_ERROR)
     return int(code or 0)
+
+
+def _system(error: OSError | SystemExit) -> int:
+    """A reader of our output that went away (`| head`) is no error; typer makes a SystemExit of it."""
+    cause = error.__context__ if isinstance(error, SystemExit) else error
+    if isinstance(cause, OSError) and cause.errno == errno.EPIPE:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return ExitCode.SUCCESS
+    if isinstance(cause, OSError):
+        where = f": {cause.filename}" if cause.filename else ""
+        return _fail(f"{cause.strerror or cause}{where}.", ExitCode.EXECUTION_ERROR)
+    raise error
+
+
+def _crash_report() -> str:
+    """The traceback in a file: the user sees a sentence, the developers get what they need."""
+    handle, name = tempfile.mkstemp(prefix="boosters-eval-", suffix=".txt", text=True)
+    with os.fdopen(handle, "w") as file:
+        traceback.print_exc(file=file)
+    return name
 
 
 def _parser_sentence(error: Exception) -> str:
@@ -85,20 +106,22 @@ def _parser_sentence(error: Exception) -> str:
         hint = suggest(got, getattr(context.command, "commands", {}))
         text += "" if "Did you mean" in text else hint
     path = context.command_path if context is not None else "boosters-eval"
-    return f"{text} See '{path} --help'."
+    return f"{text.rstrip('.')}. See '{path} --help'."
 
 
 def _fail(sentence: str, code: ExitCode) -> int:
-    sys.stdout.flush()
-    sys.stderr.write(f"Error: {sentence}\n")
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.write(f"Error: {sentence}\n")
     return int(code)
 
 
 def main() -> NoReturn:
-    """The console script."""
+    """The console script, behind `boosters_eval.__main__`."""
+    logging.getLogger("boosters_eval").addHandler(logging.NullHandler())  # commands say themselves what matters
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(code)

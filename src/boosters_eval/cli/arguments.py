@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # Options that take several values.
 _SEVERAL = frozenset(
     {
@@ -13,14 +15,18 @@ _SEVERAL = frozenset(
         "-b",
         "--metric",
         "-m",
+        "--param",
+        "-p",
         "--variants",
         "--libraries-under-test",
         "--tolerance-for",
         "--held-out",
     }
 )
-# Of these, the ones whose values may contain commas of their own.
-_WHOLE = frozenset({"--variants", "--metric", "-m"})
+# Of these, the ones whose values contain commas of their own, and where a comma separates values nevertheless:
+# before a name that is no parameter (`f1@0.3,mcc`, but not in `pinball@0.1,0.5` and `ndcg@10,gain=linear`).
+_NEVER, _BEFORE_A_NAME = "(?!)", r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
+_SEPARATOR = {"--variants": _NEVER, "--metric": _BEFORE_A_NAME, "-m": _BEFORE_A_NAME}
 
 
 def spread(arguments: list[str]) -> list[str]:
@@ -47,5 +53,5 @@ def spread(arguments: list[str]) -> list[str]:
 
 
 def _repeat(option: str, value: str) -> list[str]:
-    parts = [value] if option in _WHOLE else [part for part in value.split(",") if part] or [value]
+    parts = [part for part in re.split(_SEPARATOR.get(option, ","), value) if part] or [value]
     return [token for part in parts for token in (option, part)]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import Execution, Showing, settings_of, with_options
+from boosters_eval.cli.options import Execution, Showing, settings_of, typed, with_options
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note
 from boosters_eval.errors import ConfigError, ExitCode
 
@@ -55,15 +55,10 @@ def compare(
     """Compare libraries on data sets."""
     from boosters_eval.api import Settings, comparison_configs, prepare, run_auto
     from boosters_eval.config import TrainingConfig
-    from boosters_eval.suites import parse_variants
+    from boosters_eval.suites import parse_parameters, parse_variants
 
     settings = Settings(**settings_of(execution))
-    wishes = [*(param or []), *([f"growth={growth}"] if growth else [])]
-    base = (
-        next(iter(parse_variants([f"base:{','.join(wishes)}"], TrainingConfig()).values()))
-        if wishes
-        else TrainingConfig()
-    )
+    base = parse_parameters([*(param or []), *([f"growth={growth}"] if growth else [])], TrainingConfig())
     configs, notes = comparison_configs(
         dataset or ["california"],
         library or None,
@@ -76,6 +71,10 @@ def compare(
         profile=profile,
     )
     _check_showing(showing)
+    if seeds is not None and cv is not None:
+        raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS says how often folds are drawn anew.")
+    if budget is not None and seeds != "auto":
+        raise ConfigError("The '--budget' option needs --seeds auto.")
     if seeds == "auto" and not showing.dry_run:
         say = note if not showing.quiet else lambda _: None
         for sentence in notes:
@@ -84,6 +83,8 @@ def compare(
         with resumable():
             results = run_auto(configs, settings, watcher, max_seeds=max_seeds, budget=budget, say=say)
         return _conclude(results, execution, showing)
+    if seeds == "auto":
+        note("Note: --seeds auto begins with what is shown here and adds seeds until every pair has a verdict.")
     count = None if seeds == "auto" else seeds
     return _finish(prepare("compare", configs, count, settings, notes=notes), settings, execution, showing)
 
@@ -133,12 +134,15 @@ def _conclude(results: Any, execution: Execution, showing: Showing) -> int:
 def carry_out(prepared: Any, settings: Any, showing: Showing) -> Any:
     """Run the plan under the user's eyes; a dry run or an interruption ends the command here."""
     from boosters_eval.api import run_prepared
+    from boosters_eval.engine.journal import has_attempt
 
     if not showing.quiet:
         for sentence in prepared.notes:
             note(f"Note: {sentence}")
     if showing.dry_run:
         raise typer.Exit(_show_plan(prepared.plan, settings))
+    if (settings.resume or settings.rerun_failed) and not has_attempt(prepared.plan, settings.home):
+        note("Note: there is no earlier attempt of this plan, so everything runs.")
     with resumable():
         return run_prepared(prepared, settings, observer(quiet=showing.quiet, verbose=showing.verbose))
 
@@ -150,9 +154,8 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        again = [word for word in sys.argv[1:] if word not in ("--resume", "--rerun-failed")]
         note("Stopped. What is finished is kept; go on with:")
-        note(f"  boosters-eval {shlex.join([*again, '--resume'])}")
+        note(f"  boosters-eval {shlex.join([*typed(), '--resume'])}")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
@@ -199,12 +202,12 @@ def exit_code(results: Any, *, continue_on_error: bool) -> int:
 
 
 def _show_plan(plan: Any, settings: Any) -> int:
-    from boosters_eval.engine.execute import default_jobs
+    from boosters_eval.engine.execute import jobs_for
 
     counts: dict[tuple[str, str], int] = {}
     for cell in plan.cells:
         counts[cell.config.name, cell.library] = counts.get((cell.config.name, cell.library), 0) + 1
-    sys.stdout.write(f"run {plan.run_id}: {len(plan.cells)} cells, {settings.jobs or default_jobs(plan)} at a time\n")
+    sys.stdout.write(f"run {plan.run_id}: {len(plan.cells)} cells, {jobs_for(plan, settings.jobs)} at a time\n")
     for (config, library), count in counts.items():
         sys.stdout.write(f"  {config} {library} ({plan.libraries[library].version}) x {count}\n")
     for entry in plan.unsupported:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -134,4 +135,9 @@ def settings_of(execution: Execution) -> dict[str, Any]:
     """The part that `boosters_eval.api.Settings` takes."""
     given = asdict(execution)
     given.pop("continue_on_error")
-    return given
+    return {**given, "command": tuple(typed())}
+
+
+def typed() -> list[str]:
+    """The command line without what only says how to go on with an earlier run."""
+    return [word for word in sys.argv[1:] if word not in ("--resume", "--rerun-failed")]

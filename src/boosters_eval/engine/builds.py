@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +29,7 @@ class LibraryBuild(Model):
 
 def library_build(runner: type[Runner]) -> LibraryBuild:
     """Version and digest of the installed files, read from the installer's record where it still tells the truth."""
-    entries = sorted(_entries(runner))
+    entries = sorted([*_entries(runner), *_adapter(runner)])
     digest = hashlib.sha256("\n".join(f"{name} {content}" for name, content in entries).encode()).hexdigest()
     return LibraryBuild(version=runner.version() or "unknown", digest=digest[:16])
 
@@ -49,6 +50,16 @@ def _entries(runner: type[Runner]) -> Iterator[tuple[str, str]]:
             file.as_posix(),
             _hash(Path(str(file.locate()))) if rebuilt or file.hash is None else file.hash.value,
         )
+
+
+def _adapter(runner: type[Runner]) -> Iterator[tuple[str, str]]:
+    """The adapter's own source decides a result as much as the library does; ours reads the mapping tables too."""
+    if runner.__module__.startswith("boosters_eval.runners."):
+        root = Path(__file__).parent.parent / "runners"
+        yield from ((f"adapter/{path.relative_to(root).as_posix()}", _hash(path)) for path in root.rglob("*.py"))
+    else:
+        file = getattr(sys.modules.get(runner.__module__), "__file__", None)
+        yield "adapter", _hash(Path(file)) if file else "unknown"
 
 
 def _find(name: str) -> Distribution | None:

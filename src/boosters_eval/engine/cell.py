@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import numpy as np
 
 from boosters_eval.datasets import Split, open_stored, split_rows
 from boosters_eval.engine import memory
+from boosters_eval.engine.worker import die_with_parent
 from boosters_eval.errors import MetricInputError
 from boosters_eval.metrics import MetricWarning, compute_metrics
 from boosters_eval.results import BenchmarkError, BenchmarkResult
@@ -56,7 +58,7 @@ def run_cell(cell: Cell, runner: type[Runner], data: str, split: str | None, pha
             phase=phase.now,
             error_type=type(error).__name__,
             error_message=_message(error),
-            traceback=traceback.format_exc()[-_TRACEBACK_CHARACTERS:],
+            traceback=traceback.format_exc()[-_TRACEBACK_CHARACTERS:].encode(errors="replace").decode(),
         )
 
 
@@ -82,7 +84,7 @@ def identity(cell: Cell) -> dict[str, Any]:
 
 def _message(error: BaseException) -> str:
     try:
-        return str(error)[:2_000]
+        return str(error)[:2_000].encode(errors="replace").decode()
     except Exception:  # noqa: BLE001 (an exception may not even be printable)
         return "(no message)"
 
@@ -95,7 +97,10 @@ def _run(cell: Cell, runner: type[Runner], data: str, split_file: str | None, ph
     translation = runner.translate(config.request(cell.model_seed))
     train = hold_out(_train_data(table, split), translation.request, cell.seed)
     x_valid = np.ascontiguousarray(table.x[split.valid])
-    peak_mb = _peak_memory_mb(runner, translation, train, x_valid) if config.timing.memory else None
+    peak_mb: float | None = None
+    troubles: tuple[str, ...] = ()
+    if config.timing.memory:
+        peak_mb, troubles = _peak_memory_mb(runner, translation, train, x_valid)
     done = measure(
         runner,
         translation,
@@ -114,7 +119,7 @@ def _run(cell: Cell, runner: type[Runner], data: str, split_file: str | None, ph
         primary_metric=config.primary_metric,
         **measured_fields(runner, translation, done),
         peak_memory_mb=peak_mb,
-        memory_method=memory.METHOD if config.timing.memory else None,
+        memory_method=None if peak_mb is None else memory.METHOD,
         n_train=len(split.train),
         n_valid=len(split.valid),
         split_digest=split.digest,
@@ -122,7 +127,7 @@ def _run(cell: Cell, runner: type[Runner], data: str, split_file: str | None, ph
         model_seed=cell.model_seed,
         n_threads=config.n_threads,
         timing_mode=config.timing.timed,
-        warnings=(*said, *_contention(cell, done)),
+        warnings=(*said, *troubles, *_contention(cell, done)),
     )
 
 
@@ -171,22 +176,32 @@ def _train_data(table: Table, split: Split) -> TrainData:
     )
 
 
-def _peak_memory_mb(runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any) -> float | None:
+def _peak_memory_mb(
+    runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any
+) -> tuple[float | None, tuple[str, ...]]:
     """The peak of a fit in a process of its own: forked before any parallel region, apart from the timed run."""
     reader, writer = os.pipe()
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
+        die_with_parent(parent)
         try:
             start = memory.start_peak()
             measure(runner, translation, train, x_valid)
-            os.write(writer, json.dumps(memory.peak_since(start) / 2**20).encode())
-        finally:
-            os._exit(0)
+            answer: dict[str, Any] = {"peak": memory.peak_since(start) / 2**20}
+        except BaseException as error:  # noqa: BLE001 (the process ends right after)
+            answer = {"failed": f"{type(error).__name__}: {_message(error)}"}
+        with contextlib.suppress(OSError):
+            os.write(writer, json.dumps(answer).encode())
+        os._exit(0)
     os.close(writer)
-    with os.fdopen(reader) as answer:
-        text = answer.read()
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
     os.waitpid(child, 0)
-    return float(text) if text else None
+    answer = json.loads(text) if text else {"failed": "the process died"}
+    if "failed" in answer:
+        return None, (f"the memory run failed: {answer['failed']}",)
+    return answer["peak"], ()
 
 
 def _contention(cell: Cell, done: Measurement) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from datetime import UTC, datetime
 from enum import Enum
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from boosters_eval import __version__
 from boosters_eval.engine import threads
-from boosters_eval.engine.journal import RunFolder, collect
+from boosters_eval.engine.journal import RunFolder, collect, metadata_of
 from boosters_eval.engine.pool import Executor, Limits, LocalPool, Work, start_method
-from boosters_eval.errors import UnsupportedError
+from boosters_eval.engine.worker import IN_WORKER
+from boosters_eval.errors import ConfigError, UnsupportedError
 from boosters_eval.machine import MachineInfo, available_cpus, physical_cores
-from boosters_eval.results import BenchmarkError
+from boosters_eval.results import BenchmarkError, RunEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,13 +66,15 @@ class Nobody:
         """Nothing."""
 
 
-def default_jobs(plan: Plan) -> int:
-    """As many cells at a time as there are cores for them; one when times are what is measured."""
+def jobs_for(plan: Plan, wish: int | None = None) -> int:
+    """As many cells at a time as asked for, or as there are cores for; one when times are what is measured."""
     if any(config.timing.timed for config in plan.configs):
         return 1
+    if wish is not None:
+        return min(wish, len(plan.cells))
     widest = max((config.n_threads for config in plan.configs), default=1)
     cores = min(physical_cores(), len(available_cpus()))
-    return max(1, cores // widest)
+    return max(1, min(cores // widest, len(plan.cells)))
 
 
 def execute(
@@ -84,6 +88,7 @@ def execute(
     observer: Observer | None = None,
     splitters: dict[str, Callable[..., Any]] | None = None,
     known: ResultCollection | None = None,
+    command: tuple[str, ...] = (),
     executor: Executor | None = None,
 ) -> ResultCollection:
     """Run what is to be run; each outcome is on disk before the next cell starts.
@@ -93,15 +98,18 @@ def execute(
     if not plan.cells:
         reasons = "; ".join(f"{u.library} on {u.config_name}: {u.reason}" for u in plan.unsupported[:3])
         raise UnsupportedError(f"Nothing can run: {reasons or 'no library is left'}.")
+    if os.environ.get(IN_WORKER):
+        raise ConfigError("A script with a runner must start its comparison under: if __name__ == '__main__'.")
+    start_method()  # refuse a wrong one before anything is written
     observer = observer or Nobody()
-    jobs = 1 if any(c.timing.timed for c in plan.configs) else jobs or default_jobs(plan)
+    jobs = jobs_for(plan, jobs)
     folder = RunFolder.of(plan, home)
     journal, attempt = folder.open(new=mode is Mode.NEW)
     try:
         if not journal.found.begin:
-            facts = _environment(plan, jobs)
+            facts = _environment(plan, jobs, command)
             folder.write_environment(attempt, facts)
-            journal.begin({"run_id": plan.run_id, "attempt": attempt, "at": facts["started_at"]})
+            journal.begin({"run_id": plan.run_id, "attempt": attempt, "at": facts.started_at})
         outcomes = dict(journal.found.outcomes)
         for result in _carried_over(plan, known, outcomes):
             journal.append(result)
@@ -116,12 +124,14 @@ def execute(
                     journal.append(outcome)
                     outcomes[outcome.key] = outcome
                     observer.outcome(outcome)
+                if todo or not journal.found.sealed:
+                    journal.seal(len(outcomes))
             finally:
                 pool.close()
                 observer.end()
     finally:
         journal.close()
-    return collect(plan, outcomes, {"attempt": attempt, "environment": folder.environment(attempt)})
+    return collect(plan, outcomes, metadata_of(folder, attempt, journal.found))
 
 
 def _carried_over(plan: Plan, known: ResultCollection | None, have: dict[str, Outcome]) -> list[BenchmarkResult]:
@@ -154,18 +164,19 @@ def _work(cell: Cell, stored: dict[str, Stored], splitters: dict[str, Callable[.
     return Work(cell, str(data.path), str(scratch / name))
 
 
-def _environment(plan: Plan, jobs: int) -> dict[str, Any]:
+def _environment(plan: Plan, jobs: int, command: tuple[str, ...]) -> RunEnvironment:
     import platform  # noqa: PLC0415 (slow, once a run)
 
     machine = MachineInfo.collect()
-    return {
-        "schema_version": 1,
-        "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "boosters_eval": __version__,
-        "python": platform.python_version(),
-        "machine": {**machine.model_dump(), "digest": machine.digest},
-        "libraries": {name: build.model_dump() for name, build in plan.libraries.items()},
-        "jobs": jobs,
-        "start_method": start_method(),
-        "wait_policy": threads.WAIT_POLICY,
-    }
+    return RunEnvironment(
+        schema_version=1,
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        boosters_eval=__version__,
+        python=platform.python_version(),
+        machine={**machine.model_dump(), "digest": machine.digest},
+        libraries={name: build.model_dump() for name, build in plan.libraries.items()},
+        jobs=jobs,
+        start_method=start_method(),
+        wait_policy=threads.WAIT_POLICY,
+        command=command,
+    )

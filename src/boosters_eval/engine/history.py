@@ -46,5 +46,5 @@ def _costs(journal: Path) -> Iterator[tuple[tuple[str, str, str, str], float]]:
                         training[result["config_name"]],
                     )
                     yield key, result["train_time_s"] + (result.get("predict_time_s") or 0.0)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return

@@ -14,12 +14,12 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
-from boosters_eval._files import MAX_RESULTS, read_text, write_atomically
+from boosters_eval._files import MAX_RESULTS, load_json, read_text, write_atomically
 from boosters_eval.engine.home import home
 from boosters_eval.engine.plan import SCHEMA_VERSION as PLAN_VERSION
 from boosters_eval.engine.plan import Plan, PlannedConfig
 from boosters_eval.errors import ConfigError, FileFormatError, RunError, suggest
-from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection, RunEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ _START = "0" * 32
 _RESULT: TypeAdapter[BenchmarkResult] = TypeAdapter(BenchmarkResult)
 _ERROR: TypeAdapter[BenchmarkError] = TypeAdapter(BenchmarkError)
 _FIELDS = set(BenchmarkResult.model_fields)
-_LINE = re.compile(rb'\{"prev":"([0-9a-f]{32})","(begin|result|error)":(.*)\}\n', re.DOTALL)
+_LINE = re.compile(rb'\{"prev":"([0-9a-f]{32})","(begin|result|error|end)":(.*)\}\n', re.DOTALL)
 
 
 @dataclass
@@ -45,6 +45,7 @@ class Reading:
     last: str = _START  # the digest that the next line must carry
     good_bytes: int = 0
     cut: bool = False  # the last line was not finished
+    sealed: bool = False  # the last line says that the run was completed, and how many outcomes it has
     damage: str | None = None
     marks: dict[Any, tuple[Mark, ...]] = field(default_factory=dict, repr=False)
 
@@ -81,18 +82,29 @@ def _take(line: bytes, reading: Reading) -> str | None:
     if previous.decode() != reading.last:
         return "does not follow the line before it"
     try:
+        reading.sealed = kind == b"end"
         if kind == b"begin":
-            reading.begin = json.loads(content)
+            reading.begin = _object(content)
+        elif kind == b"end":
+            if _object(content) != {"outcomes": len(reading.outcomes)}:
+                return "does not count the outcomes before it"
         else:
             adapter: TypeAdapter[Any] = _RESULT if kind == b"result" else _ERROR
             outcome: Outcome = adapter.validate_json(content)
             _slim(outcome, reading)
             reading.outcomes.pop(outcome.key, None)
             reading.outcomes[outcome.key] = outcome
-    except (ValidationError, ValueError):
+    except (ValidationError, ValueError, RecursionError):
         return "has content that cannot be read"
     reading.last = _digest(line)
     return None
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    found = json.loads(content)
+    if not isinstance(found, dict):
+        raise ValueError("not an object")  # noqa: TRY004 (told like any other content that cannot be read)
+    return found
 
 
 def _slim(outcome: Outcome, reading: Reading) -> None:
@@ -125,6 +137,10 @@ class Journal:
     def begin(self, facts: dict[str, Any]) -> None:
         """The first line of an attempt."""
         self._write("begin", json.dumps({"schema_version": SCHEMA_VERSION, **facts}))
+
+    def seal(self, count: int) -> None:
+        """The run is complete: without this line the last outcome could be changed unseen."""
+        self._write("end", json.dumps({"outcomes": count}))
 
     def _write(self, kind: str, content: str) -> None:
         line = f'{{"prev":"{self._last}","{kind}":{content}}}\n'.encode()
@@ -171,12 +187,14 @@ class RunFolder:
     def plan(self) -> Plan:
         """The plan that all attempts follow."""
         text = read_text(self.path / "plan.json", limit=MAX_RESULTS)
-        with contextlib.suppress(ValueError):
-            version = json.loads(text).get("schema_version", 0)
-            if version > PLAN_VERSION:
-                raise FileFormatError(f"{self.path / 'plan.json'} has schema version {version}: upgrade this program.")
-            return Plan.model_validate_json(text)
-        raise FileFormatError(f"{self.path / 'plan.json'} is not JSON.")
+        source = str(self.path / "plan.json")
+        raw = load_json(text, source)
+        version = raw.get("schema_version") if isinstance(raw, dict) else None
+        if type(version) is not int:
+            raise FileFormatError(f"{source} is not a plan.")
+        if version > PLAN_VERSION:
+            raise FileFormatError(f"{source} has schema version {version}: upgrade this program.")
+        return Plan.model_validate_json(text)
 
     def attempts(self) -> list[int]:
         """The numbers of the attempts that have a journal."""
@@ -187,17 +205,21 @@ class RunFolder:
         """The first attempt has the plain name."""
         return self.path / _numbered("journal", attempt, "jsonl")
 
-    def write_environment(self, attempt: int, facts: dict[str, Any]) -> None:
+    def write_environment(self, attempt: int, facts: RunEnvironment) -> None:
         """Where and with what an attempt was made."""
-        write_atomically(self.path / _numbered("environment", attempt, "json"), json.dumps(facts, indent=1) + "\n")
+        text = json.dumps(facts.told(), indent=1) + "\n"
+        write_atomically(self.path / _numbered("environment", attempt, "json"), text)
 
-    def environment(self, attempt: int) -> dict[str, Any]:
+    def environment(self, attempt: int) -> RunEnvironment:
         """What `write_environment` wrote, or nothing."""
         path = self.path / _numbered("environment", attempt, "json")
-        with contextlib.suppress(ValueError):
-            found: dict[str, Any] = json.loads(read_text(path)) if path.exists() else {}
-            return found
-        raise FileFormatError(f"{path} is not JSON.")
+        if not path.exists():
+            return RunEnvironment()
+        try:
+            return RunEnvironment.model_validate_json(read_text(path))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise FileFormatError(f"{path} cannot be read: {first['msg']}.") from None
 
     def open(self, *, new: bool) -> tuple[Journal, int]:
         """A new attempt beside earlier ones, or the latest one to go on with. Locked against other processes."""
@@ -232,6 +254,11 @@ def _numbered(name: str, attempt: int, suffix: str) -> str:
     return f"{name}.{suffix}" if attempt == 1 else f"{name}-{attempt}.{suffix}"
 
 
+def has_attempt(plan: Plan, where: Path | None = None) -> bool:
+    """Whether this very plan was begun before."""
+    return bool(RunFolder(home(where) / "runs" / plan.run_id).attempts())
+
+
 def run_folders(where: Path | None = None) -> list[RunFolder]:
     """All runs that have a journal, the latest first."""
     root = home(where) / "runs"
@@ -262,7 +289,7 @@ def load_run(reference: str, where: Path | None = None) -> ResultCollection:
     reading = read(path)
     if reading.damage:
         raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {folder.run_id}'.")
-    return collect(folder.plan(), reading.outcomes, metadata=_metadata(folder, attempt, reading))
+    return collect(folder.plan(), reading.outcomes, metadata=metadata_of(folder, attempt, reading))
 
 
 def collect(plan: Plan, outcomes: dict[str, Outcome], metadata: dict[str, Any]) -> ResultCollection:
@@ -290,8 +317,11 @@ def _parameters(config: PlannedConfig) -> dict[str, Any]:
     return {**config.training.model_dump(mode="json"), "n_threads": config.n_threads, "folds": config.split.folds}
 
 
-def _metadata(folder: RunFolder, attempt: int, reading: Reading) -> dict[str, Any]:
-    return {"attempt": attempt, "begin": reading.begin, "environment": folder.environment(attempt)}
+def metadata_of(folder: RunFolder, attempt: int, reading: Reading) -> dict[str, Any]:
+    """What is known of an attempt beside its outcomes."""
+    environment = folder.environment(attempt)
+    level = {} if environment.alpha is None else {"alpha": environment.alpha, "seeds_rule": environment.seeds_rule}
+    return {"attempt": attempt, "begin": reading.begin, "environment": environment.told(), **level}
 
 
 def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
@@ -313,5 +343,7 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
             yield path.name, f"has a cell that is not in the plan: {min(foreign)}"
         elif missing:
             yield path.name, f"incomplete: {missing} of {len(keys)} cells have no outcome"
+        elif reading.cut or not reading.sealed:
+            yield path.name, "not sealed: the run was not ended, or the end of the file was changed"
         else:
             yield path.name, ""

@@ -63,6 +63,7 @@ class PlannedConfig(Model):
     categorical: tuple[int, ...]
     has_missing: bool
     weighted: bool
+    max_categories: int
     split: SplitSpec
     n_threads: int
     metrics: tuple[str, ...]
@@ -81,6 +82,7 @@ class PlannedConfig(Model):
             categorical=self.categorical,
             has_missing=self.has_missing,
             weighted=self.weighted,
+            max_categories=self.max_categories,
             n_threads=self.n_threads,
             seed=seed,
         )
@@ -144,6 +146,11 @@ class Plan(Model):
         """All cells, in the order in which they are reported."""
         return tuple(Cell(self.configs[ref.config], ref.library, ref.seed, ref.fold) for ref in self.refs)
 
+    def libraries_of(self, config: PlannedConfig) -> list[str]:
+        """The libraries that run a benchmark, in the order of their first cell."""
+        here = self.configs.index(config)
+        return list(dict.fromkeys(ref.library for ref in self.refs if ref.config == here))
+
     def in_running_order(self, cells: Iterable[Cell]) -> list[Cell]:
         """Interleaved: seed by seed, and the libraries shuffled anew in each, so that drift hits all alike."""
         blocks: dict[tuple[int, int], dict[str, list[Cell]]] = {}
@@ -171,15 +178,20 @@ def make_plan(
 ) -> tuple[Plan, dict[str, Stored]]:
     """Resolve data, threads and libraries; what a library cannot do is set apart with its reason."""
     timing = timing or Timing()
-    user_metrics = {metric.name: metric for config in configs for metric in map(from_spec, config.metrics) if metric}
+    user_metrics: dict[str, UserMetric] = {}
+    for metric in (found for config in configs for found in map(from_spec, config.metrics) if found):
+        if user_metrics.setdefault(metric.name, metric) != metric:
+            raise ConfigError(f"Two different metrics are named '{metric.name}': rename one of the functions.")
+    _check_names(configs)
     for metric in user_metrics.values():
         metric.load()
-    stored = {config.dataset.name: materialise(config.dataset) for config in configs}
+    stored = _store(configs)
     planned: list[PlannedConfig] = []
     refs: list[CellRef] = []
     unsupported: list[Unsupported] = []
     for config in configs:
         resolved = _resolve(config, stored[config.dataset.name], timing, n_threads)
+        _check_folds(config, stored[config.dataset.name])
         able = []
         for library in config.libraries:
             reason = RUNNERS[library].unsupported(resolved.request(0))
@@ -210,6 +222,34 @@ def make_plan(
     return plan, stored
 
 
+def _check_names(configs: Sequence[BenchmarkConfig]) -> None:
+    """A cell is known by its names, so two things of one name would be taken for one."""
+    names: set[str] = set()
+    for config in configs:
+        if config.name in names:
+            raise ConfigError(f"The config name '{config.name}' is there twice.")
+        names.add(config.name)
+        for kind, given in (("library", config.libraries), ("seed", config.seeds)):
+            if len(set(given)) < len(given):
+                raise ConfigError(f"The config '{config.name}' has a {kind} twice: {', '.join(map(str, given))}.")
+
+
+def _store(configs: Sequence[BenchmarkConfig]) -> dict[str, Stored]:
+    """Every data set in the cache, by its name; one name must mean one content."""
+    stored: dict[str, Stored] = {}
+    for config in configs:
+        data = materialise(config.dataset)
+        if stored.setdefault(data.name, data).digest != data.digest:
+            raise ConfigError(f"Two different data sets are named '{data.name}': give one another name.")
+    return stored
+
+
+def _check_folds(config: BenchmarkConfig, data: Stored) -> None:
+    rows = data.n_groups if config.task is Task.RANKING and data.n_groups else data.n_samples
+    if config.folds is not None and config.folds > rows:
+        raise ConfigError(f"{config.folds} folds are more than the {rows} rows or queries of {config.dataset.name}.")
+
+
 def _metric_names(config: BenchmarkConfig) -> tuple[str, ...]:
     """The further metrics in canonical form; one that does not fit the task is refused before anything runs."""
     users = [from_spec(spec) for spec in config.metrics]
@@ -232,6 +272,7 @@ def _resolve(config: BenchmarkConfig, data: Stored, timing: Timing, n_threads: i
         categorical=data.categorical,
         has_missing=data.has_missing,
         weighted=data.weighted,
+        max_categories=data.max_categories,
         split=SplitSpec(validation_fraction=config.validation_fraction, folds=config.folds),
         n_threads=threads.resolve(n_threads if n_threads is not None else config.training.n_threads),
         metrics=_metric_names(config),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -120,6 +121,8 @@ class LocalPool:
     def close(self) -> None:
         """Workers end with their stdin, and their children with them."""
         for worker in self._workers.values():
+            _dismiss(worker)
+        for worker in self._workers.values():
             _end(worker)
         self._workers.clear()
         self._selector.close()
@@ -152,6 +155,7 @@ class LocalPool:
             "runner": f"{runner.__module__}:{runner.__qualname__}",
             "file": _script_of(runner),
             "path": sys.path,
+            "parent": os.getpid(),
             "cpus": available_cpus(),
             "start_method": self._method,
             "metrics": self._metrics,
@@ -272,6 +276,8 @@ class LocalPool:
 
 def _script_of(runner: type[Runner]) -> str | None:
     file = file_of(runner.__module__)
+    if "<locals>" in runner.__qualname__:
+        raise ConfigError(f"The runner '{runner.name}' is defined inside a function: put it at the top of a module.")
     if file == "":
         raise ConfigError(f"The runner '{runner.name}' is defined in a notebook or prompt: put it into a module.")
     return file
@@ -301,7 +307,7 @@ def _import_error(cell: Cell, failed: dict[str, Any]) -> Outcome:
 def _death(cell: Cell, event: dict[str, Any], limits: Limits) -> Outcome:
     """A process that ended without an outcome: why, as far as the system tells."""
     code: int = event["exit"]
-    name = signal.Signals(-code).name if code < 0 else None
+    name = _signal_name(-code) if code < 0 else None
     if event["ended"] == "timeout":
         kind, message = "Timeout", f"not finished after {limits.timeout_s:g} s; the process was killed"
     elif limits.memory_mb is not None and memory.looks_exhausted(event["stderr"]):
@@ -309,7 +315,8 @@ def _death(cell: Cell, event: dict[str, Any], limits: Limits) -> Outcome:
     elif name == "SIGKILL":
         kind, message = "Killed", "killed by SIGKILL: probably the system ran out of memory"
     elif name is not None:
-        kind, message = "Crash", f"the process died of {name}"
+        under = f", under a memory limit of {limits.memory_mb:g} MB" if limits.memory_mb is not None else ""
+        kind, message = "Crash", f"the process died of {name}{under}"
     else:
         kind, message = "Exit", f"the process ended by itself with exit status {code}"
     return error_outcome(
@@ -326,8 +333,15 @@ def _limit_sentence(limits: Limits, detail: str) -> str:
     return f"needed more than the {limits.memory_mb:g} MB that a cell may allocate ({detail})"
 
 
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal has no name
+        return f"signal {number}"
+
+
 def _end_name(code: int) -> str:
-    return signal.Signals(-code).name if code < 0 else f"exit status {code}"
+    return _signal_name(-code) if code < 0 else f"exit status {code}"
 
 
 def _last_words(worker: _Worker) -> str:
@@ -335,14 +349,19 @@ def _last_words(worker: _Worker) -> str:
     return worker.words.read()[-TAIL:].decode(errors="replace")
 
 
-def _end(worker: _Worker) -> None:
-    process = worker.process
-    for stream in (process.stdin, process.stdout, worker.words):
+def _dismiss(worker: _Worker) -> None:
+    """Its closed stdin ends a worker that serves; one that still imports would look at it much too late."""
+    for stream in (worker.process.stdin, worker.process.stdout, worker.words):
         if stream is not None:
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 stream.close()
-            except BrokenPipeError:
-                continue
+    if not worker.ready:
+        worker.process.kill()
+
+
+def _end(worker: _Worker) -> None:
+    _dismiss(worker)
+    process = worker.process
     try:
         process.wait(timeout=1)
     except subprocess.TimeoutExpired:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from typing import TYPE_CHECKING, TextIO
@@ -106,8 +107,9 @@ class PlainLines:
         """Nothing more."""
 
     def _print(self, text: str) -> None:
-        self._stream.write(text + "\n")
-        self._stream.flush()
+        with contextlib.suppress(OSError):  # nobody listens any more: no reason to stop the work
+            self._stream.write(text + "\n")
+            self._stream.flush()
 
 
 def failure_line(error: BenchmarkError) -> str:

@@ -41,7 +41,7 @@ def resolve(wish: int) -> int:
 def timing_threads() -> int:
     """What timing mode uses: BOOSTERS_EVAL_THREADS, or all physical cores."""
     text = os.environ.get("BOOSTERS_EVAL_THREADS")
-    if text is None:
+    if not text:
         return min(physical_cores(), len(available_cpus()))
     if not text.isdecimal() or int(text) < 1:
         raise ConfigError(f"The BOOSTERS_EVAL_THREADS variable must be a count of at least 1. Got '{text}' instead.")

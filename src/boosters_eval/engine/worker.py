@@ -6,13 +6,13 @@ with one JSON event a line on what was its stdout.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
 import os
 import selectors
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +33,8 @@ START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1])['path'];"
     "from boosters_eval.engine.worker import main; main()"
 )
+# Set in every worker: a script that runs a comparison when it is imported would otherwise start it again here.
+IN_WORKER = "BOOSTERS_EVAL_IN_WORKER"
 _POLL = 0.01  # seconds between looks at a child's threads and deadline
 TAIL = 4_000  # characters of a dead child's stderr
 
@@ -44,7 +46,6 @@ class _Child:
     pipe: int
     capture: IO[bytes]
     deadline: float | None
-    limit: float | None
     rest: bytes = b""
     phase: str = "start"
     ended: str | None = None  # why we ended it
@@ -113,16 +114,17 @@ class _Zygote:
             pipe=reader,
             capture=capture,
             deadline=None if timeout is None else time.monotonic() + timeout,
-            limit=request["memory_limit"],
         )
         self._children[pid] = child
         self._selector.register(reader, selectors.EVENT_READ, child)
 
     def _spawn(self, request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
         """Where a fork is not safe: a fresh interpreter, which imports the library for this cell alone."""
-        setup = {**self._setup, "request": request, "pipe": writer}
+        setup = {**self._setup, "parent": os.getpid(), "request": request, "pipe": writer}
+        os.set_inheritable(writer, True)
+        output = [(os.POSIX_SPAWN_DUP2, capture.fileno(), number) for number in (1, 2)]
         command = [sys.executable, "-c", START, json.dumps(setup)]
-        return subprocess.Popen(command, pass_fds=[writer], stdout=capture, stderr=capture).pid  # noqa: S603 (ourselves)
+        return os.posix_spawn(sys.executable, command, os.environ, file_actions=output, setpgroup=0)
 
     def _read_child(self, child: _Child) -> bool:
         """Take what there is; False when there is nothing more for now."""
@@ -151,6 +153,7 @@ class _Zygote:
             child.busy[busy_threads(child.pid)] += 1
             if child.deadline is not None and time.monotonic() > child.deadline and child.ended is None:
                 child.ended = "timeout"
+                os.kill(child.pid, signal.SIGKILL)
                 _kill_group(child.pid)
 
     def _reap(self) -> None:
@@ -189,17 +192,19 @@ class _Zygote:
 
 
 def _fork(runner: type[Runner], request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
+        die_with_parent(parent)
         _child_main(runner, request, writer, capture.fileno())
+    with contextlib.suppress(OSError):  # the child does it too: whoever is first, its group exists before any kill
+        os.setpgid(pid, pid)
     return pid
 
 
 def _kill_group(pid: int) -> None:
-    try:
+    with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return
 
 
 def _child_main(runner: type[Runner], request: dict[str, Any], pipe: int, capture: int) -> None:
@@ -230,9 +235,9 @@ def _write(pipe: int, data: bytes) -> None:
 
 
 def _isolate(cpus: list[int], capture: int) -> None:
-    """A process group, CPUs and output of its own; it dies with its parent."""
-    os.setpgid(0, 0)
-    die_with_parent()
+    """A process group, CPUs and output of its own."""
+    with contextlib.suppress(OSError):  # its parent may have been faster
+        os.setpgid(0, 0)
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -242,13 +247,13 @@ def _isolate(cpus: list[int], capture: int) -> None:
     os.dup2(capture, 2)
 
 
-def die_with_parent() -> None:
-    """On Linux the kernel ends us when our parent is gone, however it went."""
+def die_with_parent(parent: int) -> None:
+    """On Linux the kernel ends us when our parent is gone, however it went; it may be gone already."""
     if sys.platform.startswith("linux"):
         import ctypes  # noqa: PLC0415 (needed once, here)
 
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-        if os.getppid() == 1:
+        if os.getppid() != parent:
             os._exit(0)
 
 
@@ -307,7 +312,8 @@ def _load(setup: dict[str, Any]) -> type[Runner]:
 def main() -> None:
     """A zygote, or in its place the process of one cell."""
     setup = json.loads(sys.argv[1])
-    die_with_parent()
+    die_with_parent(setup["parent"])
+    os.environ[IN_WORKER] = "1"
     pin(setup["cpus"])
     if "request" in setup:
         _child_main(_load(setup), setup["request"], setup["pipe"], os.dup(2))

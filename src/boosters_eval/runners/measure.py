@@ -143,6 +143,8 @@ def run_once(
     request = request_for(config, n_threads=max(1, config.training.n_threads), seed=seed)
     if request.n_classes is None and config.task.is_classification:
         request = replace(request, n_classes=int(max(np.max(y_train), np.max(y_valid), 1)) + 1)
+    if config.task is Task.RANKING:
+        raise UnsupportedError("Runner.run takes no query groups: run a ranking data set through compare().")
     reason = runner.unsupported(request)
     if reason is not None:
         raise UnsupportedError(f"{runner.name} cannot run {config.name}: {reason}.")
