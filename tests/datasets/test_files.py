@@ -1,6 +1,7 @@
 """A user's own file: what is inferred and said, and every mistake in one sentence."""
 
 import gzip
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -133,12 +134,69 @@ def test_a_constant_target(write):
 def test_text_in_the_target_of_a_numeric_task(write):
     values = ["1.5", *(["2"] * (N - 2)), "many"]
     sentence = sentence_of(write(target=values), Task.REGRESSION)
-    assert sentence == "The target 'target' of data.csv must be numbers for regression. Got 'many' in row 60 instead."
+    assert (
+        sentence
+        == "The target 'target' of data.csv must be finite numbers for regression. Got 'many' in row 60 instead."
+    )
 
 
 def test_a_stray_text_among_numbers(write):
     sentence = sentence_of(write(b=["1"] * 59 + ["oops"], target=np.arange(N)))
     assert sentence == "Column 'b' holds numbers, but 'oops' in row 60 is none."
+
+
+def test_a_stray_text_in_the_target_is_no_class(write):
+    sentence = sentence_of(write(target=[*range(57), "n/k", 58, 59]))
+    assert sentence == "Column 'target' holds numbers, but 'n/k' in row 58 is none."
+
+
+def test_a_stray_text_late_in_a_long_file_is_one_sentence_and_no_warning(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,y\n" + "1,2\n3,4\n" * 200_000 + "oops,3\n")
+    assert sentence_of(f"{path}:y", Task.REGRESSION) == "Column 'a' holds numbers, but 'oops' in row 400001 is none."
+
+
+def test_a_name_that_two_columns_have(tmp_path):
+    for name, content in (("a.csv", b"a,y,y\n1,2,3\n"), ("b.csv.gz", gzip.compress(b'"y",a,y\n1,2,3\n'))):
+        (tmp_path / name).write_bytes(content)
+        sentence = sentence_of(f"{tmp_path / name}:y")
+        assert sentence == f"The names of columns must be unique. {name} has 'y' twice."
+
+
+def test_objects_that_are_numbers_are_numbers_and_others_are_refused(write):
+    price = [Decimal("1.25"), None, Decimal("3.5")] * 20
+    table = loaded(resolve_dataset(write("data.parquet", price=price, target=[Decimal(i) for i in range(N)])))
+    assert table.categorical == ()
+    assert table.x[0, 1] == 1.25
+    assert np.isnan(table.x[1, 1])
+    assert table.y[:3].tolist() == [0, 1, 2]
+    sentence = sentence_of(write("data.parquet", many=[[1, 2], [3]] * 30, target=np.arange(N)))
+    assert sentence == "Column 'many' holds values of type ndarray: convert them to numbers or texts first."
+
+
+def test_a_missing_query_id(write):
+    sentence = sentence_of(write(qid=["q1", "q2", None] * 20, target=[0, 1, 2, 3] * 15), Task.RANKING)
+    assert sentence == "The query id 'qid' of data.csv is missing in 20 rows."
+
+
+def test_an_infinite_value_is_found_in_the_column_of_the_user(write):
+    assert "target 'target' of data.csv must be finite numbers for regression. Got 'inf' in row 1" in sentence_of(
+        write(target=[np.inf, *range(N - 1)])
+    )
+    with pytest.raises(DatasetError, match=r"^Column 'b' of data set 'data.target' must be finite"):
+        materialise(resolve_dataset(write(b=[np.inf, *range(N - 1)], target=np.arange(N))))
+
+
+def test_two_classes_are_no_multiclass_task(write):
+    with pytest.raises(DatasetError, match="has 2 classes: its task is binary"):
+        materialise(resolve_dataset(write(target=["a", "b"] * 30), Task.MULTICLASS))
+
+
+def test_grades_beyond_what_the_libraries_take(write):
+    ids = np.arange(N) // 10
+    with pytest.raises(DatasetError, match=r"must be at most 30: a gain is 2\*\*grade. Got 31 instead"):
+        materialise(resolve_dataset(write(qid=ids, target=np.arange(N) % 32), Task.RANKING))
+    assert materialise(resolve_dataset(write(qid=ids, target=np.arange(N) % 31), Task.RANKING)).n_groups == 6
 
 
 def test_a_column_of_free_text_is_no_category(tmp_path, cache):

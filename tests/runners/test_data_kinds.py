@@ -173,3 +173,15 @@ def test_catboost_sends_missing_values_with_the_smallest_the_others_where_they_b
     predictions = trainer.predict(library, request, TrainData(x=x, y=y), x)
     marks = {mark.parameter: mark.kind for mark in RUNNERS[library].translate(request).marks}
     assert (np.abs(predictions - y).max() < 1e-5) == (marks["missing"] == "exact") == (library != "catboost")
+
+
+@pytest.mark.parametrize("absent", [0, 2, 3])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_class_that_no_training_row_has_keeps_its_column(trainer, library, absent, capfd):
+    request = trainer.request(Task.MULTICLASS, n_estimators=3)
+    y = trainer.labels[Task.MULTICLASS]
+    predictions = trainer.predict(library, request, TrainData(x=trainer.x[y != absent], y=y[y != absent]))
+    assert predictions.shape == (len(trainer.x), 4)
+    assert predictions[:, absent].max() < 0.01
+    assert np.mean(predictions.argmax(axis=1) == y) > 0.4
+    assert capfd.readouterr() == ("", "")

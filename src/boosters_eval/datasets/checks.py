@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from boosters_eval.config import DatasetConfig
 
 MAX_CELLS = 2**31
+MAX_GRADE = 30  # the most that LightGBM and XGBoost take
 MAX_CODE = 2**24  # float32 holds whole numbers exactly up to here
 
 
@@ -105,8 +106,12 @@ def _check_shapes(config: DatasetConfig, table: Table) -> None:
 
 
 def _check_values(name: str, table: Table) -> None:
-    if np.isinf(table.x).any():
-        raise DatasetError(f"The x of data set '{name}' must be finite in float32, or NaN where it is missing.")
+    infinite = np.flatnonzero(np.isinf(table.x).any(axis=0))
+    if len(infinite):
+        column = f"'{table.feature_names[infinite[0]]}'" if table.feature_names else infinite[0]
+        raise DatasetError(
+            f"Column {column} of data set '{name}' must be finite in float32, or NaN where it is missing."
+        )
     if not np.isfinite(table.y).all():
         raise DatasetError(f"The y of data set '{name}' must be finite.")
     weights = table.weights
@@ -142,6 +147,8 @@ def _check_classes(config: DatasetConfig, y: NDArray[np.float64]) -> None:
         raise DatasetError(f"The classes of data set '{config.name}' must be 0 .. K-1. Got {shown}, ... instead.")
     if config.task is Task.BINARY and len(labels) != 2:
         raise DatasetError(f"The binary data set '{config.name}' must have 2 classes. Got {len(labels)} instead.")
+    if config.task is Task.MULTICLASS and len(labels) == 2:
+        raise DatasetError(f"The data set '{config.name}' has 2 classes: its task is binary, not multiclass.")
     if config.n_classes is not None and config.n_classes != len(labels):
         raise DatasetError(
             f"Data set '{config.name}' is declared to have {config.n_classes} classes. Got {len(labels)} instead."
@@ -159,3 +166,8 @@ def _check_ranking(name: str, table: Table) -> None:
         raise DatasetError(f"The ranking data set '{name}' must have at least 2 queries. Got 1 instead.")
     if (table.y < 0).any() or (table.y != np.floor(table.y)).any():
         raise DatasetError(f"The grades of the ranking data set '{name}' must be whole numbers from 0.")
+    if table.y.max() > MAX_GRADE:
+        raise DatasetError(
+            f"The grades of the ranking data set '{name}' must be at most {MAX_GRADE}: a gain is 2**grade. "
+            f"Got {table.y.max():g} instead."
+        )

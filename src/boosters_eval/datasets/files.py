@@ -12,7 +12,7 @@ import numpy as np
 from boosters_eval.config import DatasetConfig, Task
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.catalog import DEFAULT_QUANTILES
-from boosters_eval.datasets.frames import is_text, numbers, table_from_frame
+from boosters_eval.datasets.frames import is_text, numbers, plain, refuse_stray, table_from_frame
 from boosters_eval.errors import ConfigError, DatasetError, suggest
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _read(file: Path, stamp: int, target: str, task: Task | None) -> tuple[Table
         raise DatasetError(f"{file.name} has a header but no rows.")
     if len(frame) * len(frame.columns) > checks.MAX_CELLS:
         raise DatasetError(f"{file.name} has {len(frame)} x {len(frame.columns)} cells: more than 2**31.")
-    column = frame.pop(target)
+    column = plain(target, frame.pop(target))
     if column.isna().any():
         raise DatasetError(f"The target '{target}' of {file.name} is missing in {int(column.isna().sum())} rows.")
     found, reason = _infer(column, target) if task is None else (task, "as asked")
@@ -93,7 +93,11 @@ def _frame(file: Path) -> pd.DataFrame:
         if file.suffix == ".parquet":
             return pd.read_parquet(file)
         _refuse_too_large(file)
-        return pd.read_csv(file, encoding="utf-8")
+        header = pd.read_csv(file, encoding="utf-8", header=None, nrows=1, dtype=str).iloc[0].dropna()
+        if not header.is_unique:  # pandas would rename the second one
+            twice = header[header.duplicated()].iloc[0]
+            raise DatasetError(f"The names of columns must be unique. {file.name} has '{twice}' twice.")
+        return pd.read_csv(file, encoding="utf-8", low_memory=False)
     except pd.errors.EmptyDataError:
         raise DatasetError(f"{file.name} is empty.") from None
     except ImportError:
@@ -120,6 +124,7 @@ def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
     if distinct == 2:
         return Task.BINARY, said
     if is_text(column):
+        refuse_stray(target, column)
         return Task.MULTICLASS, f"{said}, which are texts"
     numbers(target, column)
     values = column.to_numpy(dtype=np.float64)
@@ -132,6 +137,9 @@ def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
 def _by_query(name: str, frame: pd.DataFrame, column: pd.Series[Any]) -> tuple[pd.DataFrame, pd.Series[Any], Any]:
     if GROUP_COLUMN not in frame.columns:
         raise DatasetError(f"Ranking needs a column '{GROUP_COLUMN}' with a query id per row; {name} has none.")
+    missing = int(frame[GROUP_COLUMN].isna().sum())
+    if missing:
+        raise DatasetError(f"The query id '{GROUP_COLUMN}' of {name} is missing in {missing} rows.")
     codes = frame[GROUP_COLUMN].factorize()[0]
     order = np.argsort(codes, kind="stable")
     return frame.drop(columns=GROUP_COLUMN).iloc[order], column.iloc[order], codes[order].astype(np.int64)
@@ -152,13 +160,14 @@ def _target(name: str, target: str, column: pd.Series[Any], task: Task) -> tuple
             )
         return codes.astype(np.float64), [str(label) for label in labels]
     parsed = pd.to_numeric(column, errors="coerce") if is_text(column) else column
-    wrong = np.flatnonzero(parsed.isna().to_numpy())
+    y = parsed.to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(y))
     if len(wrong):
         raise DatasetError(
-            f"The target '{target}' of {name} must be numbers for {task.value}. "
+            f"The target '{target}' of {name} must be finite numbers for {task.value}. "
             f"Got '{column.iloc[wrong[0]]}' in row {wrong[0] + 1} instead."
         )
-    return parsed.to_numpy(dtype=np.float64), []
+    return y, []
 
 
 def _few(names: list[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +29,8 @@ def table_from_frame(frame: pd.DataFrame, y: Any, groups: Any = None) -> Table:
     if not frame.columns.is_unique:
         raise DatasetError("The names of columns must be unique.")
     for label in frame.columns:
-        name, column = str(label), frame[label]
+        name = str(label)
+        column = plain(name, frame[label])
         if is_text(column):
             codes, names = encode(name, column)
             categories[name] = names
@@ -53,6 +56,20 @@ def is_text(column: pd.Series[Any]) -> bool:
     return isinstance(column.dtype, types.CategoricalDtype) or any(kind(column.dtype) for kind in kinds)
 
 
+def plain(name: str, column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column of Python objects as what all of them are, texts or numbers; any other column as it is."""
+    if column.dtype != object:
+        return column
+    there = column.notna()
+    kinds = {type(value) for value in column[there]}
+    if all(issubclass(kind, str) for kind in kinds):
+        return column
+    if all(issubclass(kind, (Real, Decimal)) for kind in kinds):
+        return column.where(there, np.nan).astype(np.float64)
+    found = " and ".join(sorted(kind.__name__ for kind in kinds))
+    raise DatasetError(f"Column '{name}' holds values of type {found}: convert them to numbers or texts first.")
+
+
 def numbers(name: str, column: pd.Series[Any]) -> NDArray[np.float32]:
     """A numeric or bool column as float32."""
     from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
@@ -71,7 +88,7 @@ def encode(name: str, column: pd.Series[Any]) -> tuple[NDArray[np.float32], list
     texts = column.astype(str).to_numpy(dtype=object)
     names = sorted(set(texts[~missing]))
     if not isinstance(column.dtype, pd.CategoricalDtype):
-        _refuse_stray(name, column, missing)
+        refuse_stray(name, column)
         if len(names) > MANY_TEXTS and len(names) > 0.5 * len(texts):
             raise DatasetError(
                 f"Column '{name}' has {len(names)} distinct texts in {len(texts)} rows: not a category; drop it."
@@ -81,11 +98,12 @@ def encode(name: str, column: pd.Series[Any]) -> tuple[NDArray[np.float32], list
     return np.array(codes, dtype=np.float32), names
 
 
-def _refuse_stray(name: str, column: pd.Series[Any], missing: NDArray[np.bool_]) -> None:
+def refuse_stray(name: str, column: pd.Series[Any]) -> None:
+    """A text among numbers is a slip of the pen, not a category."""
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     parsed = pd.to_numeric(column, errors="coerce").notna().to_numpy()
-    stray = ~parsed & ~missing
+    stray = ~parsed & column.notna().to_numpy()
     if parsed.sum() > 9 * stray.sum() > 0:
         row = int(np.flatnonzero(stray)[0])
         raise DatasetError(f"Column '{name}' holds numbers, but '{column.iloc[row]}' in row {row + 1} is none.")

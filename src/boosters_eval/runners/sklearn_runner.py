@@ -69,7 +69,10 @@ class SklearnRunner(TableRunner):
                 return np.column_stack([estimator.predict(x) for estimator in model])
             if task is Task.REGRESSION:
                 return np.asarray(model[0].predict(x))
-            probabilities = np.asarray(model[0].predict_proba(x))
+            known = model[0].predict_proba(x)
+        # A class that no training row has gets no column from the library.
+        probabilities = np.zeros((len(x), translation.request.n_classes or 2))
+        probabilities[:, model[0].classes_.astype(np.int64)] = known
         return probabilities[:, 1] if task is Task.BINARY else probabilities
 
     @classmethod
