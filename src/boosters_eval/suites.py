@@ -145,7 +145,12 @@ def _builtin() -> dict[str, BenchmarkSuite]:
     return {suite.name: suite for suite in suites}
 
 
-SUITES: Registry[BenchmarkSuite] = Registry("suite", group="boosters_eval.suites", builtin=_builtin)
+SUITES: Registry[BenchmarkSuite] = Registry(
+    "suite",
+    group="boosters_eval.suites",
+    builtin=_builtin,
+    accepts=lambda item: isinstance(item, BenchmarkSuite),
+)
 
 
 def register_suite(suite: BenchmarkSuite, *, replace: bool = False) -> BenchmarkSuite:

@@ -1,4 +1,4 @@
-"""The commands `list datasets|libraries|suites|metrics|runs`."""
+"""The commands `list datasets|libraries|suites|metrics`."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.output import print_json, print_rows
+from boosters_eval.cli.output import note, print_json, print_rows
 
 listing = typer.Typer(name="list", help="Show what there is.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -18,6 +18,12 @@ def _show(records: list[dict[str, Any]], *, as_json: bool) -> None:
         print_json(records)
     elif records:
         print_rows(list(records[0]), [[_text(value) for value in record.values()] for record in records])
+
+
+def _note_broken(registry: Any) -> None:
+    """What an installed package brought and could not be loaded."""
+    for name, reason in registry.broken.items():
+        note(f"Note: the {registry.kind} '{name}' of an installed package {reason}")
 
 
 def _text(value: Any) -> str:
@@ -52,6 +58,7 @@ def libraries(*, json: AsJson = False) -> None:
                 "note": missing or "",
             }
         )
+    _note_broken(RUNNERS)
     _show(records, as_json=json)
 
 
@@ -91,6 +98,7 @@ def datasets(*, json: AsJson = False) -> None:
                 "source": reason or config.source,
             }
         )
+    _note_broken(DATASETS)
     _show(records, as_json=json)
 
 
@@ -119,6 +127,7 @@ def suites(*, json: AsJson = False) -> None:
                 "description": suite.description,
             }
         )
+    _note_broken(SUITES)
     _show(records, as_json=json)
 
 

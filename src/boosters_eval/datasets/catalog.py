@@ -251,7 +251,12 @@ def _remote() -> list[DatasetConfig]:
 
 
 BUILTIN = _builtin()
-DATASETS: Registry[DatasetConfig] = Registry("data set", group="boosters_eval.datasets", builtin=lambda: BUILTIN)
+DATASETS: Registry[DatasetConfig] = Registry(
+    "data set",
+    group="boosters_eval.datasets",
+    builtin=lambda: BUILTIN,
+    accepts=lambda item: isinstance(item, DatasetConfig),
+)
 
 
 def register_dataset(config: DatasetConfig, *, replace: bool = False) -> DatasetConfig:

@@ -20,6 +20,12 @@ def _builtin() -> dict[str, type[Runner]]:
     return {name: getattr(import_module(f"boosters_eval.runners.{name}_runner"), cls) for name, cls in _BUILTIN.items()}
 
 
-RUNNERS: Registry[type[Runner]] = Registry("library", group="boosters_eval.runners", builtin=_builtin)
+def _is_runner(item: object) -> bool:
+    return isinstance(item, type) and issubclass(item, Runner)
+
+
+RUNNERS: Registry[type[Runner]] = Registry(
+    "library", group="boosters_eval.runners", builtin=_builtin, accepts=_is_runner
+)
 
 __all__ = ["RUNNERS", "FitRequest", "ModelFacts", "Runner", "TrainData", "Translation"]
