@@ -127,6 +127,33 @@ def test_without_a_baseline_a_crash_fails_its_pair(project, monkeypatch):
     result.assert_outcomes(passed=1, failed=1, deselected=1)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_crashed_pair_fails_though_it_is_new_or_not_under_test(project, recorded, monkeypatch, known):
+    plugins = str(ROOT / "tests" / "plugins")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [plugins, os.environ.get("PYTHONPATH")])))
+    project.makepyfile(my_suite=SUITE.replace('"catboost"', '"faulty"').replace("max_depth=2", "max_depth=3"))
+    document = json.loads(recorded.read_text())
+    document["results"][1]["library"] = "faulty"
+    document["libraries"]["faulty"] = {"version": "another", "digest": ""}
+    document["results"] = document["results"][: 2 if known else 1]
+    (project.path / "base.json").write_text(json.dumps(document))
+    arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", "base.json"]
+    result = run_pytest(project, *arguments, "-m", "boosters_eval", "-k", "faulty")
+    result.assert_outcomes(failed=1, deselected=2)
+    result.stdout.fnmatch_lines(["iris/gbdt faulty: crashed, cell 42: *"])
+
+
+def test_pairs_of_which_none_counts_fail(project, recorded):
+    document = json.loads(recorded.read_text())
+    document["results"] = document["results"][1:]
+    document["libraries"]["catboost"]["version"] = "0.0.1"
+    (project.path / "base.json").write_text(json.dumps(document))
+    arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", "base.json"]
+    result = run_pytest(project, *arguments, "-m", "boosters_eval")
+    result.assert_outcomes(failed=2, deselected=1)
+    result.stdout.fnmatch_lines(["*Nothing that counts was compared with the baseline*"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -5,6 +5,7 @@ It is loaded into every pytest run of its environment, so nothing but pytest is 
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.api import Prepared, Settings
     from boosters_eval.baseline import Baseline, Check, Rules
-    from boosters_eval.results import ResultCollection
 
 MARKER = "boosters_eval"
 
@@ -87,10 +87,8 @@ class _Evaluation:
         self._rules: Rules = Rules(
             tolerance=config.getoption("--boosters-eval-tolerance"),
             statistical=config.getoption("--boosters-eval-statistical"),
-            only_libraries=restriction.only_libraries,
-            only_pairs=restriction.only_pairs,
+            **asdict(restriction),
         )
-        self._results: ResultCollection | None = None
         self._check: Check | None = None
         self.name = f"boosters-eval {prepared.plan.suite}"
 
@@ -103,32 +101,30 @@ class _Evaluation:
 
     def outcome(self, config: str, library: str) -> tuple[str, str]:
         """What became of a pair (failed, skipped, passed) and the sentence on why; the first call runs the suite."""
-        results = self._run()
-        if self._baseline is None:
-            errors = [e for e in results.errors if (e.config_name, e.library) == (config, library)]
-            return ("failed", f"{errors[0].error_type}: {errors[0].error_message}") if errors else ("passed", "")
         from boosters_eval.baseline import Status  # noqa: PLC0415 (only when it is asked for)
-        from boosters_eval.baseline.render import sentence  # noqa: PLC0415
+        from boosters_eval.baseline.render import headline, sentence  # noqa: PLC0415
 
-        found = next(f for f in self._checked(results).findings if (f.config, f.library) == (config, library))
-        if found.fails:
+        check = self._checked()
+        found = next((f for f in check.findings if (f.config, f.library) == (config, library)), None)
+        if found is None:
+            return "failed", f"{config} {library}: it was not run"
+        if found.fails or found.failed_cells:
             return "failed", sentence(found)
+        if self._baseline is None:
+            return "passed", ""
+        if not check.counted:
+            return "failed", headline(check, "the baseline")
         return "skipped" if found.status in (Status.SKIPPED, Status.NEW) else "passed", sentence(found)
 
-    def _run(self) -> ResultCollection:
-        if self._results is None:
-            from boosters_eval.api import run_prepared  # noqa: PLC0415 (only when it is asked for)
-
-            self._results = run_prepared(self._prepared, self._settings)
-        return self._results
-
-    def _checked(self, results: ResultCollection) -> Check:
+    def _checked(self) -> Check:
+        """The run, held against the baseline or, without one, against itself: then only failures are found."""
         if self._check is None:
-            from boosters_eval.baseline import Snapshot, check  # noqa: PLC0415 (only when it is asked for)
+            from boosters_eval.api import run_prepared  # noqa: PLC0415 (only when it is asked for)
+            from boosters_eval.baseline import Snapshot, check  # noqa: PLC0415
 
-            if self._baseline is None:
-                raise AssertionError("there is no check without a baseline")
-            self._check = check(Snapshot.of_baseline(self._baseline), Snapshot.of_run(results), self._rules)
+            after = Snapshot.of_run(run_prepared(self._prepared, self._settings))
+            before = Snapshot.of_baseline(self._baseline) if self._baseline else after
+            self._check = check(before, after, self._rules)
         return self._check
 
 

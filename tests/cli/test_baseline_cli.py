@@ -185,8 +185,53 @@ def test_a_newer_baseline_says_upgrade(files, capsys):
 
 
 def test_the_rfc_s_version_1_file_is_checked(files, capsys):
-    assert check(str(V1), "--results", "same.json", "--library", "boosters") == 0
+    assert check(str(V1), "--results", "same.json", "--library", "boosters", "--seeds", "3") == 0
     assert "1 pair compared" in capsys.readouterr().out
+
+
+def test_results_of_fewer_seeds_than_recorded_fail_unless_so_many_are_asked_for(files, capsys, monkeypatch):
+    few = collection()
+    few.results = [r for r in few.results if r.seed == 42]
+    few.to_json("few.json")
+    assert check("base.json", "--results", "few.json", "-q") == 2
+    assert "boosters: skipped, only 1 of the 3 recorded cells were run" in capsys.readouterr().out
+    assert check("base.json", "--results", "few.json", "-q", "--seeds", "1") == 0
+    assert "(over 1 of the 3 recorded seeds)" in capsys.readouterr().out
+    monkeypatch.setenv("BOOSTERS_EVAL_SEEDS", "1")
+    assert check("base.json", "--results", "few.json", "-q") == 0
+
+
+def test_results_with_a_cell_twice_fail(files, capsys):
+    twice = collection(1.5)
+    twice.results += collection().results
+    twice.to_json("twice.json")
+    assert check("base.json", "--results", "twice.json", "-q") == 2
+    assert "not comparable, cell 42: the run has 2 outcomes for it (3 cells)" in capsys.readouterr().out
+
+
+def test_a_check_of_which_nothing_counts_exits_3(files, capsys):
+    assert check("base.json", "--results", "upgrade.json", "-q", "--library", "xgboost") == 3
+    assert capsys.readouterr().out.startswith("❌ Nothing that counts was compared with base.json")
+
+
+def test_a_library_named_with_results_is_the_only_one_that_is_compared(files, capsys):
+    assert check("base.json", "--results", "worse.json", "-q", "--library", "xgboost") == 0
+    out = capsys.readouterr().out
+    assert "1 pair compared" in out
+    assert "boosters: skipped, left out on request" in out
+    assert check("base.json", "--results", "worse.json", "-q", "--library", "xgbost") == 3
+    assert "Unknown library of the results 'xgbost'. Did you mean 'xgboost'?" in capsys.readouterr().err
+
+
+def test_a_dry_run_on_results_writes_nothing(files, capsys, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
+    before = sorted(Path().rglob("*"))
+    assert run(["baseline", "record", "--results", "same.json", "-o", "new/x.json", "--dry-run"]) == 0
+    assert "Would record: new/x.json (2 pairs" in capsys.readouterr().err
+    arguments = ["base.json", "--results", "worse.json", "--dry-run", "-o", "new/r.json", "--junit", "new/j.xml"]
+    assert check(*arguments) == 1
+    assert sorted(Path().rglob("*")) == before
 
 
 def test_output_holds_the_results_and_junit_the_verdict(files):
@@ -269,9 +314,10 @@ class TestRealRuns:
         assert not Path("home").exists()
 
     def test_a_dry_run_shows_the_plan_and_runs_nothing(self, here, capsys):
-        assert run(["baseline", "record", "m.json", "--suite", "minimal", "--dry-run"]) == 0
+        assert run(["baseline", "record", "new/m.json", "--suite", "minimal", "--dry-run"]) == 0
         assert re.search(r"run [0-9a-f]{16}: 2 cells", capsys.readouterr().out)
-        assert not Path("m.json").exists()
+        assert run(["quick", "-o", "new/r.json", "--dry-run"]) == 0
+        assert not Path("new").exists()
         assert not Path("home").exists()
 
     def test_a_baseline_of_a_suite_that_is_not_known_here_asks_for_it(self, files, capsys):

@@ -194,7 +194,7 @@ def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Chec
         else:
             excused = rules.excused(*key)
             findings.append(replace(base, note=_absent(key, after, excused=excused), counts=counts and not excused))
-    if not any(key in before.results for key in after.pairs):
+    if before.results and not any(key in before.results for key in after.pairs):
         raise ConfigError("Nothing was compared: no (config, library) pair of the baseline is in the run.")
     for key in after.pairs:
         if key not in before.results:

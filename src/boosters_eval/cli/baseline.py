@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 from boosters_eval.cli.execution import carry_out, exit_code, show
 from boosters_eval.cli.options import Execution, Showing, settings_of, with_options
 from boosters_eval.cli.output import check_output, note, print_rows
-from boosters_eval.errors import ConfigError, ExitCode
+from boosters_eval.errors import ConfigError, ExitCode, UnknownNameError
 
 baselines = typer.Typer(
     name="baseline",
@@ -129,7 +129,8 @@ def record(
     from boosters_eval.baseline.plan import Request, default_path, plan_run
 
     path = _one_of(file, output, "--output") or default_path()
-    check_output(path)
+    if not saying.dry_run:
+        check_output(path)
     showing = saying.showing()
     results = source.load()
     if results is None:
@@ -137,9 +138,11 @@ def record(
         prepared, _ = plan_run(Request(suite, tuple(library) if library else None, seeds), settings)
         results = carry_out(prepared, settings, showing)
     made = make_baseline(results)
-    save_baseline(made, path)
+    if not saying.dry_run:
+        save_baseline(made, path)
     if not saying.quiet:
-        note(f"Recorded: {path} ({len(made.results)} pairs of config and library, {len(made.config.seeds)} seeds)")
+        done = "Would record" if saying.dry_run else "Recorded"
+        note(f"{done}: {path} ({len(made.results)} pairs of config and library, {len(made.config.seeds)} seeds)")
     return ExitCode.SUCCESS
 
 
@@ -209,6 +212,8 @@ def _check(
     from boosters_eval.baseline.plan import plan_run
 
     rules, showing = _rules(judging), saying.showing()
+    if saying.dry_run:
+        judging, output = replace(judging, junit=None), None
     for file in (output, judging.junit):
         check_output(file)
     before = load_baseline(path)
@@ -221,7 +226,8 @@ def _check(
         check_names(Snapshot.of_baseline(before), planned, rules)  # before the work, not after it
         results = carry_out(prepared, settings, showing)
     else:
-        rules = rules.replace(only_libraries=request.libraries)
+        results = _only(results, request.libraries)
+        rules = rules.replace(only_libraries=request.libraries, fewer_cells=request.names_seeds)
     if output is not None:
         show(results, Showing(output=output, quiet=True))
     found = compare(Snapshot.of_baseline(before), Snapshot.of_run(results), rules)
@@ -229,6 +235,26 @@ def _check(
         show(results, showing)
     _tell(found, str(path), judging, saying)
     return found.exit_code(fail_on_regression=judging.fail_on_regression, continue_on_error=execution.continue_on_error)
+
+
+def _only(results: Any, libraries: tuple[str, ...] | None) -> Any:
+    """The outcomes of these libraries, as if no other had been run."""
+    from boosters_eval.results import ResultCollection
+
+    if libraries is None:
+        return results
+    known = {outcome.library for outcome in [*results.results, *results.errors]}
+    for name in libraries:
+        if name not in known:
+            raise UnknownNameError("library of the results", name, known)
+    return ResultCollection(
+        (result for result in results.results if result.library in libraries),
+        (error for error in results.errors if error.library in libraries),
+        unsupported=results.unsupported,
+        run_id=results.run_id,
+        suite=results.suite,
+        metadata=results.metadata,
+    )
 
 
 def _one_of(argument: Path | None, option: Path | None, name: str) -> Path | None:
@@ -284,7 +310,8 @@ def _tell(found: Any, name: str, judging: Judging, saying: Saying) -> None:
     if os.environ.get("GITHUB_ACTIONS") == "true":
         commands = render.workflow_commands(found, failing=judging.fail_on_regression)
         sys.stdout.writelines(f"{line}\n" for line in commands)
-        _summarise(render.markdown(found, name))
+        if not saying.dry_run:
+            _summarise(render.markdown(found, name))
 
 
 def _summarise(text: str) -> None:
@@ -305,7 +332,8 @@ def _shortcut(suite: str, judging: Judging, execution: Execution, saying: Saying
     path, request = default_path(suite), Request(suite)
     if path.exists():
         return _check(path, request, Source(), judging, execution, saying, output)
-    check_output(output)
+    if not saying.dry_run:
+        check_output(output)
     settings, showing = Settings(**settings_of(execution)), saying.showing()
     prepared, _ = plan_run(request, settings)
     results = carry_out(prepared, settings, showing)
