@@ -15,6 +15,7 @@ from boosters_eval.engine.journal import RunFolder, load_run
 from boosters_eval.engine.plan import CellRef, Plan, PlannedConfig, Timing
 from boosters_eval.errors import BoostersEvalError, ConfigError, ExitCode, FileFormatError, RunError, UnknownNameError
 from boosters_eval.gate.cases import retained
+from boosters_eval.gate.decision import _decide_run
 from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection, Unsupported
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 
@@ -39,6 +40,7 @@ def plan(datasets=("reg", "bin"), seeds=SEEDS, tag="digest"):
             categorical=(),
             has_missing=False,
             weighted=False,
+            max_categories=0,
             split=SplitSpec(),
             n_threads=1,
             metrics=(),
@@ -177,7 +179,7 @@ def test_cases_are_cells_of_the_library_under_test_sorted_by_id(home, baseline):
 def test_a_loss_beyond_the_threshold_is_held(home, baseline):
     decision = decide(home, baseline, loss(0.97))
     assert not decision.promoted
-    assert decision.objections == ("The lower bound 0.97 is below the threshold 0.98.",)
+    assert decision.objections == ("The lower bound 0.9700 is below the threshold 0.98.",)
     assert decide(home, baseline, loss(0.99), plan(tag="b")).promoted
 
 
@@ -302,6 +304,88 @@ def test_a_baseline_of_version_1_is_compared_by_its_mean(home):
     assert all(case.score == 0 for case in absent)
 
 
+def test_without_seeds_in_the_baseline_the_planned_cells_count(home, baseline, tmp_path):
+    raw = json.loads(baseline.read_text(encoding="utf-8"))
+    for entry in raw["results"]:
+        for stats in entry["metrics"].values():
+            del stats["per_seed"]
+    path = tmp_path / "means.json"
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    decision = decide(home, path, lambda cell: None if cell.seed > 2716 else outcome(cell))
+    assert decision.report.n_cases == 12
+    assert sum(case.score == 0 for case in decision.report.per_case) == 6
+    assert not decision.promoted
+
+
+def test_a_run_that_died_before_its_first_cell_is_held(home, baseline):
+    decision = decide(home, baseline, lambda _: None, held_out=["bin"])
+    assert [case.score for case in decision.report.per_case] == [0.0] * 12
+    assert not decision.promoted
+    assert decision.report.n_held_out == 6
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_cell_twice_decides_nothing(baseline, first):
+    results = [outcome(cell) for cell in plan().cells]
+    results.insert(0 if first else len(results), outcome(plan().cells[0], 0.5))
+    references, _ = gate.read_references(baseline, "boosters")
+    with pytest.raises(gate.GateError, match="The run has reg/gbdt, cell 42, more than once"):
+        gate.cases_of_run(ResultCollection(results), "boosters", references)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda run: run.results.append(run.results[0]), "cell 42: the run has 2 outcomes for it"),
+        (lambda run: run.results.pop(0), "cell 42: it was not run"),
+        (lambda run: run.metadata.update(n_missing=2), "has no outcome for 2 of its cells"),
+    ],
+)
+def test_results_with_a_hole_are_no_baseline(tmp_path, spoil, message):
+    run = ResultCollection([outcome(cell) for cell in plan().cells])
+    spoil(run)
+    run.to_json(tmp_path / "r.json")
+    with pytest.raises(gate.GateError, match=message):
+        gate.read_references(tmp_path / "r.json", "boosters")
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "note"),
+    [
+        ({"native_params": {"eta": 0.1}}, {"native_params": {"eta": 0.3}}, "parameters changed: eta 0.1 → 0.3."),
+        (
+            {"native_params": {"eta": 0.1}},
+            {"native_params": {"eta": 0.1}, "profile": "defaults"},
+            "profile parity → defaults.",
+        ),
+    ],
+)
+def test_other_parameters_than_the_baselines_hold_unless_allowed(home, tmp_path, then, now, note):
+    run_id = record(home, plan(tag="old"), lambda cell: outcome(cell, **then))
+    path = tmp_path / "b.json"
+    save_baseline(make_baseline(load_run(run_id, home)), path)
+    held = decide(home, path, lambda cell: outcome(cell, **now))
+    told = "There are 2 configs with other parameters than the baseline's (or say --allow-changed-parameters)."
+    assert held.objections == (told,)
+    assert f"reg/gbdt: {note}" in held.report.notes
+    allowed = decide(home, path, lambda cell: outcome(cell, **now), rules=rules(changed_parameters=True))
+    assert allowed.promoted
+    assert allowed.report.n_changed == 2
+    assert gate.verify_decision(write(home, held, tmp_path), home=home) == ""
+    assert decide(home, path, lambda cell: outcome(cell, **then)).promoted
+
+
+def test_one_case_is_a_case():
+    told = rules(held_out=True).objections(lower_bound_95=1.0, n_cases=1, n_held_out=1)
+    assert told[0] == "There is 1 case; tier bronze needs 10."
+    assert told[1].startswith("There is 1 held-out case;")
+
+
+def test_a_bound_that_is_just_below_the_threshold_does_not_look_like_it():
+    told = rules(threshold=0.9).objections(lower_bound_95=0.8999999, n_cases=10, n_held_out=5)
+    assert told == ("The lower bound 0.8999999 is below the threshold 0.9.",)
+
+
 def test_tiers_want_their_number_of_cases(home, baseline):
     silver = decide(home, baseline, rules=rules(tier="silver"))
     assert silver.objections == ("There are 12 cases; tier silver needs 30.",)
@@ -377,10 +461,26 @@ def test_verifying_gets_the_same_bytes_from_the_journal(home, baseline, tmp_path
     assert gate.verify_decision(path, home=home) == ""
 
 
-def test_verifying_does_not_need_the_baseline_any_more(home, baseline, tmp_path):
+def test_verifying_does_not_need_the_baseline_any_more_but_says_so(home, baseline, tmp_path):
     path = write(home, decide(home, baseline), tmp_path)
+    assert gate.verified_against(path) == f"tier bronze and threshold 0.98 as quoted; compared with {baseline}"
     baseline.unlink()
     assert gate.verify_decision(path, home=home) == ""
+    assert gate.verified_against(path).endswith("baseline as quoted, not compared with the file")
+
+
+def test_a_decision_whose_quoted_baseline_was_edited_is_found_by_the_file_it_names(home, baseline, tmp_path):
+    held = decide(home, baseline, loss(0.9))
+    easier = [
+        r.replace(
+            mean=r.mean * 0.9, per_seed={c: v * (0.9 if r.higher_is_better else 1.2) for c, v in r.per_seed.items()}
+        )
+        for r in held.source.references
+    ]
+    forged = _decide_run(held.source.replace(references=easier), held.rules, versions=held.report.versions, home=home)
+    assert forged.promoted
+    path = write(home, forged, tmp_path)
+    assert gate.verify_decision(path, home=home) == f"what it quotes is not what {baseline} holds"
 
 
 def test_the_quoted_baseline_can_be_checked_against_the_file(home, baseline, tmp_path):
@@ -500,11 +600,20 @@ def test_an_empty_class_in_csv_is_none(tmp_path):
 
 
 def test_the_seed_of_a_scores_file_is_its_content(tmp_path):
-    one = gate.decide_scores(scores_file(tmp_path, ROWS), rules())
-    other = gate.decide_scores(scores_file(tmp_path, [{**ROWS[0], "score": 0.91}, *ROWS[1:]]), rules())
+    file = scores_file(tmp_path, ROWS)
+    one = gate.decide_scores(file, rules())
+    changed = scores_file(tmp_path, [{**ROWS[0], "score": 0.91}, *ROWS[1:]], "changed.json")
+    other = gate.decide_scores(changed, rules())
     assert one.report.run_id != other.report.run_id
     path = write(None, one, tmp_path)
     assert gate.verify_decision(path) == ""
+    assert gate.verified_against(path).endswith(f"as quoted; compared with {file}")
+    assert gate.verify_decision(path, scores=changed) == f"what it quotes is not what {changed} holds"
+    with pytest.raises(ConfigError, match="has nothing to do with it"):
+        gate.verify_decision(path, baseline=changed)
+    file.unlink()
+    assert gate.verify_decision(path) == ""
+    assert gate.verified_against(path).endswith("scores as quoted, not compared with the file")
     raw = json.loads(path.read_text(encoding="utf-8"))
     raw["report"]["per_case"][3]["score"] = 1.0
     path.write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
@@ -556,8 +665,11 @@ def test_scores_that_are_mostly_zero_or_one_are_noted(tmp_path):
         ("", "s.csv", "Got none"),
         ("case_id,score\n", "s.csv", "holds no case"),
         ("case_id,score\na,high\n", "s.csv", "'score' parameter of Case must be"),
-        ("case_id,score\na,0.5,dev\n", "s.csv", "case 1"),
-        ("case_id,score\na\n", "s.csv", "'score' parameter of Case must be"),
+        ("case_id,score\na,0.5,dev\n", "s.csv", "case 1, has 3 values for 2 columns"),
+        ("case_id,score\na\n", "s.csv", "case 1, has 1 value for 2 columns"),
+        ('{"cases": [{"case_id": "a", "score": 1}], "note": "x"}', "s.json", "has the unknown key 'note'"),
+        ('{"a": 0.1, "b": 0.9, "a": 1}', "s.json", "has the key 'a' more than once"),
+        ('[{"case_id": "a", "score": 0, "score": 1}]', "s.json", "has the key 'score' more than once"),
         ('case_id,score\n"a,0.5\n', "s.csv", "is not CSV"),
     ],
 )

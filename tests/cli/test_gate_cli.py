@@ -50,7 +50,15 @@ def test_a_worse_run_is_held_with_its_worst_cases(at, capsys):
     out = capsys.readouterr().out
     assert out.startswith("HELD: tier bronze")
     assert "is below the threshold 0.98." in out
+    assert "There is 1 config with other parameters than the baseline's" in out
     assert "synthetic_reg_small/gbdt|42: 0." in out
+
+
+def test_other_parameters_are_named_and_can_be_allowed(at, capsys):
+    assert at("poor", "--no-held-out", "--threshold", "0") == 1
+    assert "parameters changed: " in capsys.readouterr().err
+    assert at("poor", "--no-held-out", "--threshold", "0", "--allow-changed-parameters") == 0
+    assert "parameters changed: " in capsys.readouterr().err
 
 
 def test_without_held_out_cases_it_is_held(at, capsys):
@@ -109,9 +117,9 @@ def test_what_cannot_be_computed_is_2(at, finished, tmp_path, capsys):
         (["--baseline", "nowhere.json"], "nowhere.json does not exist"),
         (["--library", "boosters"], "holds nothing of 'boosters', only of lightgbm"),
         (["--tier", "golt"], "Did you mean 'gold'"),
-        (["--threshold", "2"], "'threshold' parameter of Rules must be less than or equal to 1"),
+        (["--threshold", "2"], "The '--threshold' option must be from 0 to 1. Got 2.0 instead."),
         (["--threshold", "much"], "--threshold"),
-        (["--min-cases", "3"], "'min_cases' parameter"),
+        (["--min-cases", "3"], "The '--min-cases' option must be at least 10. Got 3 instead."),
         (["--held-out", "nothing"], "Unknown held-out config or data set 'nothing'"),
         (["--scores", "s.json"], "Use either --scores, or --run"),
         (["--output", "."], "it is a directory"),

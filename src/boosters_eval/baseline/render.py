@@ -82,7 +82,7 @@ def sentence(finding: Finding) -> str:
         return f"{where}: {finding.status.value}, {finding.note}{_then(finding)}"
     before, after = finding.baseline.mean, finding.current.mean
     sign = ">" if after > before else "<" if after < before else "="
-    new, old = _apart(after, before)
+    new, old = apart(after, before)
     relative = f"{_change(finding.change, finding.tolerance)}, tolerance {_share(finding.tolerance)}"
     verdict = "" if finding.status is Status.REGRESSION else f" {finding.status.value}:"
     return f"{where}:{verdict} {label(finding.metric)} {new} {sign} baseline {old} ({relative}){note}"
@@ -262,7 +262,7 @@ def _then(finding: Finding) -> str:
     return f" (baseline {label(finding.metric)} {number(finding.baseline.mean)})"
 
 
-def _apart(after: float, before: float) -> tuple[str, str]:
+def apart(after: float, before: float) -> tuple[str, str]:
     """Both numbers with as many digits as it takes to see that they differ."""
     for digits in range(_FEW_DIGITS, _MANY_DIGITS):
         texts = number(after, digits), number(before, digits)

@@ -36,6 +36,10 @@ def gate(
         list[str] | None, typer.Option("--held-out", help="Data sets or configs of the run that are held out.")
     ] = None,
     no_held_out: Annotated[bool, typer.Option("--no-held-out", help="Promote without five held-out cases.")] = False,
+    allow_changed_parameters: Annotated[
+        bool,
+        typer.Option("--allow-changed-parameters", help="Promote a run with other parameters than the baseline's."),
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the decision is written; else into the home's gate/.")
     ] = None,
@@ -51,7 +55,14 @@ def gate(
     # What the bound warns of is in the report's notes; without a handler logging would say it a second time.
     logging.getLogger("boosters_eval").addHandler(logging.NullHandler())
     check_output(output)
-    rules = program.Rules(tier=tier, threshold=threshold, min_cases=min_cases, held_out=not no_held_out)
+    _check_numbers(threshold, min_cases)
+    rules = program.Rules(
+        tier=tier,
+        threshold=threshold,
+        min_cases=min_cases,
+        held_out=not no_held_out,
+        changed_parameters=allow_changed_parameters,
+    )
     if scores is not None:
         if run is not None or baseline is not None or held_out:
             raise ConfigError("Use either --scores, or --run with --baseline (and --held-out), not both.")
@@ -71,19 +82,32 @@ def gate(
     return ExitCode.SUCCESS if decision.promoted else ExitCode.REGRESSION
 
 
+def _check_numbers(threshold: float, min_cases: int | None) -> None:
+    """What the rules refuse too, in the words of this command."""
+    from boosters_eval.gate.model import LOWEST_MIN_CASES
+
+    if not 0 <= threshold <= 1:
+        raise ConfigError(f"The '--threshold' option must be from 0 to 1. Got {threshold} instead.")
+    if min_cases is not None and min_cases < LOWEST_MIN_CASES:
+        raise ConfigError(f"The '--min-cases' option must be at least {LOWEST_MIN_CASES}. Got {min_cases} instead.")
+
+
 def _print(decision: "GateDecision") -> None:
+    from boosters_eval.baseline.render import apart
+    from boosters_eval.reports.numbers import number
+
     report, rules = decision.report, decision.rules
-    spread = "" if report.stddev is None else f", standard deviation {report.stddev:.4g}"
-    held = "none" if report.lower_bound_95_held_out is None else f"{report.lower_bound_95_held_out:.6g}"
-    typer.echo(f"{'PROMOTED' if decision.promoted else 'HELD'}: tier {rules.tier}, threshold {rules.threshold:g}")
-    typer.echo(f"  lower bound (95 %)      {report.lower_bound_95:.6g}")
+    spread = "" if report.stddev is None else f", standard deviation {number(report.stddev)}"
+    held = "none" if report.lower_bound_95_held_out is None else number(report.lower_bound_95_held_out)
+    typer.echo(f"{'PROMOTED' if decision.promoted else 'HELD'}: tier {rules.tier}, threshold {rules.threshold}")
+    typer.echo(f"  lower bound (95 %)      {apart(report.lower_bound_95, rules.threshold)[0]}")
     typer.echo(f"  of the held-out cases   {held} ({report.n_held_out} of {report.n_cases} cases)")
-    typer.echo(f"  for people only         mean {report.mean_score:.6g}{spread}")
+    typer.echo(f"  for people only         mean {number(report.mean_score)}{spread}")
     for sentence in decision.objections:
         typer.echo(f"  {sentence}")
     worst = sorted((case for case in report.per_case if case.score < rules.threshold), key=lambda case: case.score)
     for case in worst[:10]:
-        typer.echo(f"  {case.case_id}: {case.score:.4g}{f' ({case.reason})' if case.reason else ''}")
+        typer.echo(f"  {case.case_id}: {number(case.score)}{f' ({case.reason})' if case.reason else ''}")
     if len(worst) > 10:
         typer.echo(f"  and {len(worst) - 10} more cases below the threshold")
     for sentence in report.notes:

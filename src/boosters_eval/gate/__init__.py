@@ -9,6 +9,7 @@ from boosters_eval.gate.decision import (
     default_path,
     is_decision,
     make_report,
+    verified_against,
     verify_decision,
     write_decision,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "make_report",
     "read_references",
     "read_scores",
+    "verified_against",
     "verify_decision",
     "write_decision",
 ]

@@ -6,12 +6,13 @@ import contextlib
 import csv
 import hashlib
 import io
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval._files import read_text
+from boosters_eval._files import load_json, read_text
 from boosters_eval.baseline import Snapshot, load_baseline
+from boosters_eval.baseline.check import changed_parameters
+from boosters_eval.baseline.snapshot import cell_name, effective_parameters
 from boosters_eval.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.gate.model import Case, CaseClass, GateError, Reference
 from boosters_eval.metrics import higher_is_better
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.baseline import BaselineResult
-    from boosters_eval.results import Outcome
+    from boosters_eval.results import Outcome, Record
 
 _COLUMNS = ("case_id", "score", "class")
 
@@ -30,23 +31,22 @@ _COLUMNS = ("case_id", "score", "class")
 def read_references(path: Path, library: str) -> tuple[tuple[Reference, ...], str]:
     """What a baseline file, or a file of results, holds for the library, and the file's digest."""
     text = read_text(path)
-    if _is_results(text):
-        results = Snapshot.of_run(ResultCollection.from_json(text, source=str(path))).results.values()
+    raw = load_json(text, str(path))
+    if isinstance(raw, dict) and raw.get("kind") == "boosters-eval results":
+        found = Snapshot.of_run(ResultCollection.from_json(text, source=str(path)))
     else:
-        results = {result.key: result for result in load_baseline(path).results}.values()
+        found = Snapshot.of_baseline(load_baseline(path))
+    results = found.results.values()
     references = tuple(_reference(result) for result in results if result.library == library)
+    for failure in found.failures:
+        if failure.library == library:  # what is not there could never be lost
+            raise GateError(f"{path} is no baseline: {failure.config}, cell {failure.cell}: {failure.text}.")
+    if found.not_run:
+        raise GateError(f"{path} is no baseline: its run has no outcome for {found.not_run} of its cells.")
     if not references:
         known = {result.library for result in results}
         raise ConfigError(f"{path} holds nothing of '{library}', only of {', '.join(sorted(known)) or 'nobody'}.")
     return references, hashlib.sha256(text.encode()).hexdigest()
-
-
-def _is_results(text: str) -> bool:
-    try:
-        raw = json.loads(text)
-    except ValueError:
-        return False  # the baseline's reader says what is wrong
-    return isinstance(raw, dict) and raw.get("kind") == "boosters-eval results"
 
 
 def _reference(result: BaselineResult) -> Reference:
@@ -59,25 +59,30 @@ def _reference(result: BaselineResult) -> Reference:
         per_seed=result.primary.per_seed,
         data_digest=result.data_digest,
         split_digests=result.split_digests,
+        parameters=result.parameters,
+        profile=result.profile if result.parameters else None,
     )
 
 
 def cases_of_run(
-    run: ResultCollection, library: str, references: Sequence[Reference], *, held_out: Iterable[str] = ()
+    run: ResultCollection,
+    library: str,
+    references: Sequence[Reference],
+    *,
+    held_out: Iterable[str] = (),
+    planned: Iterable[Record] = (),
 ) -> tuple[list[Case], list[str]]:
     """One case for each cell that the baseline has, and remarks on what could not be scored.
 
-    A cell of the baseline without a usable result scores 0: nothing is promoted by leaving cells out.
+    A cell of the baseline without a usable result scores 0: nothing is promoted by leaving cells out. Where the
+    baseline does not know its cells, those that were planned count, whether they ran or not.
     """
-    every: list[Outcome] = [*run.results, *run.errors]
-    outcomes: dict[str, dict[str, Outcome]] = {}
-    for outcome in every:
-        if outcome.library == library:
-            outcomes.setdefault(outcome.config_name, {})[_cell(outcome)] = outcome
-    libraries = {outcome.library for outcome in every}
+    every: list[Record] = [*planned, *run.results, *run.errors]
+    outcomes = _outcomes(run, library)
+    libraries = {record.library for record in every}
     if library not in libraries:
         raise UnknownNameError("library of the run", library, libraries)
-    apart = _held_out(run, set(held_out))
+    apart = _held_out(every, set(held_out))
     unsupported = {u.config_name: u.reason for u in run.unsupported if u.library == library}
     notes = []
     cases = []
@@ -85,7 +90,8 @@ def cases_of_run(
         found = outcomes.get(reference.config, {})
         if not reference.per_seed:
             notes.append(f"{reference.config}: the baseline has no seeds, each seed is compared with its mean.")
-        for cell in reference.per_seed or found or {"missing": 0.0}:
+        mine = [record for record in every if (record.config_name, record.library) == (reference.config, library)]
+        for cell in reference.per_seed or dict.fromkeys(map(cell_name, mine)) or ["missing"]:
             score, reason = _score(reference, cell, found.get(cell), unsupported.get(reference.config))
             name: CaseClass | None = ("held_out" if reference.config in apart else "dev") if apart else None
             cases.append(
@@ -99,9 +105,38 @@ def cases_of_run(
     return cases, notes
 
 
-def _held_out(run: ResultCollection, names: set[str]) -> set[str]:
+def _outcomes(run: ResultCollection, library: str) -> dict[str, dict[str, Outcome]]:
+    """By config and cell; of two for one cell nobody can say which is meant."""
+    found: dict[str, dict[str, Outcome]] = {}
+    every: list[Outcome] = [*run.results, *run.errors]
+    for outcome in every:
+        if outcome.library == library:
+            cells = found.setdefault(outcome.config_name, {})
+            if cell_name(outcome) in cells:
+                raise GateError(f"The run has {outcome.config_name}, cell {cell_name(outcome)}, more than once.")
+            cells[cell_name(outcome)] = outcome
+    return found
+
+
+def changed_work(run: ResultCollection, library: str, references: Sequence[Reference]) -> list[str]:
+    """The configs whose parameters or profile are not the recorded ones, a sentence each."""
+    sentences = []
+    for reference in references:
+        mine = [r for r in run.results if (r.config_name, r.library) == (reference.config, library)]
+        if not mine:
+            continue
+        first = next(iter(reference.per_seed), None)  # the cell that the recorded parameters are of
+        result = min(mine, key=lambda result: cell_name(result) != first)
+        changed = changed_parameters(reference.parameters, effective_parameters(result))
+        if reference.profile not in (None, result.profile):
+            changed = f"profile {reference.profile} → {result.profile}" + (f"; {changed}" if changed else "")
+        if changed:
+            sentences.append(f"{reference.config}: {changed}.")
+    return sentences
+
+
+def _held_out(records: Sequence[Record], names: set[str]) -> set[str]:
     """The configs that are held out; a name is a config's or a data set's."""
-    records = [*run.results, *run.errors]
     configs = {record.config_name for record in records if names & {record.config_name, record.dataset_name}}
     known = {name for record in records for name in (record.config_name, record.dataset_name)}
     for name in sorted(names - known):
@@ -144,10 +179,6 @@ def _check_same_work(reference: Reference, cell: str, result: BenchmarkResult) -
             )
 
 
-def _cell(outcome: Outcome) -> str:
-    return f"{outcome.seed}" if outcome.fold is None else f"{outcome.seed}/{outcome.fold}"
-
-
 def read_scores(path: Path) -> tuple[list[Case], str]:
     """Cases from CSV or JSON with case_id, score and optionally class; and the file's digest."""
     text = read_text(path)
@@ -168,12 +199,13 @@ def read_scores(path: Path) -> tuple[list[Case], str]:
 
 
 def _json_rows(path: Path, text: str) -> list[Any]:
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path} is not JSON: {error}.") from None
-    if isinstance(raw, dict):
-        raw = raw["cases"] if raw.keys() == {"cases"} else [{"case_id": k, "score": v} for k, v in raw.items()]
+    raw = load_json(text, str(path))
+    if isinstance(raw, dict) and (raw.keys() == {"cases"} or isinstance(raw.get("cases"), list)):
+        for name in raw.keys() - {"cases"}:
+            raise FileFormatError(f"{path} has the unknown key '{name}' beside 'cases'.")
+        raw = raw["cases"]
+    elif isinstance(raw, dict):
+        raw = [{"case_id": name, "score": value} for name, value in raw.items()]
     if not isinstance(raw, list):
         raise FileFormatError(f"{path} must hold a list of cases with case_id and score.")
     return raw
@@ -191,6 +223,12 @@ def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
         rows = list(reader)
     except csv.Error as error:
         raise FileFormatError(f"{path} is not CSV: {error}.") from None
+    for number, row in enumerate(rows, 1):
+        extra = len(row.pop(None, ()))  # the reader's name for what has no column
+        values = extra + sum(value is not None for value in row.values())
+        if values != len(columns):
+            some = "1 value" if values == 1 else f"{values} values"
+            raise FileFormatError(f"{path}, case {number}, has {some} for {len(columns)} columns.")
     return [_csv_case(row) for row in rows]
 
 

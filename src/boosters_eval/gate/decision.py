@@ -8,13 +8,14 @@ import math
 import re
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval._files import read_text, write_atomically
+from boosters_eval._files import load_json, read_text, write_atomically
 from boosters_eval.engine import journal
 from boosters_eval.engine.home import home as run_home
 from boosters_eval.errors import BoostersEvalError, ConfigError, FileFormatError, RunError
-from boosters_eval.gate.cases import cases_of_run, read_references, read_scores
+from boosters_eval.gate.cases import cases_of_run, changed_work, read_references, read_scores
 from boosters_eval.gate.model import (
     KIND,
     SCHEMA_VERSION,
@@ -24,12 +25,13 @@ from boosters_eval.gate.model import (
     RunSource,
     ScoresSource,
 )
+from boosters_eval.results import Record
 from boosters_eval.stats.bootstrap import MIN_CASES, compute_lower_bound_95, mostly_binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
+    from boosters_eval.engine.plan import Cell
     from boosters_eval.gate.model import Case
     from boosters_eval.results import ResultCollection
 
@@ -41,6 +43,7 @@ def make_report(
     library: str | None = None,
     versions: dict[str, str] | None = None,
     notes: Iterable[str] = (),
+    n_changed: int = 0,
 ) -> BenchRunReport:
     """Put the cases in order and bound their mean; the bound is seeded by the run id."""
     ordered = tuple(sorted(cases, key=lambda case: case.case_id))
@@ -65,6 +68,7 @@ def make_report(
         # lower_bound_95 is the only gate signal (ADR-0002); mean and stddev are reported for people.
         lower_bound_95=compute_lower_bound_95(scores, run_id=run_id),
         lower_bound_95_held_out=compute_lower_bound_95(held_out, run_id=run_id) if held_out else None,
+        n_changed=n_changed,
         versions=dict(sorted((versions or {}).items())),
         notes=tuple(said),
     )
@@ -88,6 +92,7 @@ def decide_run(
         journal_digest="",
         library=library,
         held_out=tuple(sorted(set(held_out))),
+        baseline=str(baseline),
         baseline_sha256=digest,
         references=references,
     )
@@ -98,7 +103,7 @@ def decide_scores(path: Path, rules: Rules) -> GateDecision:
     """Decide on a file of scores."""
     cases, digest = read_scores(path)
     report = make_report(cases, run_id=_content_id(cases), versions=_tool_versions())
-    return _decision(report, rules, ScoresSource(file_sha256=digest))
+    return _decision(report, rules, ScoresSource(file=str(path), file_sha256=digest))
 
 
 def write_decision(decision: GateDecision, path: Path) -> None:
@@ -121,19 +126,21 @@ def is_decision(path: Path) -> bool:
     return isinstance(raw, dict) and raw.get("kind") == KIND
 
 
-def verify_decision(path: Path, *, home: Path | None = None, baseline: Path | None = None) -> str:
+def verify_decision(
+    path: Path, *, home: Path | None = None, baseline: Path | None = None, scores: Path | None = None
+) -> str:
     """Compute a decision again from the journal, or from its scores: empty when the bytes are the same.
 
     The versions are taken as recorded: they say what decided then, not what verifies now. What the decision quotes
-    of the baseline is compared with the file where one is given.
+    of the baseline, or of the scores, is compared with the file that is given, or else with the one it names.
     """
     text = read_text(path)
     decision = _load(path, text)
     versions = decision.report.versions
+    file = _quoted_file(decision, baseline, scores)
+    if file and not _quotes(decision, file):
+        return f"what it quotes is not what {file} holds"
     if isinstance(decision.source, RunSource):
-        source = decision.source
-        if baseline and read_references(baseline, source.library) != (source.references, source.baseline_sha256):
-            return f"what it quotes of the baseline is not what {baseline} holds"
         again = _decide_run(decision.source, decision.rules, versions=versions, home=home)
     else:
         cases = decision.report.per_case
@@ -144,27 +151,79 @@ def verify_decision(path: Path, *, home: Path | None = None, baseline: Path | No
     return _difference(decision, again)
 
 
+def verified_against(path: Path, *, baseline: Path | None = None, scores: Path | None = None) -> str:
+    """What `verify_decision` could hold the decision against, in words: nothing outside it vouches for its rules."""
+    decision = _load(path, read_text(path))
+    rules = decision.rules
+    said = f"tier {rules.tier} and threshold {rules.threshold} as quoted"
+    file = _quoted_file(decision, baseline, scores)
+    if file:
+        return f"{said}; compared with {file}"
+    what = "baseline" if isinstance(decision.source, RunSource) else "scores"
+    return f"{said}; {what} as quoted, not compared with the file"
+
+
+def _quoted_file(decision: GateDecision, baseline: Path | None, scores: Path | None) -> Path | None:
+    """The file that was given, or the one that the decision names where it is still there."""
+    source = decision.source
+    given, other = (baseline, scores) if isinstance(source, RunSource) else (scores, baseline)
+    if other:
+        raise ConfigError(f"The decision was made on a {source.kind}: {other} has nothing to do with it.")
+    named = Path(source.baseline if isinstance(source, RunSource) else source.file)
+    return given or (named if named.is_file() else None)
+
+
+def _quotes(decision: GateDecision, file: Path) -> bool:
+    source = decision.source
+    if isinstance(source, RunSource):
+        return read_references(file, source.library) == (source.references, source.baseline_sha256)
+    cases, digest = read_scores(file)
+    return (tuple(sorted(cases, key=lambda case: case.case_id)), digest) == (
+        decision.report.per_case,
+        source.file_sha256,
+    )
+
+
 def _decide_run(source: RunSource, rules: Rules, *, versions: dict[str, str] | None, home: Path | None) -> GateDecision:
     folder = journal.find_run(source.run_id, home)
     path = folder.journal_path(source.attempt)
     reading = journal.read(path)
     if reading.damage:
         raise RunError(f"{path} is damaged: {reading.damage}. Nothing is decided from it.")
-    run = journal.collect(folder.plan(), reading.outcomes, metadata={})
-    cases, notes = cases_of_run(run, source.library, source.references, held_out=source.held_out)
+    plan = folder.plan()
+    run = journal.collect(plan, reading.outcomes, metadata={})
+    cases, notes = cases_of_run(
+        run, source.library, source.references, held_out=source.held_out, planned=map(_record, plan.cells)
+    )
+    changed = changed_work(run, source.library, source.references)
     report = make_report(
         cases,
         run_id=source.run_id,
         library=source.library,
         versions=_run_versions(run, source.library) if versions is None else versions,
-        notes=notes,
+        notes=[*notes, *changed],
+        n_changed=len(changed),
     )
     return _decision(report, rules, source.replace(journal_digest=reading.last))
 
 
+def _record(cell: Cell) -> Record:
+    return Record(
+        config_name=cell.config.name,
+        library=cell.library,
+        seed=cell.seed,
+        fold=cell.fold,
+        task=cell.config.task,
+        dataset_name=cell.config.dataset,
+    )
+
+
 def _decision(report: BenchRunReport, rules: Rules, source: RunSource | ScoresSource) -> GateDecision:
     objections = rules.objections(
-        lower_bound_95=report.lower_bound_95, n_cases=report.n_cases, n_held_out=report.n_held_out
+        lower_bound_95=report.lower_bound_95,
+        n_cases=report.n_cases,
+        n_held_out=report.n_held_out,
+        n_changed=report.n_changed,
     )
     return GateDecision(
         promoted=not objections,
@@ -177,10 +236,7 @@ def _decision(report: BenchRunReport, rules: Rules, source: RunSource | ScoresSo
 
 
 def _load(path: Path, text: str) -> GateDecision:
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path} is not JSON: {error}.") from None
+    raw = load_json(text, str(path))
     if not isinstance(raw, dict) or raw.get("kind") != KIND:
         raise FileFormatError(f"{path} is not a gate decision.")
     schema = raw.get("schema_version")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, MinLen
 from pydantic import ConfigDict, Field, Strict, field_validator
 
 from boosters_eval._model import Model
+from boosters_eval.baseline.render import apart
 from boosters_eval.errors import BoostersEvalError, UnknownNameError
 
 SCHEMA_VERSION = 1
@@ -48,6 +49,7 @@ class BenchRunReport(Model):
     stddev: float | None  # ddof 1; nothing for one case
     lower_bound_95: float
     lower_bound_95_held_out: float | None  # nothing without held-out cases
+    n_changed: int = 0  # configs whose parameters are not the baseline's; the notes say which
     versions: dict[str, str]
     notes: tuple[str, ...] = ()
 
@@ -59,6 +61,7 @@ class Rules(Model):
     threshold: Annotated[float, Ge(0), Le(1)]
     min_cases: Annotated[int, Ge(LOWEST_MIN_CASES)] | None = None  # None: the tier's
     held_out: bool = True  # whether at least five held-out cases are needed
+    changed_parameters: bool = False  # whether the run may have other parameters than the baseline's
 
     @field_validator("tier")
     @classmethod
@@ -72,16 +75,27 @@ class Rules(Model):
         """The fewest cases."""
         return TIERS[self.tier] if self.min_cases is None else self.min_cases
 
-    def objections(self, *, lower_bound_95: float, n_cases: int, n_held_out: int) -> tuple[str, ...]:
+    def objections(
+        self, *, lower_bound_95: float, n_cases: int, n_held_out: int, n_changed: int = 0
+    ) -> tuple[str, ...]:
         """Why there is no promotion, in sentences; the bound and the counts are all that it may know."""
         found = []
         if not lower_bound_95 >= self.threshold:
-            found.append(f"The lower bound {lower_bound_95:.6g} is below the threshold {self.threshold:g}.")
+            bound, _ = apart(lower_bound_95, self.threshold)
+            found.append(f"The lower bound {bound} is below the threshold {self.threshold}.")
         if n_cases < self.needed:
-            found.append(f"There are {n_cases} cases; tier {self.tier} needs {self.needed}.")
+            found.append(f"{_there_are(n_cases, 'case')}; tier {self.tier} needs {self.needed}.")
         if self.held_out and n_held_out < MIN_HELD_OUT:
-            found.append(f"There are {n_held_out} held-out cases; {MIN_HELD_OUT} are needed (or say --no-held-out).")
+            have = _there_are(n_held_out, "held-out case")
+            found.append(f"{have}; {MIN_HELD_OUT} are needed (or say --no-held-out).")
+        if n_changed and not self.changed_parameters:
+            have = _there_are(n_changed, "config")
+            found.append(f"{have} with other parameters than the baseline's (or say --allow-changed-parameters).")
         return tuple(found)
+
+
+def _there_are(number: int, noun: str) -> str:
+    return f"There is 1 {noun}" if number == 1 else f"There are {number} {noun}s"
 
 
 class Reference(Model):
@@ -94,6 +108,8 @@ class Reference(Model):
     per_seed: dict[str, float] = Field(default_factory=dict)  # empty: the baseline has only the mean
     data_digest: str | None = None
     split_digests: dict[str, str] = Field(default_factory=dict)
+    parameters: dict[str, Any] = Field(default_factory=dict)  # the effective ones; empty: not known
+    profile: str | None = None
 
 
 class RunSource(Model):
@@ -105,6 +121,7 @@ class RunSource(Model):
     journal_digest: str
     library: str
     held_out: tuple[str, ...]  # data sets and configs whose cells are held out
+    baseline: str  # the file as it was named
     baseline_sha256: str
     references: tuple[Reference, ...]
 
@@ -113,6 +130,7 @@ class ScoresSource(Model):
     """A file of scores; its cases are in the report, and their digest is the run id."""
 
     kind: Literal["scores"] = "scores"
+    file: str  # as it was named
     file_sha256: str
 
 
