@@ -306,7 +306,7 @@ class ResultCollection:
     def best(
         self, metric: str, significance_level: float | None = None, *, method: Method = "corrected"
     ) -> pd.DataFrame:
-        """The best library of each config, or `tie` where the lead is not significant (at the run's level unless told)."""
+        """The best library of each config, or `tie` where the lead is not significant at the level (or the run's)."""
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
         from boosters_eval.stats.selection import best_frame  # noqa: PLC0415 (a facade)
         from boosters_eval.stats.significance import level_of  # noqa: PLC0415 (a facade)

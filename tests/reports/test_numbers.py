@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boosters_eval.reports.html.svg import fit
 from boosters_eval.reports.numbers import count, estimate, mean_and_std, number, p_value, percent
 
 
@@ -76,3 +77,10 @@ def test_small_numbers():
     assert percent(-1e300) == "x -1.0e+300"
     assert count(12400) == "12\u202f400"
     assert number(0) == "0"
+
+
+def test_an_axis_has_no_negative_side_that_no_value_has():
+    assert fit([0.0, 1.0], 0, 100).low == 0.0
+    assert fit([0.01, 1.0], 0, 100).low == 0.0
+    assert fit([-0.1, 1.0], 0, 100).low < -0.1
+    assert 0 < fit([0.9, 1.0], 0, 100).low < 0.9
