@@ -92,6 +92,11 @@ def test_ablations_have_a_config_and_a_name_for_each_variant():
     assert [config.training.n_threads for config in ABLATION_THREADING.configs] == [1, 4, -1]
 
 
+def test_linear_models_of_full_are_not_penalised_by_the_number_of_rows():
+    penalties = {(config.booster_type, config.training.l2) for config in FULL_SUITE.configs}
+    assert penalties == {(BoosterType.GBDT, 1), (BoosterType.GBLINEAR, 0), (BoosterType.LINEAR_TREES, 1)}
+
+
 def test_an_ablation_of_a_users_own_data():
     mine = DatasetConfig(name="mine", task=Task.BINARY, loader=lambda: None)
     suite = create_ablation_suite("a", mine, "lightgbm", {"x": BASE}, seeds=2, booster_type=BoosterType.LINEAR_TREES)

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boosters_eval.config import Mark
-from boosters_eval.runners import RUNNERS, ModelFacts
+from boosters_eval.config import BoosterType, Mark, Task, TrainingConfig
+from boosters_eval.runners import RUNNERS, FitRequest, ModelFacts, TrainData
 from boosters_eval.testing import Conformance, ConformanceError, check_runner
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "third_party_runner"
@@ -44,6 +44,26 @@ def test_the_worked_example_outside_the_package_keeps_the_contract(ridge):
     assert isinstance(found, Conformance)
     assert "gblinear regression weighted" in found.passed
     assert found.refused["gbdt binary plain"] == "it is a linear model"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_penalty_of_the_example_is_that_of_the_other_linear_models(ridge, weighted):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((500, 3)).astype(np.float32)
+    weights = rng.uniform(0.2, 3, 500) if weighted else None
+    data = TrainData(x=x, y=2 + x @ np.array([1.0, -2.0, 3.0]), weights=weights)
+    request = FitRequest(
+        Task.REGRESSION,
+        TrainingConfig(n_estimators=200, learning_rate=0.5, l2=0.5),
+        booster_type=BoosterType.GBLINEAR,
+        weighted=weighted,
+    )
+    found = []
+    for runner in (ridge, RUNNERS["xgboost"]):
+        translation = runner.translate(request)
+        found.append(runner.predict(translation, runner.fit(translation, runner.build(translation, data)), x))
+    assert np.abs(found[0] - found[1]).max() < 1e-3
+    assert np.abs(found[0] - data.y).max() > 0.5
 
 
 def test_the_entry_point_of_the_example_is_found_by_a_fresh_process(tmp_path):
@@ -161,6 +181,11 @@ def unreasoned(cls, request):
     return type(given)(request, given.native, (Mark(parameter="l1", kind="unsupported"),))
 
 
+def unmarked(cls, request):
+    given = cls.__base__.translate(request)
+    return type(given)(request, given.native)
+
+
 def forgetful(cls, request):
     given = cls.__base__.translate(request)
     return type(given)(None, given.native, given.marks)
@@ -214,6 +239,8 @@ def deaf(cls, translation, dataset):
         ({"translate": arrays}, "plain JSON values"),
         ({"translate": fickle}, "two answers to one request"),
         ({"translate": unreasoned}, "'l1' is unsupported without a reason"),
+        ({"translate": unmarked}, "sampled: 'colsample' is asked for and has no mark"),
+        ({"translate": unmarked}, "weighted: 'weights' is asked for and has no mark"),
         ({"translate": forgetful}, "must carry the request"),
         ({"inspect": miscounting}, "more than were asked for"),
         ({"inspect": miscounting}, "n_leaves as a whole number"),

@@ -171,9 +171,22 @@ def _check_translation(runner: type[Runner], case: Case, translation: Translatio
     else:
         if first != second:
             yield "translate() gives two answers to one request"
+    marked = {mark.parameter for mark in translation.marks}
+    yield from (f"'{name}' is asked for and has no mark" for name in sorted(_asked(case.request) - marked))
     for mark in translation.marks:
         if mark.kind != "exact" and not mark.reason:
             yield f"'{mark.parameter}' is {mark.kind} without a reason"
+
+
+def _asked(request: FitRequest) -> set[str]:
+    """What a case changes: a runner must say how faithfully it takes that, even if not at all."""
+    changed = {
+        name for name in TrainingConfig.model_fields if getattr(request.training, name) != getattr(_TRAINING, name)
+    }
+    if request.booster_type is BoosterType.GBLINEAR:
+        changed.discard("growth_strategy")  # there is no tree to grow
+    data = {"weights": request.weighted, "missing": request.has_missing, "categorical": bool(request.categorical)}
+    return changed | {name for name, there in data.items() if there}
 
 
 def _check_predictions(case: Case, predictions: NDArray[Any]) -> str | None:

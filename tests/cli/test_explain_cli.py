@@ -30,7 +30,7 @@ def test_the_native_parameters_marks_and_reasons_of_one_library_are_shown(explai
 
 
 def test_json_holds_what_a_translation_would_pass(explain, trainer_request):
-    record = json.loads(explain("--library", "catboost", "--task", "binary", "-p", "max_depth=4", "--json").out)
+    record = json.loads(explain("--library", "catboost", "--task", "binary", "-p", "depth=4", "--json").out)
     assert record["native"] == RUNNERS["catboost"].translate(trainer_request(max_depth=4)).native
     assert record["marks"]["objective"]["mark"] == "approximated"
     assert record["marks"]["n_leaves"]["mark"] == "not used"
@@ -99,10 +99,11 @@ def test_everything_that_decides_a_mark_can_be_said(explain):
         (["-l", "xgboost", "--booster", "gbd"], "Unknown booster 'gbd'. Did you mean 'gbdt'?"),
         (["-l", "xgboost", "--growth", "leaf"], "Unknown growth 'leaf'."),
         (["-l", "xgboost", "--profile", "x"], "Unknown profile 'x'."),
-        (["-l", "xgboost", "--param", "max_dept=3"], "no parameter 'max_dept'. Did you mean 'max_depth'?"),
+        (["-l", "xgboost", "--param", "max_dept=3"], "unknown parameter 'max_dept'. Did you mean 'max_depth'?"),
         (["-l", "xgboost", "--param", "subsample=7"], "'subsample' parameter of TrainingConfig must be"),
-        (["-l", "xgboost", "--param", "max_depth"], "'--param' option must be written name=value."),
+        (["-l", "xgboost", "--param", "max_depth"], "'--param' option must give 'max_depth' one value"),
         (["-l", "xgboost", "--task", "quantile", "--quantile", "1.5"], "'--quantile' option must be between 0 and 1"),
+        (["-l", "xgboost", "--categorical", "-3"], "--categorical"),
         ([], "--library, or give --all"),
         (["--all", "-l", "xgboost"], "--library, or give --all"),
     ],

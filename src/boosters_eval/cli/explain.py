@@ -23,7 +23,7 @@ def explain(
     profile: Annotated[
         str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (as each comes).")
     ] = "parity",
-    classes: Annotated[int, typer.Option("--classes", min=2, help="Number of classes in multiclass.")] = 3,
+    classes: Annotated[int, typer.Option("--classes", min=3, help="Number of classes in multiclass.")] = 3,
     quantile: Annotated[
         list[float] | None, typer.Option("--quantile", help="Quantiles to predict. Default: 0.5.")
     ] = None,
@@ -31,7 +31,7 @@ def explain(
     weighted: Annotated[bool, typer.Option("--weighted", help="The rows have weights.")] = False,
     missing: Annotated[bool, typer.Option("--missing", help="Some values are missing.")] = False,
     categorical: Annotated[
-        list[int] | None, typer.Option("--categorical", help="Positions of categorical columns.")
+        list[int] | None, typer.Option("--categorical", min=0, help="Positions of categorical columns.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
@@ -87,16 +87,10 @@ def _quantiles(given: list[float]) -> tuple[float, ...]:
 
 def _training(wishes: list[str], growth: str | None) -> Any:
     from boosters_eval.config import GrowthStrategy, TrainingConfig
+    from boosters_eval.suites import parse_parameters
 
-    changes: dict[str, Any] = {}
-    for wish in wishes:
-        name, equals, value = (part.strip() for part in wish.partition("="))
-        if not equals or not value:
-            raise ConfigError(f"The '--param' option must be written name=value. Got '{wish}' instead.")
-        changes[name] = value
-    if growth is not None:
-        changes["growth_strategy"] = _choice("growth", growth, GrowthStrategy)
-    return TrainingConfig(**changes)
+    chosen = {} if growth is None else {"growth_strategy": _choice("growth", growth, GrowthStrategy)}
+    return parse_parameters(wishes, TrainingConfig()).replace(**chosen)
 
 
 def _record(runner: Any, request: Any) -> dict[str, Any]:

@@ -37,6 +37,9 @@ a row for a case does not apply there (max_depth in leaf-wise growth, trees in a
 Equal `max_bins` means as many bins of values, missing values apart; where the borders lie in a column with more
 distinct values than that is each library's own choice.
 
+In a linear model (gblinear) `l1` and `l2` are multiplied by the sum of the weights of the rows, in boosters as in
+XGBoost: the penalty is one of the mean loss, and a value that suits trees lets a linear model learn next to nothing.
+
 `--profile defaults` passes only {", ".join(f"`{name}`" for name in ALWAYS)} and what is listed as such
 below: every library runs as it comes, with its own number of rounds and its own capacity.
 """

@@ -46,9 +46,15 @@ class RidgeRunner(Runner):
             Mark(parameter="l2", kind="exact"),
             Mark(parameter="n_estimators", kind="unsupported", reason=_ONE_STEP),
             Mark(parameter="learning_rate", kind="unsupported", reason=_ONE_STEP),
+            Mark(parameter="weights", kind="exact"),
         ]
         if training.l1 > 0:
             marks.append(Mark(parameter="l1", kind="unsupported", reason="there is no L1 penalty"))
+        marks += [
+            Mark(parameter=name, kind="unsupported", reason="all rows and all columns are used")
+            for name in ("subsample", "colsample")
+            if getattr(training, name) < 1
+        ]
         if training.early_stopping_rounds is not None:
             marks.append(Mark(parameter="early_stopping_rounds", kind="unsupported", reason=_ONE_STEP))
         return Translation(request, {"alpha": training.l2}, tuple(marks))
@@ -64,11 +70,16 @@ class RidgeRunner(Runner):
 
     @classmethod
     def fit(cls, translation: Translation, dataset: Any) -> Any:
-        """Solve the normal equations; the intercept is not penalised."""
+        """Solve the normal equations. The intercept is not penalised.
+
+        As in the linear models of the other libraries the penalty is one of the mean loss: it is multiplied by the
+        sum of the weights, which are the squares of the last column.
+        """
         import numpy as np  # noqa: PLC0415 (imported when a model is trained)
 
         columns, y = dataset
-        penalty = np.eye(columns.shape[1]) * translation.native["alpha"]
+        total = columns[:, -1] @ columns[:, -1]
+        penalty = np.eye(columns.shape[1]) * translation.native["alpha"] * total
         penalty[-1, -1] = 0
         return np.linalg.solve(columns.T @ columns + penalty, columns.T @ y)
 

@@ -26,6 +26,11 @@ NO_ROWS_IN_LEAF = "the library cannot count the rows of a leaf, and a row's hess
 NO_GBLINEAR = Refusal("booster == 'gblinear'", "the library boosts no linear models")
 NO_LINEAR_TREES = Refusal("booster == 'linear_trees'", "the library has no linear models in leaves")
 NO_RANKING = Refusal("task == 'ranking'", "the library has no ranking objective")
+# A linear model's rounds go over all rows and all columns.
+NO_SAMPLING = tuple(
+    Rule(name, {}, "unsupported", "linear models are trained on all rows and all columns", exact_if=f"{name} == 1")
+    for name in ("subsample", "colsample")
+)
 
 
 def common(n_estimators: str, learning_rate: str, seed: str) -> tuple[Rule, ...]:

@@ -9,6 +9,7 @@ from boosters_eval.runners.tables.common import (
     LEAFWISE,
     NO_LINEAR_TREES,
     NO_ROWS_IN_LEAF,
+    NO_SAMPLING,
     OWN_CATEGORIES,
     OWN_LAMBDAS,
     OWN_QUANTILE,
@@ -52,6 +53,7 @@ _RULES = (
     Rule("max_bins", {"max_bin": "=max_bins"}, where=TREES),
     Rule("subsample", {"subsample": "=subsample"}, where=TREES),
     Rule("colsample", {"colsample_bytree": "=colsample"}, where=TREES),
+    *NO_SAMPLING,
     Rule(
         "early_stopping_rounds",
         {"early_stopping_rounds": "=early_stopping_rounds"},
