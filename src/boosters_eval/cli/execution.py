@@ -174,18 +174,15 @@ def show(results: Any, showing: Showing) -> None:
     from boosters_eval import reports
 
     chosen = choose_format(showing.format, showing.output)
-    alpha = results.metadata.get("alpha", 0.05)
     if chosen == "json":
         emit(results.to_json(), showing.output)
     elif chosen == "csv":
         emit(results.to_csv(), showing.output)
     elif chosen == "html":
-        document = reports.build_document(results, "comparison", test=showing.test, alpha=alpha)
+        document = reports.build_document(results, "comparison", test=showing.test)
         emit(reports.render_page(document), showing.output)
     else:
-        report = reports.build_tables(
-            results, test=showing.test, alpha=alpha, require_significance=showing.highlight_significant
-        )
+        report = reports.build_tables(results, test=showing.test, require_significance=showing.highlight_significant)
         if chosen is None and sys.stdout.isatty():
             reports.print_report(report, console())
         else:
