@@ -148,7 +148,14 @@ def test_weights_below_one_are_held_against_the_fixed_least_hessian_of_scikit_le
         assert {mark.parameter: mark.kind for mark in marks}["min_child_weight"] == kind
 
 
-def test_linear_models_of_the_quantile_loss_are_refused(trainer):
-    request = trainer.request(Task.QUANTILE, booster_type=BoosterType.GBLINEAR)
-    assert "quantile" in RUNNERS["boosters"].unsupported(request)
-    assert "quantile" in RUNNERS["xgboost"].unsupported(request)
+def test_linear_quantiles_need_many_rounds_in_boosters_which_is_marked_and_are_refused_in_xgboost(trainer):
+    x = np.random.default_rng(0).standard_normal((1_000, 3)).astype(np.float32)
+    y = 2 * x.sum(axis=1) + np.random.default_rng(1).standard_normal(1_000)
+    below = []
+    for rounds in (100, 1_000):
+        request = trainer.request(Task.QUANTILE, booster_type=BoosterType.GBLINEAR, n_estimators=rounds, l2=0.0)
+        below.append(np.mean(y < trainer.predict("boosters", request, TrainData(x=x, y=y), x)[:, 0]))
+    assert below[0] < 0.07, "the mark of boosters' linear quantiles is out of date"
+    assert below[1] == pytest.approx(0.1, abs=0.01)
+    assert "several times the rounds" in _objective("boosters", request).reason
+    assert "learn nothing" in RUNNERS["xgboost"].unsupported(request)
