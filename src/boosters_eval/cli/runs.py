@@ -12,6 +12,8 @@ from boosters_eval.errors import ConfigError, ExitCode
 def verify(
     run: Annotated[str, typer.Argument(help="A run id, its beginning, 'last', or the file of a gate's decision.")],
     *,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="The baseline that a decision quotes.")] = None,
+    scores: Annotated[Path | None, typer.Option("--scores", help="The scores file that a decision quotes.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the exit code.")] = False,
 ) -> int:
     """Tell a complete, untouched journal from a damaged one; compute a gate's decision again."""
@@ -23,10 +25,13 @@ def verify(
     if file.is_file():
         if not gate.is_decision(file):
             raise ConfigError(f"{file} is not a decision of the gate.")
-        fault = gate.verify_decision(file)
+        fault = gate.verify_decision(file, baseline=baseline, scores=scores)
         if not quiet:
-            note(f"{file}: {fault or 'computed again, with the same bytes'}")
+            against = gate.verified_against(file, baseline=baseline, scores=scores)
+            note(f"{file}: {fault or f'computed again, with the same bytes ({against})'}")
         return ExitCode.EXECUTION_ERROR if fault else ExitCode.SUCCESS
+    if baseline is not None or scores is not None:
+        raise ConfigError("The '--baseline' and '--scores' options are for the file of a gate's decision.")
     folder = find_run(run)
     good = True
     for name, fault in check(folder):
