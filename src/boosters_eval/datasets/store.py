@@ -161,7 +161,8 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
             write_atomically(_recipe_file(config, root), meta.digest + "\n")
     except OSError as error:
         raise DatasetError(
-            f"Cannot keep data set '{config.name}' in {root}: {error.strerror or error}. {VARIABLE} names another directory."
+            f"Cannot keep data set '{config.name}' in {root}: {error.strerror or error}."
+            f" {VARIABLE} names another directory."
         ) from None
     return _stored(config.name, path, meta)
 
