@@ -18,6 +18,7 @@ def write(home: Path) -> None:
     from boosters_eval.config import TrainingConfig
     from boosters_eval.engine import journal
     from boosters_eval.engine.plan import CellRef
+    from boosters_eval.results import RunEnvironment
 
     compare("iris", "lightgbm", seeds=1, training=TrainingConfig(n_estimators=2), home=home)
     folder = journal.find_run("last", home)
@@ -30,7 +31,7 @@ def write(home: Path) -> None:
     for seed in range(COUNT):
         book.append(result.model_copy(update={"seed": seed}))
     book.close()
-    big.write_environment(attempt, {})
+    big.write_environment(attempt, RunEnvironment())
 
 
 def read(home: Path) -> None:

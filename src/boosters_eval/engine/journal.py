@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from filelock import FileLock, Timeout
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from boosters_eval._files import MAX_RESULTS, load_json, read_text, write_atomically
+from boosters_eval._files import MAX_RESULTS, read_text, write_atomically
+from boosters_eval.config import Mark
 from boosters_eval.engine.home import home
 from boosters_eval.engine.plan import SCHEMA_VERSION as PLAN_VERSION
 from boosters_eval.engine.plan import Plan, PlannedConfig
@@ -25,15 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boosters_eval.config import Mark
     from boosters_eval.results import Outcome
 
 SCHEMA_VERSION = 1
 _START = "0" * 32
-_RESULT: TypeAdapter[BenchmarkResult] = TypeAdapter(BenchmarkResult)
-_ERROR: TypeAdapter[BenchmarkError] = TypeAdapter(BenchmarkError)
 _FIELDS = set(BenchmarkResult.model_fields)
-_LINE = re.compile(rb'\{"prev":"([0-9a-f]{32})","(begin|result|error|end)":(.*)\}\n', re.DOTALL)
+_LINE = re.compile(
+    rb'\{"prev":"([0-9a-f]{32})",(?:"with":"([0-9a-f]{16})",)?"(begin|common|result|error|end)":(.*)\}\n', re.DOTALL
+)
 
 
 @dataclass
@@ -47,16 +47,14 @@ class Reading:
     cut: bool = False  # the last line was not finished
     sealed: bool = False  # the last line says that the run was completed, and how many outcomes it has
     damage: str | None = None
-    marks: dict[Any, tuple[Mark, ...]] = field(default_factory=dict, repr=False)
+    common: dict[str, _Common] = field(default_factory=dict, repr=False)
 
 
 def read(path: Path) -> Reading:
     """Read and check the chain; a cut last line is left out, any other fault is damage."""
     reading = Reading()
-    collecting = gc.isenabled()
-    gc.disable()  # nothing here is garbage, and looking for some takes as long as reading
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, _no_garbage():
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     reading.cut = True
@@ -68,17 +66,26 @@ def read(path: Path) -> Reading:
                 reading.good_bytes += len(line)
     except OSError as error:
         raise RunError(f"Cannot read {path}: {error.strerror}.") from None
+    return reading
+
+
+@contextlib.contextmanager
+def _no_garbage() -> Iterator[None]:
+    """What is read here is no garbage, and looking for some among it takes as long as reading."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if collecting:
             gc.enable()
-    return reading
 
 
 def _take(line: bytes, reading: Reading) -> str | None:
     match = _LINE.fullmatch(line)
     if match is None:
         return "is not a line of a journal"
-    previous, kind, content = match.groups()
+    previous, common, kind, content = match.groups()
     if previous.decode() != reading.last:
         return "does not follow the line before it"
     try:
@@ -88,13 +95,17 @@ def _take(line: bytes, reading: Reading) -> str | None:
         elif kind == b"end":
             if _object(content) != {"outcomes": len(reading.outcomes)}:
                 return "does not count the outcomes before it"
+        elif kind == b"common":
+            reading.common[_digest(content)[:16]] = _Common.model_validate_json(content)
         else:
-            adapter: TypeAdapter[Any] = _RESULT if kind == b"result" else _ERROR
-            outcome: Outcome = adapter.validate_json(content)
-            _slim(outcome, reading)
-            reading.outcomes.pop(outcome.key, None)
-            reading.outcomes[outcome.key] = outcome
-    except (ValidationError, ValueError, RecursionError):
+            outcome: Outcome = (BenchmarkResult if kind == b"result" else BenchmarkError).model_validate_json(content)
+            if common is not None and isinstance(outcome, BenchmarkResult):
+                reading.common[common.decode()].give_to(outcome)
+            key = outcome.key
+            if key in reading.outcomes:
+                del reading.outcomes[key]  # so that the last one is the last in order too
+            reading.outcomes[key] = outcome
+    except (ValidationError, ValueError, RecursionError, KeyError):
         return "has content that cannot be read"
     reading.last = _digest(line)
     return None
@@ -107,12 +118,29 @@ def _object(content: bytes) -> dict[str, Any]:
     return found
 
 
-def _slim(outcome: Outcome, reading: Reading) -> None:
-    """Let outcomes share what is equal in all of them: a hundred thousand must fit into memory."""
-    if isinstance(outcome, BenchmarkResult):
-        object.__setattr__(outcome, "__pydantic_fields_set__", _FIELDS)
-        same = tuple((mark.parameter, mark.kind, mark.reason) for mark in outcome.marks)
-        vars(outcome)["marks"] = reading.marks.setdefault(same, outcome.marks)
+class _Common(BaseModel):
+    """What the results of one config and library have in common: written once, and held once in memory."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    native_params: dict[str, Any] | None = None
+    marks: tuple[Mark, ...] = ()
+    data_digest: str | None = None
+    seeded: tuple[str, ...] = ()  # the native parameters that hold the model's own seed
+
+    @classmethod
+    def of(cls, result: BenchmarkResult) -> Self:
+        params = result.native_params
+        seeded = tuple(name for name, value in (params or {}).items() if value == result.model_seed)
+        plain = None if params is None else {**params, **dict.fromkeys(seeded)}
+        return cls(native_params=plain, marks=result.marks, data_digest=result.data_digest, seeded=seeded)
+
+    def give_to(self, result: BenchmarkResult) -> None:
+        params = self.native_params
+        if params is not None and self.seeded:
+            params = {**params, **dict.fromkeys(self.seeded, result.model_seed)}
+        vars(result).update(native_params=params, marks=self.marks, data_digest=self.data_digest)
+        object.__setattr__(result, "__pydantic_fields_set__", _FIELDS)
 
 
 def _digest(line: bytes) -> str:
@@ -131,8 +159,17 @@ class Journal:
 
     def append(self, outcome: Outcome) -> None:
         """Write one outcome and wait until it is on disk."""
-        kind = "result" if isinstance(outcome, BenchmarkResult) else "error"
-        self._write(kind, outcome.model_dump_json(exclude_defaults=True))
+        if isinstance(outcome, BenchmarkError):
+            self._write("error", outcome.model_dump_json(exclude_defaults=True))
+            return
+        common = _Common.of(outcome)
+        text = common.model_dump_json()
+        name = _digest(text.encode())[:16]
+        if name not in self.found.common:
+            self._write("common", text)
+            self.found.common[name] = common
+        alone = outcome.model_dump_json(exclude_defaults=True, exclude={"native_params", "marks", "data_digest"})
+        self._write("result", alone, common=name)
 
     def begin(self, facts: dict[str, Any]) -> None:
         """The first line of an attempt."""
@@ -142,8 +179,9 @@ class Journal:
         """The run is complete: without this line the last outcome could be changed unseen."""
         self._write("end", json.dumps({"outcomes": count}))
 
-    def _write(self, kind: str, content: str) -> None:
-        line = f'{{"prev":"{self._last}","{kind}":{content}}}\n'.encode()
+    def _write(self, kind: str, content: str, *, common: str | None = None) -> None:
+        shared = f'"with":"{common}",' if common else ""
+        line = f'{{"prev":"{self._last}",{shared}"{kind}":{content}}}\n'.encode()
         try:
             self._file.write(line)
             self._file.flush()
@@ -188,13 +226,15 @@ class RunFolder:
         """The plan that all attempts follow."""
         text = read_text(self.path / "plan.json", limit=MAX_RESULTS)
         source = str(self.path / "plan.json")
-        raw = load_json(text, source)
-        version = raw.get("schema_version") if isinstance(raw, dict) else None
-        if type(version) is not int:
+        head = re.match(r'\s*\{\s*"schema_version":\s*(\d+)', text)
+        if head is None:
             raise FileFormatError(f"{source} is not a plan.")
-        if version > PLAN_VERSION:
-            raise FileFormatError(f"{source} has schema version {version}: upgrade this program.")
-        return Plan.model_validate_json(text)
+        if int(head[1]) > PLAN_VERSION:
+            raise FileFormatError(f"{source} has schema version {head[1]}: upgrade this program.")
+        try:
+            return Plan.model_validate_json(text)
+        except ConfigError as error:
+            raise FileFormatError(f"{source} is not a plan: {error}") from None
 
     def attempts(self) -> list[int]:
         """The numbers of the attempts that have a journal."""
@@ -286,15 +326,16 @@ def load_run(reference: str, where: Path | None = None) -> ResultCollection:
     folder = find_run(reference, where)
     attempt = folder.attempts()[-1]
     path = folder.journal_path(attempt)
-    reading = read(path)
-    if reading.damage:
-        raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {folder.run_id}'.")
-    return collect(folder.plan(), reading.outcomes, metadata=metadata_of(folder, attempt, reading))
+    with _no_garbage():
+        reading = read(path)
+        if reading.damage:
+            raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {folder.run_id}'.")
+        return collect(folder.plan(), reading.outcomes, metadata=metadata_of(folder, attempt, reading))
 
 
 def collect(plan: Plan, outcomes: dict[str, Outcome], metadata: dict[str, Any]) -> ResultCollection:
     """Outcomes in the plan's order, whatever the order in which they came."""
-    ordered = [outcomes[cell.key] for cell in plan.cells if cell.key in outcomes]
+    ordered = [outcome for cell in plan.cells if (outcome := outcomes.get(cell.key)) is not None]
     missing = len(plan.cells) - len(ordered)
     return ResultCollection(
         (o for o in ordered if isinstance(o, BenchmarkResult)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -88,8 +87,7 @@ class PlannedConfig(Model):
         )
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One unit of work: a benchmark, a library, a seed, and a fold where there are folds."""
 
     config: PlannedConfig
