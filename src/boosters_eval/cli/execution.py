@@ -175,18 +175,18 @@ def show(results: Any, showing: Showing) -> None:
 
     chosen = choose_format(showing.format, showing.output)
     if chosen == "json":
-        emit(results.to_json(), showing.output)
+        emit(results.to_json(), showing.output, quiet=showing.quiet)
     elif chosen == "csv":
-        emit(results.to_csv(), showing.output)
+        emit(results.to_csv(), showing.output, quiet=showing.quiet)
     elif chosen == "html":
         document = reports.build_document(results, "comparison", test=showing.test)
-        emit(reports.render_page(document), showing.output)
+        emit(reports.render_page(document), showing.output, quiet=showing.quiet)
     else:
         report = reports.build_tables(results, test=showing.test, require_significance=showing.highlight_significant)
         if chosen is None and sys.stdout.isatty():
             reports.print_report(report, console())
         else:
-            emit(reports.render_markdown(report), showing.output)
+            emit(reports.render_markdown(report), showing.output, quiet=showing.quiet)
     if not showing.quiet and results.run_id:
         note(f"Run {results.run_id}: {len(results.results)} results, {len(results.errors)} errors.")
 

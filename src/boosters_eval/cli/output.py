@@ -69,10 +69,11 @@ def check_output(output: Path | None) -> None:
         check_writable(output)
 
 
-def emit(text: str, output: Path | None) -> None:
+def emit(text: str, output: Path | None, *, quiet: bool = False) -> None:
     """The result, to its file or to stdout."""
     if output is None:
         sys.stdout.write(text)
     else:
         write_atomically(Path(output), text)
-        note(f"Written: {output}")
+        if not quiet:
+            note(f"Written: {output}")
