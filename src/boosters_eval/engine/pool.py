@@ -108,7 +108,7 @@ class LocalPool:
         try:
             while waiting or self._flying():
                 self._import_ahead(ahead)
-                while waiting and self._free and not (timed and (ahead or self._importing())):
+                while waiting and self._importing() + self._flying() < self.jobs and not (timed and ahead):
                     outcome = self._dispatch(waiting, started)
                     if outcome is None:
                         break
@@ -136,8 +136,8 @@ class LocalPool:
         return sum(not worker.ready and worker.failed is None for worker in self._workers.values())
 
     def _import_ahead(self, ahead: deque[tuple[str, int]]) -> None:
-        """Start the workers that will be needed, never more at a time than there are jobs."""
-        while ahead and self._importing() < self.jobs:
+        """Start the workers that will be needed; an import takes the place of a cell, or it would slow one down."""
+        while ahead and self._importing() + self._flying() < self.jobs:
             self._worker(*ahead.popleft())
 
     def _worker(self, library: str, n_threads: int) -> _Worker:
