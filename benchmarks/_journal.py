@@ -15,10 +15,10 @@ COUNT = 100_000
 def write(home: Path) -> None:
     """A real run of one cell, its journal multiplied; written without waiting for the disk each time."""
     from boosters_eval.api import compare
-    from boosters_eval.config import TrainingConfig
+    from boosters_eval.benchmark.results import RunEnvironment
     from boosters_eval.engine import journal
     from boosters_eval.engine.plan import CellRef
-    from boosters_eval.results import RunEnvironment
+    from boosters_eval.runners.parameters import TrainingConfig
 
     compare("iris", "lightgbm", seeds=1, training=TrainingConfig(n_estimators=2), home=home)
     folder = journal.find_run("last", home)

@@ -109,7 +109,7 @@ def test_the_gitlab_job_in_the_documentation_is_valid(capsys):
 
 @pytest.mark.parametrize(("suite", "seeds"), [("quick", 3), ("full", 5)])
 def test_the_committed_baselines_are_those_of_the_suites(suite, seeds):
-    from boosters_eval.suites import SUITES
+    from boosters_eval.benchmark.suites import SUITES
 
     baseline = load_baseline(ROOT / "tests" / "baselines" / f"{suite}.json")
     assert baseline.config.suite == suite

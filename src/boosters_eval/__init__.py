@@ -9,40 +9,28 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from boosters_eval.api import compare, run_suite
-    from boosters_eval.config import (
-        BenchmarkConfig,
-        BenchmarkSuite,
-        BoosterType,
-        DatasetConfig,
-        GrowthStrategy,
-        Profile,
-        Task,
-        TrainingConfig,
-    )
+    from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
+    from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+    from boosters_eval.benchmark.suites import SUITES, create_ablation_suite, register_suite
     from boosters_eval.datasets import DATASETS, Table, register_dataset
+    from boosters_eval.datasets.config import DatasetConfig
     from boosters_eval.metrics import METRIC_DIRECTION, compute_metrics, primary_metric, register_metric
-    from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
+    from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, Runner
-    from boosters_eval.suites import SUITES, create_ablation_suite, register_suite
+    from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
 
 # Names are found when they are used, so that `import boosters_eval` and the command line start fast.
 _HOME = {
     "api": ("compare", "run_suite"),
-    "config": (
-        "BenchmarkConfig",
-        "BenchmarkSuite",
-        "BoosterType",
-        "DatasetConfig",
-        "GrowthStrategy",
-        "Profile",
-        "Task",
-        "TrainingConfig",
-    ),
+    "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
+    "benchmark.results": ("BenchmarkError", "BenchmarkResult", "ResultCollection"),
+    "benchmark.suites": ("SUITES", "create_ablation_suite", "register_suite"),
     "datasets": ("DATASETS", "Table", "register_dataset"),
+    "datasets.config": ("DatasetConfig",),
     "metrics": ("METRIC_DIRECTION", "compute_metrics", "primary_metric", "register_metric"),
-    "results": ("BenchmarkError", "BenchmarkResult", "ResultCollection"),
+    "metrics.task": ("Task",),
     "runners": ("RUNNERS", "Runner"),
-    "suites": ("SUITES", "create_ablation_suite", "register_suite"),
+    "runners.parameters": ("BoosterType", "GrowthStrategy", "Profile", "TrainingConfig"),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 

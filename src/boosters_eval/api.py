@@ -11,30 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Gt, Le
 
-from boosters_eval._model import Model
-from boosters_eval.config import (
-    DEFAULT_SEEDS,
-    MAX_SEEDS,
-    BenchmarkConfig,
-    BenchmarkSuite,
-    BoosterType,
-    GrowthStrategy,
-    Profile,
-    Task,
-    Threads,
-    TrainingConfig,
-    derive_seeds,
-)
-from boosters_eval.errors import ConfigError, MissingLibraryError, UnknownNameError
-from boosters_eval.results import RunEnvironment
+from boosters_eval.benchmark.config import DEFAULT_SEEDS, MAX_SEEDS, BenchmarkConfig, BenchmarkSuite, derive_seeds
+from boosters_eval.benchmark.results import RunEnvironment
+from boosters_eval.core.errors import ConfigError, MissingLibraryError, UnknownNameError
+from boosters_eval.core.model import Model
+from boosters_eval.metrics.task import Task
+from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, Threads, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.datasets import Stored
     from boosters_eval.engine.execute import Observer
     from boosters_eval.engine.plan import Plan, PlannedConfig
-    from boosters_eval.results import ResultCollection
 
 
 class Settings(Model):
@@ -175,7 +165,7 @@ def suite_configs(
     profile: Profile | str | None = None,
 ) -> tuple[str, list[BenchmarkConfig], list[str], int]:
     """The suite's name, its benchmarks with the libraries that are here, notes, and its number of seeds."""
-    from boosters_eval.suites import resolve_suite  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.suites import resolve_suite  # noqa: PLC0415 (keeps start-up fast)
 
     found = resolve_suite(suite)
     only = _names(libraries) if libraries is not None else None
@@ -201,7 +191,7 @@ def run_auto(
     say: Callable[[str], None] = lambda _: None,
 ) -> ResultCollection:
     """Run with as many seeds as the verdicts need; each look is a complete run of its own."""
-    from boosters_eval.auto import grow, parse_budget  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.looks import grow, parse_budget  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.stats.sequential import SequentialRule  # noqa: PLC0415
 
     def look(seeds: int, known: ResultCollection | None) -> ResultCollection:

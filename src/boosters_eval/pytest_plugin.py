@@ -54,7 +54,7 @@ def _wanted(config: pytest.Config) -> bool:
 
 
 def _suite(session: pytest.Session) -> _Suite:
-    from boosters_eval.errors import BoostersEvalError  # noqa: PLC0415 (see above)
+    from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (see above)
 
     try:
         evaluation = _Evaluation(session.config)
@@ -167,7 +167,7 @@ class _Pair(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """A finding is one sentence; only a fault of ours has a traceback."""
-        from boosters_eval.errors import BoostersEvalError  # noqa: PLC0415 (only when it is asked for)
+        from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (only when it is asked for)
 
         if isinstance(excinfo.value, (FailedPairError, BoostersEvalError)):
             return str(excinfo.value)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from boosters_eval.config import Task, derive_seeds
-from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.config import derive_seeds
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.metrics.task import Task
 
 VERSIONS = {"boosters": "0.1.0", "xgboost": "3.1.2"}
 SCORES = {"california/gbdt": ("rmse", 0.4521, Task.REGRESSION), "breast_cancer/gbdt": ("logloss", 0.115, Task.BINARY)}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from boosters_eval.baseline import Snapshot, check, load_baseline, make_baseline, save_baseline
 from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats
-from boosters_eval.config import Task
-from boosters_eval.errors import BoostersEvalError, FileFormatError, RunError
+from boosters_eval.core.errors import BoostersEvalError, FileFormatError, RunError
+from boosters_eval.metrics.task import Task
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from boosters_eval.baseline import Rules, Snapshot, Status, check, make_baseline
 from boosters_eval.baseline.check import is_regression
-from boosters_eval.errors import ConfigError, ExitCode, UnknownNameError
-from boosters_eval.results import Unsupported
+from boosters_eval.benchmark.results import Unsupported
+from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 

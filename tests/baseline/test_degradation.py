@@ -5,9 +5,9 @@ import pytest
 
 from boosters_eval.api import Settings, prepare, suite_configs
 from boosters_eval.baseline import load_baseline, make_baseline, save_baseline
+from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
 from boosters_eval.cli.app import run
 from boosters_eval.metrics import compute_metrics
-from boosters_eval.results import BenchmarkResult, ResultCollection
 
 TRIES = 20
 LOSS = 1.05

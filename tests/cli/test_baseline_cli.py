@@ -8,9 +8,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from boosters_eval.baseline import load_baseline
+from boosters_eval.benchmark.config import derive_seeds
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
 from boosters_eval.cli.app import run
-from boosters_eval.config import Task, derive_seeds
-from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.metrics.task import Task
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 
@@ -339,7 +340,7 @@ class TestRealRuns:
         assert "xgboost: skipped" in out
 
     def test_quick_without_a_baseline_shows_results_and_says_that_nothing_was_checked(self, here, monkeypatch, capsys):
-        from boosters_eval import suites
+        from boosters_eval.benchmark import suites
 
         monkeypatch.setitem(suites.SUITES._all(), "quick", suites.MINIMAL_SUITE)
         assert run(["quick", "-o", "r.csv"]) == 3

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from boosters_eval.cli.app import run
-from boosters_eval.errors import ExitCode
+from boosters_eval.core.errors import ExitCode
 from boosters_eval.runners import RUNNERS
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
@@ -39,8 +39,9 @@ def test_json_holds_what_a_translation_would_pass(explain, trainer_request):
 
 @pytest.fixture
 def trainer_request():
-    from boosters_eval.config import Task, TrainingConfig
+    from boosters_eval.metrics.task import Task
     from boosters_eval.runners import FitRequest
+    from boosters_eval.runners.parameters import TrainingConfig
 
     return lambda **changes: FitRequest(Task.BINARY, TrainingConfig(**changes), n_classes=2)
 

@@ -4,7 +4,7 @@ import pytest
 
 from boosters_eval import compare, gate
 from boosters_eval.cli.app import run
-from boosters_eval.config import TrainingConfig
+from boosters_eval.runners.parameters import TrainingConfig
 
 LIBRARY = "lightgbm"
 

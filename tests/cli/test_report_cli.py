@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
 from boosters_eval.cli.app import run
-from boosters_eval.config import Task
-from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.metrics.task import Task
 
 
 def results(count=3):

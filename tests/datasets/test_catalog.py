@@ -9,11 +9,12 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from boosters_eval.config import DatasetConfig, Task
+from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.datasets import DATASETS, materialise, open_stored, register_dataset
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS, fetch_dataset
+from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.shipped import load
-from boosters_eval.errors import ConfigError, UnknownNameError
+from boosters_eval.metrics.task import Task
 
 HERE = [name for name, config in BUILTIN.items() if name not in DOWNLOADS]
 
@@ -162,7 +163,7 @@ def test_a_registered_lambda_runs_like_a_built_in_set_and_its_loader_is_called_o
 
 def test_listing_imports_nothing_scientific():
     code = (
-        "import sys, json; import boosters_eval.datasets as d, boosters_eval.suites as s; "
+        "import sys, json; import boosters_eval.datasets as d, boosters_eval.benchmark.suites as s; "
         "[c.available and c.available() for c in d.DATASETS.values()]; len(s.SUITES); "
         "print(json.dumps([m for m in ('numpy', 'pandas', 'scipy', 'sklearn') if m in sys.modules]))"
     )
@@ -179,7 +180,7 @@ def test_an_unknown_attribute_of_the_package_is_an_attribute_error():
 
 def test_an_entry_point_brings_a_third_partys_data_set(tmp_path):
     (tmp_path / "third_party.py").write_text(
-        "from boosters_eval.config import DatasetConfig, Task\n"
+        "from boosters_eval import DatasetConfig, Task\n"
         "DATA = DatasetConfig(name='theirs', task=Task.BINARY, loader=lambda: None, n_samples=7)\n"
     )
     info = tmp_path / "third_party-1.0.dist-info"

@@ -9,10 +9,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from boosters_eval.config import Task
+from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets import DATASETS, downloads, fetch, materialise, open_stored
 from boosters_eval.datasets.catalog import DOWNLOADS, Download, fetch_dataset
-from boosters_eval.errors import DatasetError
+from boosters_eval.metrics.task import Task
 
 
 def wheel(path, name, version, members):

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from boosters_eval.config import Task
+from boosters_eval.core.errors import ConfigError, DatasetError, UnknownNameError
 from boosters_eval.datasets import checks, materialise, open_stored, resolve_dataset
-from boosters_eval.errors import ConfigError, DatasetError, UnknownNameError
+from boosters_eval.metrics.task import Task
 
 N = 60
 

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.config import SplitSpec, Task
+from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets import Table, official_split, split_rows
+from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.datasets.splits import subsample_rows
-from boosters_eval.errors import DatasetError
+from boosters_eval.metrics.task import Task
 
 FAST = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 2**31)

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from boosters_eval.config import DatasetConfig, Task
+from boosters_eval.core.errors import DatasetError, UnknownNameError
 from boosters_eval.datasets import DATASETS, Table, materialise, open_stored, store
-from boosters_eval.errors import DatasetError, UnknownNameError
+from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.metrics.task import Task
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -156,7 +157,7 @@ def test_names_are_never_paths(cache, tmp_path):
 
 def test_many_processes_at_once_make_one_whole_entry(cache):
     code = (
-        "import numpy as np; from boosters_eval.datasets import *; from boosters_eval.config import *; "
+        "import numpy as np; from boosters_eval.datasets import *; from boosters_eval import *; "
         "c = DatasetConfig(name='n', task=Task.REGRESSION, recipe='1', "
         "loader=lambda: (np.arange(200_000.).reshape(-1, 4), np.arange(50_000.))); "
         "s = materialise(c); assert open_stored(s.path).x[-1, -1] == 199_999; print(s.digest)"

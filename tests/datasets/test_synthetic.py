@@ -5,9 +5,9 @@ import hashlib
 import numpy as np
 import pytest
 
-from boosters_eval.config import Task
 from boosters_eval.datasets.streams import Stream
 from boosters_eval.datasets.synthetic import generate
+from boosters_eval.metrics.task import Task
 
 # The first values, the mean of the target, and a digest of all bits.
 GOLDEN = {

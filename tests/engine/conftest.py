@@ -7,7 +7,7 @@ import pytest
 
 from boosters_eval import DatasetConfig, Task, TrainingConfig
 from boosters_eval.api import Settings, prepare, run_prepared
-from boosters_eval.config import BenchmarkConfig
+from boosters_eval.benchmark.config import BenchmarkConfig
 from boosters_eval.runners import RUNNERS
 
 PLUGINS = Path(__file__).parent.parent / "plugins"

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.config import Task
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult
+from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
 from boosters_eval.engine import journal as journal_module
 from boosters_eval.engine.journal import RunFolder, find_run, load_run, read, run_folders, verify
-from boosters_eval.errors import ConfigError, FileFormatError, RunError
-from boosters_eval.results import BenchmarkError, BenchmarkResult
+from boosters_eval.metrics.task import Task
 
 from .conftest import run_tiny, tiny_config
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from boosters_eval import DatasetConfig, Task, TrainingConfig, compare
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.machine import available_cpus
 from boosters_eval.engine import memory, threads
 from boosters_eval.engine.execute import jobs_for
-from boosters_eval.errors import ConfigError
-from boosters_eval.machine import available_cpus
 from boosters_eval.runners import RUNNERS
 
 from .conftest import run_tiny, tiny_config
@@ -49,8 +49,8 @@ def test_warm_up_runs_are_outside_the_clock(home):
             calls.append("predict")
             return super().predict(translation, model, x)
 
+    from boosters_eval.benchmark.measure import measure
     from boosters_eval.runners.base import FitRequest, TrainData
-    from boosters_eval.runners.measure import measure
 
     x = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
     translation = Counting.translate(FitRequest(task=Task.REGRESSION, training=TrainingConfig(n_estimators=2)))
@@ -187,8 +187,8 @@ def test_early_stopping_works_on_rows_held_out_of_the_training_rows(dataset, hom
 
 
 def test_rows_for_early_stopping_are_the_same_for_every_library_and_no_others():
+    from boosters_eval.benchmark.measure import hold_out
     from boosters_eval.runners.base import FitRequest, TrainData
-    from boosters_eval.runners.measure import hold_out
 
     x = np.arange(100, dtype=np.float32).reshape(-1, 1)
     data = TrainData(x=x, y=x[:, 0].astype(float), weights=np.ones(100))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.api import Settings, prepare
-from boosters_eval.config import derive_seeds
-from boosters_eval.engine import builds
+from boosters_eval.benchmark.config import derive_seeds
 from boosters_eval.engine.plan import Plan
+from boosters_eval.runners import installed as builds
 
 from .conftest import run_tiny, tiny_config
 
@@ -82,7 +82,7 @@ def test_changed_source_of_an_adapter_is_a_different_plan(faulty, monkeypatch, t
 
 
 def test_two_things_of_one_name_are_refused(faulty):
-    from boosters_eval.errors import ConfigError
+    from boosters_eval.core.errors import ConfigError
 
     from .conftest import TINY, tiny_table
 
@@ -99,7 +99,7 @@ def test_two_things_of_one_name_are_refused(faulty):
 
 
 def test_more_folds_than_rows_are_refused(faulty):
-    from boosters_eval.errors import ConfigError
+    from boosters_eval.core.errors import ConfigError
 
     with pytest.raises(ConfigError, match="61 folds are more than the 60 rows"):
         plan_of(tiny_config("none", folds=61))
@@ -108,7 +108,7 @@ def test_more_folds_than_rows_are_refused(faulty):
 def test_setting_without_effect_is_said_and_equal_variants_are_refused():
     from boosters_eval import GrowthStrategy, TrainingConfig
     from boosters_eval.api import comparison_configs
-    from boosters_eval.errors import ConfigError
+    from boosters_eval.core.errors import ConfigError
 
     leafwise = TrainingConfig(growth_strategy=GrowthStrategy.LEAFWISE)
     configs, _ = comparison_configs("iris", "sklearn", training=leafwise.replace(max_depth=3))
@@ -152,7 +152,7 @@ def test_model_seed_is_the_same_in_every_process_and_apart_for_each_library(faul
 
 
 def test_unsupported_combination_is_set_apart_with_its_reason(faulty):
-    from boosters_eval.config import BoosterType
+    from boosters_eval.runners.parameters import BoosterType
 
     plan = plan_of(tiny_config("none"), tiny_config("slow", booster_type=BoosterType.GBLINEAR))
     assert [(u.config_name, u.library, u.reason) for u in plan.unsupported] == [
@@ -162,8 +162,8 @@ def test_unsupported_combination_is_set_apart_with_its_reason(faulty):
 
 
 def test_nothing_to_run_is_an_error(faulty):
-    from boosters_eval.config import BoosterType
-    from boosters_eval.errors import UnsupportedError
+    from boosters_eval.core.errors import UnsupportedError
+    from boosters_eval.runners.parameters import BoosterType
 
     with pytest.raises(UnsupportedError, match="no linear booster"):
         run_tiny(tiny_config("none", booster_type=BoosterType.GBLINEAR))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from boosters_eval.benchmark.results import VOLATILE
 from boosters_eval.engine.journal import find_run, load_run, read
-from boosters_eval.results import VOLATILE
 
 from .conftest import run_tiny, tiny_config
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from boosters_eval.errors import ConfigError
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.metrics import MetricWarning, get
 from boosters_eval.metrics.calibration import reliability
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from sklearn import metrics as sk
 
-from boosters_eval.config import Task
-from boosters_eval.errors import ConfigError, MetricInputError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, MetricInputError, UnknownNameError
 from boosters_eval.metrics import MetricWarning, compute_metrics, get, metric_from_callable
+from boosters_eval.metrics.task import Task
 
 RNG = np.random.default_rng(11)
 N = 60

@@ -6,7 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from boosters_eval.errors import MetricInputError
+from boosters_eval.core.errors import MetricInputError
 from boosters_eval.metrics import METRICS, get
 from boosters_eval.metrics.rows import as_array
 

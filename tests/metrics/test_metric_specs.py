@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.config import Task
-from boosters_eval.errors import ConfigError, MetricInputError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, MetricInputError, UnknownNameError
 from boosters_eval.metrics import (
     METRIC_DIRECTION,
     METRICS,
@@ -26,6 +25,7 @@ from boosters_eval.metrics import (
     register_metric,
     task_metrics,
 )
+from boosters_eval.metrics.task import Task
 
 RELAXED = settings(deadline=None, max_examples=60)  # a busy machine is no defect
 BUILTIN = [info.name for info in METRICS.values()]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from boosters_eval.errors import MetricInputError
+from boosters_eval.core.errors import MetricInputError
 from boosters_eval.metrics import get
 
 RELAXED = settings(deadline=None, max_examples=60)  # a busy machine is no defect

@@ -4,9 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from boosters_eval.config import Mark, Task, TrainingConfig, derive_seeds
-from boosters_eval.machine import MachineInfo
-from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection, Unsupported
+from boosters_eval.benchmark.config import derive_seeds
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, Unsupported
+from boosters_eval.core.machine import MachineInfo
+from boosters_eval.metrics.task import Task
+from boosters_eval.runners.parameters import Mark, TrainingConfig
 
 # Deviations from a library's mean, split by split: shared by all libraries, as splits are.
 _SPLIT = (0.011, -0.008, 0.003, -0.012, 0.006)

@@ -12,19 +12,14 @@ import jsonschema
 import pytest
 
 from boosters_eval import reports
-from boosters_eval.config import TrainingConfig
-from boosters_eval.errors import ConfigError, UnknownNameError
-from boosters_eval.reports import (
-    ReportDocument,
-    build_document,
-    build_tables,
-    generate_report,
-    render_files,
-    render_fragment,
-    report_schema,
-)
+from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.tables.build import build_tables
+from boosters_eval.benchmark.tables.document import ReportDocument, build_document
+from boosters_eval.benchmark.tables.generate import generate_report, render_files, report_schema
+from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.reports import render_fragment
 from boosters_eval.reports.full_markdown import render_report
-from boosters_eval.results import ResultCollection
+from boosters_eval.runners.parameters import TrainingConfig
 
 ENVIRONMENT = {"python": "3.12.1", "machine": {"cpu_model": "Test CPU"}}
 TYPES = ("quality", "performance", "comparison")
@@ -258,7 +253,7 @@ def test_the_same_results_give_the_same_bytes_in_any_time_zone_and_locale(sample
     sample.to_json(source)
     code = (
         "import sys; from pathlib import Path;"
-        "from boosters_eval.reports import generate_report; from boosters_eval.results import ResultCollection;"
+        "from boosters_eval.benchmark.tables import generate_report; from boosters_eval import ResultCollection;"
         "generate_report(ResultCollection.load_partial(sys.argv[1]), 'comparison', '.', ('md', 'json', 'html'))"
     )
     seen = []

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from boosters_eval.reports import build_document, render_page
-from boosters_eval.results import ResultCollection
+from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.tables.document import build_document
+from boosters_eval.reports import render_page
 
 pytestmark = pytest.mark.xdist_group("browser")
 

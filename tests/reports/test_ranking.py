@@ -2,10 +2,12 @@
 
 import pytest
 
-from boosters_eval.config import Task
-from boosters_eval.reports import build_document, build_tables, render_page
+from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.tables.build import build_tables
+from boosters_eval.benchmark.tables.document import build_document
+from boosters_eval.metrics.task import Task
+from boosters_eval.reports import render_page
 from boosters_eval.reports.full_markdown import render_report
-from boosters_eval.results import BenchmarkResult, ResultCollection
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm")
 

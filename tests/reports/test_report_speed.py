@@ -5,14 +5,15 @@ import os
 import subprocess
 import sys
 
-from boosters_eval.reports import build_document, render_page
-from boosters_eval.results import ResultCollection
+from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.tables.document import build_document
+from boosters_eval.reports import render_page
 
 _CODE = """
 import json, resource, sys, time
 from rich.console import Console
 from boosters_eval import reports
-from boosters_eval.results import ResultCollection
+from boosters_eval.benchmark.results import ResultCollection
 collection = ResultCollection.load_partial(sys.argv[1])
 start = time.process_time()
 reports.render_files(collection, "comparison", formats=("md", "json", "html"))

@@ -7,10 +7,11 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from boosters_eval.config import Task
-from boosters_eval.reports import build_tables, print_report, render_csv, render_fragment, render_json, render_markdown
+from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.tables.build import build_tables
+from boosters_eval.metrics.task import Task
+from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
 from boosters_eval.reports.text import escape, markdown_table
-from boosters_eval.results import BenchmarkResult, ResultCollection
 
 
 def printed(report, width=160):

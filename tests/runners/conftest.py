@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from boosters_eval.config import Task, TrainingConfig
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, TrainData
+from boosters_eval.runners.parameters import TrainingConfig
 
 ROWS = 3_000
 

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from boosters_eval.config import BoosterType, GrowthStrategy, Task
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, TrainData
+from boosters_eval.runners.parameters import BoosterType, GrowthStrategy
 
 NEWTON = ("boosters", "xgboost", "lightgbm", "sklearn")
 ROUND = {"n_estimators": 1, "learning_rate": 1.0, "max_depth": 3, "n_leaves": 8}

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from boosters_eval.config import GrowthStrategy, Task
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.parameters import GrowthStrategy
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 TASKS = {Task.REGRESSION: 1, Task.BINARY: 1, Task.MULTICLASS: 4, Task.QUANTILE: 3}

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from boosters_eval.config import BoosterType, Profile, Task
-from boosters_eval.errors import ConfigError
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, TrainData
+from boosters_eval.runners.parameters import BoosterType, Profile
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 

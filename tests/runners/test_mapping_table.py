@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boosters_eval.config import BoosterType, GrowthStrategy, Mark, Profile, Task, TrainingConfig
-from boosters_eval.errors import ConfigError
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest
 from boosters_eval.runners.document import document
 from boosters_eval.runners.mapping import MAPPING
+from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Mark, Profile, TrainingConfig
 from boosters_eval.runners.rules import CANONICAL, Edition, Rule, choose, evaluate, refusal, resolve, translate
 
 EDITIONS = [edition for editions in MAPPING.values() for edition in editions]
@@ -249,7 +250,7 @@ def test_the_page_shows_every_rule_of_the_newest_tables():
 def test_asking_and_translating_import_neither_numpy_nor_a_library():
     code = (
         "import sys\n"
-        "from boosters_eval.config import Task, TrainingConfig\n"
+        "from boosters_eval import Task, TrainingConfig\n"
         "from boosters_eval.runners import RUNNERS, FitRequest\n"
         "request = FitRequest(Task.BINARY, TrainingConfig())\n"
         "for runner in RUNNERS.values(): runner.unsupported(request), runner.translate(request), runner.version()\n"

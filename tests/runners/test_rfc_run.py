@@ -5,9 +5,12 @@ import sys
 import numpy as np
 import pytest
 
-from boosters_eval.config import BenchmarkConfig, BoosterType, DatasetConfig, Task, TrainingConfig
-from boosters_eval.errors import UnsupportedError
+from boosters_eval.benchmark.config import BenchmarkConfig
+from boosters_eval.core.errors import UnsupportedError
+from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.parameters import BoosterType, TrainingConfig
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 

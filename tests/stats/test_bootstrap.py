@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from boosters_eval.errors import ConfigError
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.stats.bootstrap import (
     BootstrapInputError,
     _acceleration,

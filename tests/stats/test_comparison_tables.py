@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from boosters_eval.config import Task
-from boosters_eval.errors import UnknownNameError
-from boosters_eval.results import BenchmarkResult
+from boosters_eval.benchmark.results import BenchmarkResult
+from boosters_eval.core.errors import UnknownNameError
+from boosters_eval.metrics.task import Task
 from boosters_eval.stats.inference import StatisticsInputError, holm
 from boosters_eval.stats.significance import compare_pair
 from boosters_eval.stats.tables import compare_table, winner

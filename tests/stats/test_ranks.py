@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from boosters_eval.config import Task
-from boosters_eval.errors import ConfigError
-from boosters_eval.results import BenchmarkResult
+from boosters_eval.benchmark.results import BenchmarkResult
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.metrics.task import Task
 from boosters_eval.stats.inference import holm
 from boosters_eval.stats.ranks import rank, rank_results
 

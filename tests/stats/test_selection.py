@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from boosters_eval.config import Task
-from boosters_eval.errors import ConfigError, UnknownNameError
-from boosters_eval.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.metrics.task import Task
 
 BASE = np.array([0.50, 0.53, 0.47, 0.51, 0.49, 0.52])
 

@@ -1,6 +1,6 @@
 import pytest
 
-from boosters_eval.errors import ConfigError
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.stats.sequential import SequentialRule
 from boosters_eval.stats.significance import Comparison
 

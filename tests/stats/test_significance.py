@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from boosters_eval.errors import ConfigError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.stats.inference import StatisticsInputError, holm, paired, signed_rank, welch
 from boosters_eval.stats.significance import compare_pair, compare_times
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge, Gt, Lt
 from pydantic import Field
 
-from boosters_eval._model import Model
 from boosters_eval.baseline.evidence import Evidence, paired_evidence
 from boosters_eval.baseline.model import HOME_LIBRARY
-from boosters_eval.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

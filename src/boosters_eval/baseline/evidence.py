@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.baseline.model import MetricStats
+from boosters_eval.benchmark.results import BenchmarkResult
 from boosters_eval.reports.numbers import p_value
-from boosters_eval.results import BenchmarkResult
 
 if TYPE_CHECKING:
     from boosters_eval.baseline.model import BaselineResult

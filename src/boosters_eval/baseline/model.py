@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from annotated_types import Ge, MinLen
 from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, ValidationError, model_validator
 
-from boosters_eval._files import load_json, read_text, write_atomically
-from boosters_eval.config import Task
-from boosters_eval.engine.builds import LibraryBuild
-from boosters_eval.errors import ConfigError, FileFormatError
+from boosters_eval.core.errors import ConfigError, FileFormatError
+from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.metrics.task import Task
+from boosters_eval.runners.installed import LibraryBuild
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.api import prepare, suite_configs
-from boosters_eval.errors import ConfigError, UnknownNameError
-from boosters_eval.suites import resolve_suite
+from boosters_eval.benchmark.suites import resolve_suite
+from boosters_eval.core.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
     from boosters_eval.api import Prepared, Settings

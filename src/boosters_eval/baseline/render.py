@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 
 from boosters_eval.baseline.check import Status
 from boosters_eval.baseline.model import HOME_LIBRARY
-from boosters_eval.reports.build import label
-from boosters_eval.reports.contenders import clean
+from boosters_eval.benchmark.tables.build import label
+from boosters_eval.benchmark.tables.contenders import clean
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.text import escape, markdown_table
 

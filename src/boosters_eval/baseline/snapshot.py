@@ -17,13 +17,13 @@ from boosters_eval.baseline.model import (
     MetricStats,
     mapping_digest,
 )
-from boosters_eval.engine.builds import LibraryBuild
-from boosters_eval.errors import RunError, UnknownNameError
+from boosters_eval.core.errors import RunError, UnknownNameError
+from boosters_eval.runners.installed import LibraryBuild
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.results import BenchmarkResult, Record, ResultCollection
+    from boosters_eval.benchmark.results import BenchmarkResult, Record, ResultCollection
 
 _TIMES = ("train_time_s", "predict_time_s")
 _DIGEST = 16  # characters kept of a split's digest
@@ -97,7 +97,7 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Base
         )
     if not snapshot.results or snapshot.not_run:
         raise RunError("No baseline was recorded: the run has no results for some or all of its cells.")
-    from boosters_eval.reports.environment import NO_GIT, Environment  # noqa: PLC0415 (starts programs)
+    from boosters_eval.benchmark.tables.environment import NO_GIT, Environment  # noqa: PLC0415 (starts programs)
 
     facts = Environment.collect(run, now=now)
     results = tuple(snapshot.results.values())

@@ -16,7 +16,7 @@ import typer
 from boosters_eval import __version__
 from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, report, runs
 from boosters_eval.cli.arguments import spread
-from boosters_eval.errors import BoostersEvalError, ExitCode, suggest
+from boosters_eval.core.errors import BoostersEvalError, ExitCode, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import typer
 from boosters_eval.cli.execution import carry_out, exit_code, show
 from boosters_eval.cli.options import Execution, Showing, settings_of, with_options
 from boosters_eval.cli.output import check_output, note, print_rows
-from boosters_eval.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
 baselines = typer.Typer(
     name="baseline",
@@ -93,8 +93,8 @@ class Source:
 
     def load(self) -> Any:
         """The results, or None when they are to be made."""
+        from boosters_eval.benchmark.results import ResultCollection
         from boosters_eval.engine.journal import load_run
-        from boosters_eval.results import ResultCollection
 
         if self.run is not None and self.results is not None:
             raise ConfigError("Use either --run or --results, not both.")
@@ -239,7 +239,7 @@ def _check(
 
 def _only(results: Any, libraries: tuple[str, ...] | None) -> Any:
     """The outcomes of these libraries, as if no other had been run."""
-    from boosters_eval.results import ResultCollection
+    from boosters_eval.benchmark.results import ResultCollection
 
     if libraries is None:
         return results
@@ -295,8 +295,8 @@ def _named_tolerance(text: str) -> tuple[str, float]:
 
 def _tell(found: Any, name: str, judging: Judging, saying: Saying) -> None:
     """The verdict: a table for the eye, the RFC's lines, and what CI systems read."""
-    from boosters_eval._files import write_atomically
     from boosters_eval.baseline import render
+    from boosters_eval.core.files import write_atomically
 
     if not saying.quiet:
         rows = render.rows(found, everything=saying.verbose or len(found.findings) <= _SHOWN)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from boosters_eval.cli.output import note, print_json
-from boosters_eval.errors import ConfigError, suggest
+from boosters_eval.core.errors import ConfigError, suggest
 
 datasets = typer.Typer(
     name="datasets",
@@ -56,7 +56,7 @@ def show(
 
 
 def _task(name: str | None) -> Any:
-    from boosters_eval.config import Task
+    from boosters_eval.metrics.task import Task
 
     names = [task.value for task in Task]
     if name is not None and name not in names:

@@ -11,7 +11,7 @@ import typer
 
 from boosters_eval.cli.options import Execution, Showing, settings_of, typed, with_options
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note
-from boosters_eval.errors import ConfigError, ExitCode
+from boosters_eval.core.errors import ConfigError, ExitCode
 
 
 @with_options(execution=Execution, showing=Showing)
@@ -54,8 +54,8 @@ def compare(
 ) -> int:
     """Compare libraries on data sets."""
     from boosters_eval.api import Settings, comparison_configs, prepare, run_auto
-    from boosters_eval.config import TrainingConfig
-    from boosters_eval.suites import parse_parameters, parse_variants
+    from boosters_eval.benchmark.suites import parse_parameters, parse_variants
+    from boosters_eval.runners.parameters import TrainingConfig
 
     settings = Settings(**settings_of(execution))
     base = parse_parameters([*(param or []), *([f"growth={growth}"] if growth else [])], TrainingConfig())
@@ -111,7 +111,7 @@ def run(
 
 def _check_showing(showing: Showing) -> None:
     """Refuse before the work what could not be shown after it."""
-    from boosters_eval.reports import check_test
+    from boosters_eval.benchmark.tables.generate import check_test
 
     if showing.verbose and showing.quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
@@ -172,6 +172,7 @@ def observer(*, quiet: bool, verbose: bool) -> Any:
 def show(results: Any, showing: Showing) -> None:
     """The result in the format asked for; a table for people where none was."""
     from boosters_eval import reports
+    from boosters_eval.benchmark import tables
 
     chosen = choose_format(showing.format, showing.output)
     if chosen == "json":
@@ -179,10 +180,10 @@ def show(results: Any, showing: Showing) -> None:
     elif chosen == "csv":
         emit(results.to_csv(), showing.output, quiet=showing.quiet)
     elif chosen == "html":
-        document = reports.build_document(results, "comparison", test=showing.test)
+        document = tables.build_document(results, "comparison", test=showing.test)
         emit(reports.render_page(document), showing.output, quiet=showing.quiet)
     else:
-        report = reports.build_tables(results, test=showing.test, require_significance=showing.highlight_significant)
+        report = tables.build_tables(results, test=showing.test, require_significance=showing.highlight_significant)
         if chosen is None and sys.stdout.isatty():
             reports.print_report(report, console())
         else:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from boosters_eval.cli.output import print_json, print_rows
-from boosters_eval.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
 
 def explain(
@@ -36,8 +36,9 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
     """Show the native parameters of a library, the mark of each canonical one, and the reasons."""
-    from boosters_eval.config import BoosterType, Profile, Task
+    from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, FitRequest
+    from boosters_eval.runners.parameters import BoosterType, Profile
 
     if every == bool(library):
         raise ConfigError("Name the libraries with --library, or give --all: one of the two.")
@@ -86,8 +87,8 @@ def _quantiles(given: list[float]) -> tuple[float, ...]:
 
 
 def _training(wishes: list[str], growth: str | None) -> Any:
-    from boosters_eval.config import GrowthStrategy, TrainingConfig
-    from boosters_eval.suites import parse_parameters
+    from boosters_eval.benchmark.suites import parse_parameters
+    from boosters_eval.runners.parameters import GrowthStrategy, TrainingConfig
 
     chosen = {} if growth is None else {"growth_strategy": _choice("growth", growth, GrowthStrategy)}
     return parse_parameters(wishes, TrainingConfig()).replace(**chosen)

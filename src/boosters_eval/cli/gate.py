@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from boosters_eval.cli.output import check_output, note, print_json
-from boosters_eval.errors import ConfigError, ExitCode
+from boosters_eval.core.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
     from boosters_eval.gate import GateDecision

@@ -41,8 +41,9 @@ def _text(value: Any) -> str:
 @listing.command()
 def libraries(*, json: AsJson = False) -> None:
     """Libraries under test: version, boosters and tasks, or why they are not here."""
-    from boosters_eval.config import BoosterType, Task, TrainingConfig
+    from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, FitRequest
+    from boosters_eval.runners.parameters import BoosterType, TrainingConfig
 
     records = []
     for name, runner in RUNNERS.items():
@@ -105,8 +106,8 @@ def datasets(*, json: AsJson = False) -> None:
 @listing.command()
 def suites(*, json: AsJson = False) -> None:
     """Suites: what each would run, and how long it would take by the history of runs here."""
-    from boosters_eval.machine import physical_cores
-    from boosters_eval.suites import SUITES, count_cells, estimate_seconds
+    from boosters_eval.benchmark.suites import SUITES, count_cells, estimate_seconds
+    from boosters_eval.core.machine import physical_cores
 
     history = _history()
     records = []
@@ -132,10 +133,10 @@ def suites(*, json: AsJson = False) -> None:
 
 
 def _history() -> dict[str, float]:
-    from boosters_eval.config import BoosterType, TrainingConfig
-    from boosters_eval.engine.history import seconds_by_cell
-    from boosters_eval.errors import ConfigError
-    from boosters_eval.suites import cost_key
+    from boosters_eval.benchmark.costs import seconds_by_cell
+    from boosters_eval.benchmark.suites import cost_key
+    from boosters_eval.core.errors import ConfigError
+    from boosters_eval.runners.parameters import BoosterType, TrainingConfig
 
     costs = {}
     for (dataset, booster, library, training), seconds in seconds_by_cell().items():

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval._files import check_writable, write_atomically
-from boosters_eval.errors import ConfigError, suggest
+from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import typer
 from boosters_eval.cli.execution import exit_code, observer
 from boosters_eval.cli.options import Execution, settings_of, with_options
 from boosters_eval.cli.output import note
-from boosters_eval.errors import ConfigError, ExitCode, RunError
+from boosters_eval.core.errors import ConfigError, ExitCode, RunError
 
 
 @with_options(execution=Execution)
@@ -29,8 +29,8 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> int:
     """Write a report on a suite, an earlier run or a results file to docs/benchmarks/."""
-    from boosters_eval._files import check_writable
-    from boosters_eval.reports import check_request, render_files
+    from boosters_eval.benchmark.tables.generate import check_request, render_files
+    from boosters_eval.core.files import check_writable
 
     if sum(source is not None for source in (suite, run, results)) != 1:
         raise ConfigError("Name what to report on by exactly one of --suite, --run and --results.")
@@ -66,7 +66,7 @@ def _collection(
     *,
     quiet: bool,
 ) -> Any:
-    from boosters_eval.results import ResultCollection
+    from boosters_eval.benchmark.results import ResultCollection
 
     if results is not None:
         return ResultCollection.load_partial(results)
@@ -106,7 +106,7 @@ def _show_suite(suite: str, seeds: int | None, libraries: list[str] | None) -> i
 
 
 def _write(files: dict[Path, str], *, quiet: bool, open_: bool) -> None:
-    from boosters_eval._files import write_atomically
+    from boosters_eval.core.files import write_atomically
 
     for path, text in files.items():
         write_atomically(path, text)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from boosters_eval.cli.output import note
-from boosters_eval.errors import ConfigError, ExitCode
+from boosters_eval.core.errors import ConfigError, ExitCode
 
 
 def verify(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.config import DatasetConfig, Task
+from boosters_eval.core.registry import Registry
 from boosters_eval.datasets import fetch
-from boosters_eval.registry import Registry
+from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.config import Task
+from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets.frames import is_frame, table_from_frame
 from boosters_eval.datasets.table import Table
-from boosters_eval.errors import DatasetError
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from boosters_eval.config import DatasetConfig
+    from boosters_eval.datasets.config import DatasetConfig
 
 MAX_CELLS = 2**31
 MAX_GRADE = 30  # the most that LightGBM and XGBoost take

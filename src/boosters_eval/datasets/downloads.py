@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets.table import Table
-from boosters_eval.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

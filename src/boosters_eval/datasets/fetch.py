@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets.cache import cache_root
-from boosters_eval.errors import DatasetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.config import DatasetConfig, Task
+from boosters_eval.core.errors import ConfigError, DatasetError, suggest
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.catalog import DEFAULT_QUANTILES
+from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.frames import is_text, numbers, plain, refuse_stray, table_from_frame
-from boosters_eval.errors import ConfigError, DatasetError, suggest
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd

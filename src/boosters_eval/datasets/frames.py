@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets.table import Table
-from boosters_eval.errors import DatasetError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from boosters_eval.config import DatasetConfig, Task
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.datasets.catalog import DATASETS, DEFAULT_QUANTILES
-from boosters_eval.errors import ConfigError
+from boosters_eval.metrics.task import Task
+
+if TYPE_CHECKING:
+    from boosters_eval.datasets.config import DatasetConfig
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.config import Task
+from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets.streams import Stream
-from boosters_eval.errors import DatasetError
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from boosters_eval.config import SplitSpec
+    from boosters_eval.datasets.config import SplitSpec
     from boosters_eval.datasets.table import Table
 
     Rows = NDArray[np.int64]

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from boosters_eval._files import write_atomically
-from boosters_eval._model import Model
-from boosters_eval.config import Task
+from boosters_eval.core.errors import BoostersEvalError, DatasetError
+from boosters_eval.core.files import write_atomically
+from boosters_eval.core.model import Model
 from boosters_eval.datasets.cache import VARIABLE, cache_root
 from boosters_eval.datasets.checks import as_table
 from boosters_eval.datasets.splits import subsample_rows
 from boosters_eval.datasets.table import Table
-from boosters_eval.errors import BoostersEvalError, DatasetError
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boosters_eval.config import DatasetConfig
+    from boosters_eval.datasets.config import DatasetConfig
 
 SCHEMA_VERSION = 1
 _PARTS = ("x", "y", "weights", "groups", "sensitive", "split")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.config import Task
 from boosters_eval.datasets.store import materialise, open_stored
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from boosters_eval.config import DatasetConfig
+    from boosters_eval.datasets.config import DatasetConfig
     from boosters_eval.datasets.table import Table
 
 BINS = 10

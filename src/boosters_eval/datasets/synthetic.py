@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.config import Task
 from boosters_eval.datasets.streams import Stream
 from boosters_eval.datasets.table import Table
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boosters_eval.benchmark.measure import hold_out, measure, measured_fields
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult
+from boosters_eval.core.errors import MetricInputError
 from boosters_eval.datasets import Split, open_stored, split_rows
 from boosters_eval.engine import memory
 from boosters_eval.engine.worker import die_with_parent
-from boosters_eval.errors import MetricInputError
 from boosters_eval.metrics import MetricWarning, compute_metrics
-from boosters_eval.results import BenchmarkError, BenchmarkResult
 from boosters_eval.runners.base import TrainData
-from boosters_eval.runners.measure import hold_out, measure, measured_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from boosters_eval.benchmark.measure import Measurement
+    from boosters_eval.benchmark.results import Outcome
     from boosters_eval.datasets import Table
     from boosters_eval.engine.plan import Cell
-    from boosters_eval.results import Outcome
     from boosters_eval.runners.base import Runner, Translation
-    from boosters_eval.runners.measure import Measurement
 
 _TRACEBACK_CHARACTERS = 8_000
 _BUSY = 0.7  # below so many CPU seconds a second, a single-threaded fit did not have its core to itself

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from boosters_eval import __version__
+from boosters_eval.benchmark.results import BenchmarkError, RunEnvironment
+from boosters_eval.core.errors import ConfigError, UnsupportedError
+from boosters_eval.core.machine import MachineInfo, available_cpus, physical_cores
 from boosters_eval.engine import threads
 from boosters_eval.engine.journal import RunFolder, collect, metadata_of
 from boosters_eval.engine.pool import Executor, Limits, LocalPool, Work, start_method
 from boosters_eval.engine.worker import IN_WORKER
-from boosters_eval.errors import ConfigError, UnsupportedError
-from boosters_eval.machine import MachineInfo, available_cpus, physical_cores
-from boosters_eval.results import BenchmarkError, RunEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from boosters_eval.benchmark.results import BenchmarkResult, Outcome, ResultCollection
     from boosters_eval.datasets import Stored
     from boosters_eval.engine.plan import Cell, Plan
-    from boosters_eval.results import BenchmarkResult, Outcome, ResultCollection
 
 
 class Mode(Enum):

@@ -14,19 +14,19 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from boosters_eval._files import MAX_RESULTS, read_text, write_atomically
-from boosters_eval.config import Mark
-from boosters_eval.engine.home import home
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, RunEnvironment
+from boosters_eval.core.errors import ConfigError, FileFormatError, RunError, suggest
+from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
+from boosters_eval.core.home import home
 from boosters_eval.engine.plan import SCHEMA_VERSION as PLAN_VERSION
 from boosters_eval.engine.plan import Plan, PlannedConfig
-from boosters_eval.errors import ConfigError, FileFormatError, RunError, suggest
-from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection, RunEnvironment
+from boosters_eval.runners.parameters import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boosters_eval.results import Outcome
+    from boosters_eval.benchmark.results import Outcome
 
 SCHEMA_VERSION = 1
 _START = "0" * 32

@@ -8,25 +8,20 @@ import random
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from boosters_eval._model import Model
-from boosters_eval.config import (
-    BenchmarkConfig,
-    BoosterType,
-    Profile,
-    SplitSpec,
-    Task,
-    TrainingConfig,
-    derive_seeds,
-)
+from boosters_eval.benchmark.config import BenchmarkConfig, derive_seeds
+from boosters_eval.benchmark.results import Unsupported, cell_key
+from boosters_eval.benchmark.usermetrics import UserMetric, from_spec
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.model import Model
 from boosters_eval.datasets import materialise
+from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine import threads
-from boosters_eval.engine.builds import LibraryBuild, library_build
-from boosters_eval.engine.usermetrics import UserMetric, from_spec
-from boosters_eval.errors import ConfigError
 from boosters_eval.metrics import for_task, primary_metric
-from boosters_eval.results import Unsupported, cell_key
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
+from boosters_eval.runners.installed import LibraryBuild, library_build
+from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

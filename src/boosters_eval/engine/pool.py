@@ -14,21 +14,21 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from boosters_eval._modules import file_of
+from boosters_eval.benchmark.results import BenchmarkResult
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.machine import available_cpus
+from boosters_eval.core.modules import file_of
 from boosters_eval.engine import memory, threads
 from boosters_eval.engine.cell import error_outcome
 from boosters_eval.engine.worker import START, TAIL
-from boosters_eval.errors import ConfigError
-from boosters_eval.machine import available_cpus
-from boosters_eval.results import BenchmarkResult
 from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from boosters_eval.benchmark.results import Outcome
+    from boosters_eval.benchmark.usermetrics import UserMetric
     from boosters_eval.engine.plan import Cell
-    from boosters_eval.engine.usermetrics import UserMetric
-    from boosters_eval.results import Outcome
     from boosters_eval.runners.base import Runner
 
 START_METHODS = ("fork", "spawn")

@@ -7,13 +7,13 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from boosters_eval.results import BenchmarkError
+from boosters_eval.benchmark.results import BenchmarkError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from boosters_eval.benchmark.results import Outcome
     from boosters_eval.engine.plan import Cell, Plan
-    from boosters_eval.results import Outcome
 
 
 class ProgressBar:

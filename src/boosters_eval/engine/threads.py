@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.errors import ConfigError
-from boosters_eval.machine import available_cpus, physical_cores
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.machine import available_cpus, physical_cores
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from boosters_eval._modules import load_file
+from boosters_eval.core.modules import load_file
 from boosters_eval.engine.threads import busy_threads, observed, pin
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def _serve(setup: dict[str, Any]) -> None:
 
 def _load(setup: dict[str, Any]) -> type[Runner]:
     """Everything that a cell needs, imported; and nothing done that would start a thread."""
-    from boosters_eval.engine.usermetrics import UserMetric  # noqa: PLC0415 (after the CPUs are set)
+    from boosters_eval.benchmark.usermetrics import UserMetric  # noqa: PLC0415 (after the CPUs are set)
 
     runner = _find_runner(setup["library"], setup["runner"], setup["file"])
     runner.load()

@@ -9,21 +9,21 @@ import io
 import math
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval._files import load_json, read_text
 from boosters_eval.baseline import Snapshot, load_baseline
 from boosters_eval.baseline.check import changed_parameters
 from boosters_eval.baseline.snapshot import cell_name, effective_parameters
-from boosters_eval.errors import ConfigError, FileFormatError, UnknownNameError
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
+from boosters_eval.core.files import load_json, read_text
 from boosters_eval.gate.model import Case, CaseClass, GateError, Reference
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.results import BenchmarkError, BenchmarkResult, ResultCollection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from boosters_eval.baseline import BaselineResult
-    from boosters_eval.results import Outcome, Record
+    from boosters_eval.benchmark.results import Outcome, Record
 
 _COLUMNS = ("case_id", "score", "class")
 

@@ -11,10 +11,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval._files import load_json, read_text, write_atomically
+from boosters_eval.benchmark.results import Record
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError, RunError
+from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.core.home import home as run_home
 from boosters_eval.engine import journal
-from boosters_eval.engine.home import home as run_home
-from boosters_eval.errors import BoostersEvalError, ConfigError, FileFormatError, RunError
 from boosters_eval.gate.cases import cases_of_run, changed_work, read_references, read_scores
 from boosters_eval.gate.model import (
     KIND,
@@ -25,15 +26,14 @@ from boosters_eval.gate.model import (
     RunSource,
     ScoresSource,
 )
-from boosters_eval.results import Record
 from boosters_eval.stats.bootstrap import MIN_CASES, compute_lower_bound_95, mostly_binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.engine.plan import Cell
     from boosters_eval.gate.model import Case
-    from boosters_eval.results import ResultCollection
 
 
 def make_report(

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le, MinLen
 from pydantic import ConfigDict, Field, Strict, field_validator
 
-from boosters_eval._model import Model
 from boosters_eval.baseline.render import apart
-from boosters_eval.errors import BoostersEvalError, UnknownNameError
+from boosters_eval.core.errors import BoostersEvalError, UnknownNameError
+from boosters_eval.core.model import Model
 
 SCHEMA_VERSION = 1
 KIND = "boosters-eval gate decision"

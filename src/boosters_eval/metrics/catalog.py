@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.config import Task
-from boosters_eval.errors import UnknownNameError
-from boosters_eval.registry import Registry
+from boosters_eval.core.errors import UnknownNameError
+from boosters_eval.core.registry import Registry
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable

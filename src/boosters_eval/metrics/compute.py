@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.config import Task
 from boosters_eval.metrics.catalog import FAIRNESS, PRIMARY, SECONDARY, as_task
 from boosters_eval.metrics.metric import for_task, get
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.errors import MetricInputError
+from boosters_eval.core.errors import MetricInputError
 from boosters_eval.metrics.metric import Metric, get
 from boosters_eval.metrics.rows import as_array, prepare
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.config import Task
-from boosters_eval.errors import ConfigError, UnknownNameError, suggest
+from boosters_eval.core.errors import ConfigError, UnknownNameError, suggest
 from boosters_eval.metrics.catalog import METRICS, RESOURCES, MetricInfo, all_names, as_task, resolve
+from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from boosters_eval.errors import MetricInputError
+from boosters_eval.core.errors import MetricInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

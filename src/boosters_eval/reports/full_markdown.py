@@ -9,7 +9,7 @@ from boosters_eval.reports.numbers import MISSING, count, number, p_value, perce
 from boosters_eval.reports.text import escape, markdown_section, markdown_table
 
 if TYPE_CHECKING:
-    from boosters_eval.reports.document import Failure, Parameters, ReportDocument
+    from boosters_eval.benchmark.tables.document import Failure, Parameters, ReportDocument
     from boosters_eval.reports.model import Comparison, Ranking
 
 TESTS = {

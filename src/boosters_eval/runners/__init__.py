@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from boosters_eval.registry import Registry
+from boosters_eval.core.registry import Registry
 from boosters_eval.runners.base import FitRequest, ModelFacts, Runner, TrainData, Translation
 
 _BUILTIN = {

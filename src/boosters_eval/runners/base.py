@@ -9,14 +9,15 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.config import BoosterType, Mark, Profile, Task, TrainingConfig
+from boosters_eval.runners.parameters import BoosterType, Mark, Profile, TrainingConfig
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from boosters_eval.config import BenchmarkConfig
-    from boosters_eval.results import BenchmarkResult
+    from boosters_eval.benchmark.config import BenchmarkConfig
+    from boosters_eval.benchmark.results import BenchmarkResult
+    from boosters_eval.metrics.task import Task
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Runner(ABC):
         seed: int,
     ) -> BenchmarkResult:
         """Fit and score once in this process; the engine does the same in an isolated one."""
-        from boosters_eval.runners.measure import run_once  # noqa: PLC0415 (keeps numpy out of start-up)
+        from boosters_eval.benchmark.measure import run_once  # noqa: PLC0415 (keeps numpy out of start-up)
 
         return run_once(cls, config, x_train, y_train, x_valid, y_valid, seed)
 

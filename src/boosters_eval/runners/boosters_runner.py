@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.config import BoosterType, Task
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import ModelFacts
 from boosters_eval.runners.mapping import MAPPING
+from boosters_eval.runners.parameters import BoosterType
 from boosters_eval.runners.rules import TableRunner, stopping_rows
 
 if TYPE_CHECKING:

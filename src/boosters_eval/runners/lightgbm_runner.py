@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.config import Task
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import ModelFacts
 from boosters_eval.runners.mapping import MAPPING
 from boosters_eval.runners.rules import TableRunner, stopping_rows

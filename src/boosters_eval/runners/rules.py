@@ -14,9 +14,10 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.config import Mark, MarkKind, Profile, Task, TrainingConfig
-from boosters_eval.errors import ConfigError
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import Runner, Translation
+from boosters_eval.runners.parameters import Mark, MarkKind, Profile, TrainingConfig
 
 if TYPE_CHECKING:
     from boosters_eval.runners.base import FitRequest, TrainData

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.errors import ConfigError
+from boosters_eval.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

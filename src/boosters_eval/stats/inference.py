@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from boosters_eval.errors import ConfigError
+from boosters_eval.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

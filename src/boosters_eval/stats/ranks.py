@@ -25,7 +25,7 @@ from boosters_eval.stats.tables import shared_means
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
-    from boosters_eval.results import BenchmarkResult
+    from boosters_eval.benchmark.results import BenchmarkResult
 
 MIN_DATASETS = 6  # below, Wilcoxon's smallest p-value exceeds 5 %
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from boosters_eval.errors import UnknownNameError
+from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.tables import MEASUREMENTS, compare_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boosters_eval.results import BenchmarkResult
+    from boosters_eval.benchmark.results import BenchmarkResult
     from boosters_eval.stats.significance import Comparison, Method
     from boosters_eval.stats.tables import ComparisonTable
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from boosters_eval.errors import UnknownNameError
+from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.stats import inference
 from boosters_eval.stats.inference import StatisticsInputError, holm
 

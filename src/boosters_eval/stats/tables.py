@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.errors import UnknownNameError
+from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.stats.inference import HUGE, StatisticsInputError, mean_and_spread, paired
 from boosters_eval.stats.significance import (
     DEFAULT_ALPHA,
@@ -26,7 +26,7 @@ from boosters_eval.stats.significance import (
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
-    from boosters_eval.results import BenchmarkResult
+    from boosters_eval.benchmark.results import BenchmarkResult
 
     Cell = tuple[int, int | None]
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.config import BoosterType, Mark, Task
+from boosters_eval.metrics.task import Task
 from boosters_eval.runners import FitRequest, Runner, TrainData, Translation
+from boosters_eval.runners.parameters import BoosterType, Mark
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,7 +18,7 @@ from boosters_eval.reports.html.charts import series_of
 from boosters_eval.reports.html.tables import text
 
 if TYPE_CHECKING:
-    from boosters_eval.reports.document import ReportDocument
+    from boosters_eval.benchmark.tables.document import ReportDocument
 
 
 def render_page(document: ReportDocument) -> str:

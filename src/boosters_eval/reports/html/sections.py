@@ -20,9 +20,9 @@ from boosters_eval.reports.numbers import MISSING, count, p_value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boosters_eval.config import Mark
-    from boosters_eval.reports.document import Failure, Parameters, ReportDocument
+    from boosters_eval.benchmark.tables.document import Failure, Parameters, ReportDocument
     from boosters_eval.reports.model import Ranking, Table
+    from boosters_eval.runners.parameters import Mark
 
 
 def facts(document: ReportDocument) -> str:

@@ -1,0 +1,58 @@
+"""What is to be evaluated, as data: benchmarks and suites. Nothing scientific is imported here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le, Lt, MinLen
+from pydantic import AfterValidator
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.model import Model
+from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.metrics.task import Task
+from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+
+MAX_SEEDS = 10_000
+DEFAULT_SEEDS = 5
+
+
+class BenchmarkConfig(Model):
+    """One benchmark: a data set, an algorithm with its parameters, and the libraries that compete."""
+
+    name: Annotated[str, MinLen(1)]
+    dataset: DatasetConfig
+    task: Task
+    booster_type: BoosterType = BoosterType.GBDT
+    training: TrainingConfig = TrainingConfig()
+    libraries: tuple[str, ...] = ()
+    validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.2
+    folds: Annotated[int, Ge(2)] | None = None
+    seeds: tuple[int, ...] = ()  # empty: the suite's default
+    variant: str | None = None
+    profile: Profile = Profile.PARITY
+    metrics: tuple[str, ...] = ()  # beside those of the task
+
+
+def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig, ...]:
+    names = [config.name for config in configs]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ConfigError(f"Config names must be unique in a suite. Got {', '.join(doubled)} more than once.")
+    return configs
+
+
+class BenchmarkSuite(Model):
+    """Benchmarks that are run together."""
+
+    name: Annotated[str, MinLen(1)]
+    configs: Annotated[tuple[BenchmarkConfig, ...], AfterValidator(_unique_names)]
+    default_seeds: Annotated[int, Ge(1), Le(MAX_SEEDS)] = DEFAULT_SEEDS
+    description: str = ""
+
+
+def derive_seeds(count: int) -> tuple[int, ...]:
+    """The RFC's seeds, everywhere the same: 42, 1379, 2716, ..."""
+    if not 1 <= count <= MAX_SEEDS:
+        raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {count} instead.")
+    return tuple(42 + 1337 * i for i in range(count))

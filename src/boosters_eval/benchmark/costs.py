@@ -1,0 +1,50 @@
+"""What cells cost in earlier runs on this machine, for an estimate; read without anything scientific."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from itertools import islice
+from statistics import median
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.home import home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_RUNS = 20  # the latest ones tell enough
+_LINES = 5_000  # of each
+_OVERHEAD = 0.05  # seconds a cell beside building, training and predicting
+
+
+def seconds_by_cell(where: Path | None = None) -> dict[tuple[str, str, str, str], float]:
+    """Median seconds a cell, by data set, booster, library and training parameters (as canonical JSON)."""
+    root = home(where) / "runs"
+    journals = sorted(root.glob("*/journal*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
+    seen: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
+    for journal in journals[:_RUNS]:
+        for key, seconds in _costs(journal):
+            seen[key].append(seconds + _OVERHEAD)
+    return {key: median(values) for key, values in seen.items()}
+
+
+def _costs(journal: Path) -> Iterator[tuple[tuple[str, str, str, str], float]]:
+    """A file that cannot be read tells nothing about time, and that is all that is asked here."""
+    try:
+        plan = json.loads((journal.parent / "plan.json").read_text())
+        training = {config["name"]: json.dumps(config["training"], sort_keys=True) for config in plan["configs"]}
+        with journal.open() as lines:
+            for line in islice(lines, _LINES):
+                result = json.loads(line).get("result")
+                if result is not None and result.get("train_time_s") is not None:
+                    key = (
+                        result["dataset_name"],
+                        result.get("booster_type", "gbdt"),
+                        result["library"],
+                        training[result["config_name"]],
+                    )
+                    yield key, result["train_time_s"] + (result.get("predict_time_s") or 0.0)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return

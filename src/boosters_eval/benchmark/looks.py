@@ -1,0 +1,90 @@
+"""`--seeds auto`: add seeds until every pair has a verdict, without spoiling the error rate by looking."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+from boosters_eval.benchmark.tables.contenders import group
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.metrics import higher_is_better
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.stats.sequential import Decision, SequentialRule
+    from boosters_eval.stats.significance import Comparison
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_budget(text: str | float | None) -> float | None:
+    """Seconds from 90, `90s`, `10m` or `1.5h`."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(text))
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise ConfigError(f"The 'budget' parameter must be a time such as 90s, 10m or 1h. Got {text!r} instead.")
+    return seconds
+
+
+def grow(
+    run: Callable[[int, ResultCollection | None], ResultCollection],
+    rule: SequentialRule,
+    *,
+    budget_s: float | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> ResultCollection:
+    """Look after 5, 10, 20, ... seeds. `run` is given a number of seeds and what is known already."""
+    start = clock()
+    results: ResultCollection | None = None
+    done = 0
+    for look, scheduled in enumerate(rule.schedule):
+        seeds = scheduled if results is None else _affordable(scheduled, done, clock() - start, budget_s)
+        if results is not None and seeds == done:
+            return _final(results, rule, rule.decide(look - 1, _pairs(results, rule), budget_left=False))
+        results = run(seeds, results)
+        done = seeds
+        decision = rule.decide(look, _pairs(results, rule), budget_left=seeds == scheduled)
+        say(f"{seeds} seeds: {decision.reason}")
+        if decision.stop:
+            return _final(results, rule, decision)
+    raise AssertionError("the last look of a schedule always stops")
+
+
+def _affordable(scheduled: int, done: int, spent: float, budget_s: float | None) -> int:
+    """How many of the scheduled seeds the time left is enough for, at the pace so far."""
+    if budget_s is None:
+        return scheduled
+    more = int((budget_s - spent) / (spent / done))
+    return max(done, min(scheduled, done + more))
+
+
+def _pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
+    """Every two rows of every table, on the primary metric, judged at the level of one look."""
+    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
+
+    for table, rows in group(results).items():
+        named = [
+            result.model_copy(update={"library": contender.name, "config_name": table})
+            for contender in rows.values()
+            for result in contender.results
+        ]
+        metric = next((result.primary_metric for result in named if result.primary_metric), None)
+        if metric is not None:
+            better = higher_is_better(metric)
+            found = compare_table(named, metric, higher_is_better=better, alpha=rule.level, rope=rule.rope)
+            yield from found.pairs.values()
+
+
+def _final(results: ResultCollection, rule: SequentialRule, decision: Decision) -> ResultCollection:
+    """The reports of these results must use the level of the looks."""
+    results.metadata["alpha"] = rule.level
+    results.metadata["seeds_rule"] = (
+        f"seeds were added at up to {len(rule.schedule)} looks, each at alpha = {rule.level:g}; {decision.reason}"
+    )
+    return results

@@ -1,0 +1,203 @@
+"""One fit under the clock: the only place that times a library, the same for all of them."""
+
+from __future__ import annotations
+
+import gc
+import time
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.benchmark.results import BenchmarkResult
+from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
+from boosters_eval.datasets import Table, split_rows
+from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.metrics import compute_metrics, primary_metric
+from boosters_eval.metrics.task import Task
+from boosters_eval.runners.base import TrainData, request_for
+from boosters_eval.runners.parameters import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.benchmark.config import BenchmarkConfig
+    from boosters_eval.runners.base import FitRequest, ModelFacts, Runner, Translation
+
+
+class InvalidPredictionsError(BoostersEvalError):
+    """A model that answered with something that is not a prediction."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one fit gave and cost, in seconds and bytes."""
+
+    predictions: NDArray[Any]
+    facts: ModelFacts
+    build_s: float
+    fit_s: float
+    predict_s: float
+    cpu_s: float
+    model_bytes: int | None
+
+
+def _silent(phase: str) -> None:
+    """Nobody wants to know the phase."""
+
+
+def measure(
+    runner: type[Runner],
+    translation: Translation,
+    train: TrainData,
+    x_valid: NDArray[np.float32],
+    *,
+    warmup: int = 0,
+    predict_runs: int = 1,
+    phase: Callable[[str], None] = _silent,
+) -> Measurement:
+    """Warm up outside the clock, then build, fit and predict under it; facts and size come after it."""
+    for _ in range(warmup):
+        phase("fit")
+        runner.predict(translation, runner.fit(translation, runner.build(translation, train)), x_valid)
+    phase("build")
+    dataset, build_s, build_cpu = _clocked(lambda: runner.build(translation, train))
+    phase("fit")
+    model, fit_s, fit_cpu = _clocked(lambda: runner.fit(translation, dataset))
+    phase("predict")
+    runs = [_clocked(lambda: runner.predict(translation, model, x_valid)) for _ in range(predict_runs)]
+    predictions = check_predictions(runs[0][0], translation.request, len(x_valid))
+    dumped = runner.dump(model)
+    return Measurement(
+        predictions=predictions,
+        facts=runner.inspect(model),
+        build_s=build_s,
+        fit_s=fit_s,
+        predict_s=median(seconds for _, seconds, _ in runs),
+        cpu_s=build_cpu + fit_cpu,
+        model_bytes=None if dumped is None else len(dumped),
+    )
+
+
+def _clocked(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Value, wall and CPU seconds. Garbage is collected before the clock starts and waits until it has stopped."""
+    gc.collect()
+    gc.disable()
+    try:
+        cpu, wall = time.process_time(), time.perf_counter()
+        value = work()
+        return value, time.perf_counter() - wall, time.process_time() - cpu
+    finally:
+        gc.enable()
+
+
+def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDArray[Any]:
+    """The predictions as an array of the shape that the task demands, all finite; else an error, never a score."""
+    array = np.asarray(predictions)
+    columns = {Task.MULTICLASS: request.n_classes, Task.QUANTILE: len(request.quantiles)}.get(request.task)
+    expected = (n_rows,) if columns is None else (n_rows, columns)
+    if array.shape == (n_rows, 1) and columns in (None, 1):
+        array = array.reshape(expected)
+    if array.shape != expected:
+        raise InvalidPredictionsError(f"Predictions must have shape {expected}. Got {array.shape} instead.")
+    if array.dtype.kind not in "fiu":
+        raise InvalidPredictionsError(f"Predictions must be numbers. Got dtype {array.dtype} instead.")
+    finite = np.isfinite(array)
+    if not finite.all():
+        row = int(np.argwhere(~finite)[0][0])
+        count = int((~finite).sum())
+        raise InvalidPredictionsError(f"Predictions must be finite. Got {array[row]} in row {row} ({count} in all).")
+    return array
+
+
+def hold_out(data: TrainData, request: FitRequest, seed: int) -> TrainData:
+    """For early stopping: a fifth of the training rows set apart, the same rows whatever the library."""
+    if request.training.early_stopping_rounds is None or request.profile is not Profile.PARITY:
+        return data
+    table = Table(x=data.x, y=data.y, weights=data.weights, groups=data.groups, feature_names=data.feature_names)
+    split = split_rows(table, request.task, SplitSpec(validation_fraction=0.2), seed, None)
+    return replace(_rows(data, split.train), valid=_rows(data, split.valid))
+
+
+def _rows(data: TrainData, rows: NDArray[np.int64]) -> TrainData:
+    return replace(
+        data,
+        x=np.ascontiguousarray(data.x[rows]),
+        y=data.y[rows],
+        weights=None if data.weights is None else data.weights[rows],
+        groups=None if data.groups is None else data.groups[rows],
+    )
+
+
+def run_once(
+    runner: type[Runner],
+    config: BenchmarkConfig,
+    x_train: NDArray[np.float32],
+    y_train: NDArray[Any],
+    x_valid: NDArray[np.float32],
+    y_valid: NDArray[Any],
+    seed: int,
+) -> BenchmarkResult:
+    """The RFC's Runner.run: one fit in this process, on rows that are already split."""
+    request = request_for(config, n_threads=max(1, config.training.n_threads), seed=seed)
+    if request.n_classes is None and config.task.is_classification:
+        request = replace(request, n_classes=int(max(np.max(y_train), np.max(y_valid), 1)) + 1)
+    if config.task is Task.RANKING:
+        raise UnsupportedError("Runner.run takes no query groups: run a ranking data set through compare().")
+    reason = runner.unsupported(request)
+    if reason is not None:
+        raise UnsupportedError(f"{runner.name} cannot run {config.name}: {reason}.")
+    translation = runner.translate(request)
+    train = TrainData(
+        x=np.ascontiguousarray(x_train, dtype=np.float32),
+        y=np.asarray(y_train, dtype=np.float64),
+        feature_names=config.dataset.feature_names,
+    )
+    train = hold_out(train, request, seed)
+    done = measure(runner, translation, train, np.ascontiguousarray(x_valid, dtype=np.float32))
+    metrics = compute_metrics(
+        config.task,
+        np.asarray(y_valid, dtype=np.float64),
+        done.predictions,
+        request.n_classes,
+        quantiles=request.quantiles,
+        metrics=config.metrics,
+    )
+    return BenchmarkResult(
+        config_name=config.name,
+        library=runner.name,
+        seed=seed,
+        task=config.task,
+        booster_type=config.booster_type.value,
+        dataset_name=config.dataset.name,
+        variant=config.variant,
+        profile=config.profile.value,
+        metrics=metrics,
+        primary_metric=config.dataset.primary_metric or primary_metric(config.task),
+        **measured_fields(runner, translation, done),
+        n_train=len(x_train),
+        n_valid=len(x_valid),
+        model_seed=seed,
+        n_threads=request.n_threads,
+    )
+
+
+def measured_fields(runner: type[Runner], translation: Translation, done: Measurement) -> dict[str, Any]:
+    """The part of a result that one fit determines."""
+    return {
+        "train_time_s": done.build_s + done.fit_s,
+        "build_time_s": done.build_s,
+        "fit_time_s": done.fit_s,
+        "predict_time_s": done.predict_s,
+        "cpu_time_s": done.cpu_s,
+        "model_size_mb": None if done.model_bytes is None else done.model_bytes / 2**20,
+        "native_params": translation.native,
+        "marks": tuple(mark for mark in translation.marks if mark.kind != "exact"),
+        "nondeterministic": translation.nondeterministic,
+        "n_trees_trained": done.facts.n_trees,
+        "n_leaves_total": done.facts.n_leaves,
+        "library_version": runner.version(),
+    }

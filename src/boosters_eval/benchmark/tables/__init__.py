@@ -1,0 +1,24 @@
+"""What the results of a benchmark look like in the table model: rows, verdicts, notes, rankings, the whole report."""
+
+from __future__ import annotations
+
+from boosters_eval.benchmark.tables.build import build_tables
+from boosters_eval.benchmark.tables.document import ReportDocument, build_document
+from boosters_eval.benchmark.tables.generate import (
+    check_request,
+    check_test,
+    generate_report,
+    render_files,
+    report_schema,
+)
+
+__all__ = [
+    "ReportDocument",
+    "build_document",
+    "build_tables",
+    "check_request",
+    "check_test",
+    "generate_report",
+    "render_files",
+    "report_schema",
+]

@@ -1,0 +1,97 @@
+"""Which outcomes share a table, and which share a row."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+    from boosters_eval.reports.model import Column
+
+
+@dataclass
+class Contender:
+    """The outcomes that share a row."""
+
+    library: str
+    variant: str | None
+    results: list[BenchmarkResult] = field(default_factory=list)
+    errors: list[BenchmarkError] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """As the row will be called."""
+        return clean(self.library if self.variant is None else f"{self.library} {self.variant}")
+
+    @property
+    def overlap(self) -> float:
+        """Test rows over training rows: what Nadeau and Bengio's correction adds to the variance."""
+        ratios = [r.n_valid / r.n_train for r in self.results if r.n_valid and r.n_train]
+        return sum(ratios) / len(ratios) if ratios else 0.25
+
+    def aligned(self, column: Column) -> list[float | None]:
+        """What was measured, one entry a result; None where it has no such value."""
+        if column.kind == "metric":
+            return [result.metrics.get(column.name) for result in self.results]
+        return [getattr(result, column.name) for result in self.results]
+
+    def values(self, column: Column) -> list[float]:
+        """What was measured, without the gaps."""
+        return [value for value in self.aligned(column) if value is not None]
+
+
+Group = dict[tuple[str, str | None], Contender]
+
+
+def group(collection: ResultCollection) -> dict[str, Group]:
+    """Outcomes by table, then by row, in the order of first appearance."""
+    outcomes: list[BenchmarkResult | BenchmarkError] = [*collection.results, *collection.errors]
+    shared = _shared_names(outcomes)
+    groups: dict[str, Group] = {}
+    for result in collection.results:
+        _contender(groups, shared, result).results.append(result)
+    for error in collection.errors:
+        _contender(groups, shared, error).errors.append(error)
+    return groups
+
+
+def _contender(
+    groups: dict[str, Group], shared: dict[str, str], outcome: BenchmarkResult | BenchmarkError
+) -> Contender:
+    members = groups.setdefault(shared.get(outcome.config_name, outcome.config_name), {})
+    return members.setdefault((outcome.library, outcome.variant), Contender(outcome.library, outcome.variant))
+
+
+def _shared_names(outcomes: Iterable[BenchmarkResult | BenchmarkError]) -> dict[str, str]:
+    """Each variant's config is a name of its own; all variants of one ablation belong to one table.
+
+    Boosters share a table only where they are what is varied: where no variant occurs with two of them.
+    """
+    configs = {o.config_name: o for o in outcomes if o.variant is not None}
+    per_dataset: dict[str, list[BenchmarkResult | BenchmarkError]] = {}
+    for outcome in configs.values():
+        per_dataset.setdefault(outcome.dataset_name, []).append(outcome)
+    shared = {}
+    for dataset, members in per_dataset.items():
+        varied = {member.variant: set[str]() for member in members}
+        for member in members:
+            varied[member.variant].add(member.booster_type)
+        boosters = {member.booster_type for member in members}
+        apart = len(boosters) == 1 or any(len(found) > 1 for found in varied.values())
+        for member in members:
+            shared[member.config_name] = f"{dataset}/{member.booster_type}" if apart else dataset
+    return shared
+
+
+def clean(name: str) -> str:
+    """A name without control characters: it may come from a user and goes to a terminal."""
+    return "".join("\ufffd" if unicodedata.category(char) in ("Cc", "Cf") else char for char in name)
+
+
+def point(result: BenchmarkResult) -> str:
+    """What one value belongs to."""
+    return f"seed {result.seed}" + ("" if result.fold is None else f", fold {result.fold}")

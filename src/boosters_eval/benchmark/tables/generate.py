@@ -1,0 +1,99 @@
+"""Writing reports: dated, with the commit in their name, in any of three formats."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from boosters_eval.benchmark.tables.document import ReportDocument, ReportType, build_document
+from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.files import write_atomically
+from boosters_eval.reports.full_markdown import TESTS, render_report
+from boosters_eval.reports.html.page import render_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from boosters_eval.benchmark.results import ResultCollection
+
+OUTPUT_DIR = Path("docs/benchmarks")
+
+
+def _render_json(document: ReportDocument) -> str:
+    return document.model_dump_json(indent=1) + "\n"
+
+
+_RENDERERS: dict[str, Callable[[ReportDocument], str]] = {
+    "md": render_report,
+    "json": _render_json,
+    "html": render_page,
+}
+FORMATS = tuple(_RENDERERS)
+
+
+def generate_report(
+    results: ResultCollection,
+    report_type: str = "quality",
+    output_dir: str | Path = OUTPUT_DIR,
+    formats: Sequence[str] = ("md", "json"),
+    *,
+    test: str = "corrected",
+    alpha: float | None = None,
+    now: datetime | None = None,
+) -> tuple[Path, ...]:
+    """Write the report and return its paths, one a format, in the order asked for."""
+    files = render_files(results, report_type, output_dir, formats, test=test, alpha=alpha, now=now)
+    for path, text in files.items():
+        write_atomically(path, text)
+    return tuple(files)
+
+
+def render_files(
+    results: ResultCollection,
+    report_type: str = "quality",
+    output_dir: str | Path = OUTPUT_DIR,
+    formats: Sequence[str] = ("md", "json"),
+    *,
+    test: str = "corrected",
+    alpha: float | None = None,
+    now: datetime | None = None,
+) -> dict[Path, str]:
+    """What `generate_report` would write, without writing it."""
+    check_request(report_type, formats, test)
+    document = build_document(results, cast("ReportType", report_type), test=test, alpha=alpha, now=now)
+    stem = file_stem(document)
+    return {Path(output_dir) / f"{stem}.{name}": _RENDERERS[name](document) for name in dict.fromkeys(formats)}
+
+
+def file_stem(document: ReportDocument) -> str:
+    """YYYY-MM-DD-<sha>-<type>-report, the date in UTC."""
+    environment = document.environment
+    return f"{environment.timestamp:%Y-%m-%d}-{environment.git_sha}-{document.report_type}-report"
+
+
+def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
+    """Refuse what cannot be rendered before any work is done."""
+    check_test(test)
+    if report_type not in get_args(ReportType):
+        raise UnknownNameError("report type", report_type, get_args(ReportType))
+    for name in formats:
+        if name not in FORMATS:
+            raise UnknownNameError("report format", name, FORMATS)
+    if not formats:
+        raise ConfigError(f"The '--format' option must name at least one of {', '.join(FORMATS)}. Got none instead.")
+
+
+def check_test(test: str) -> None:
+    """Refuse an unknown test."""
+    if test not in TESTS:
+        raise UnknownNameError("test", test, TESTS)
+
+
+def report_schema() -> dict[str, Any]:
+    """The JSON schema of a report's JSON file, as this package carries it."""
+    text = resources.files(__package__).joinpath("report.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema

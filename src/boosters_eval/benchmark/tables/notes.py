@@ -1,0 +1,161 @@
+"""What must be said beside the numbers, in whole sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from boosters_eval.benchmark.tables.contenders import clean
+from boosters_eval.reports.numbers import count, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.benchmark.tables.contenders import Contender
+    from boosters_eval.reports.model import Column, Comparison
+
+_LEAVES_APART = 0.10  # how far the built leaves may lie apart before it is said
+_SHOWN = 12  # different findings before the rest is only counted
+
+
+def of_table(
+    contenders: Sequence[Contender], columns: Sequence[Column], comparisons: Sequence[Comparison]
+) -> tuple[str, ...]:
+    """Failures, unequal capacity, and the verdicts on the primary metric."""
+    primary = [column.name for column in columns if column.primary]
+    judged = [c for c in comparisons if c.metric in primary]
+    return (*_failures(contenders), *_capacity(contenders), *_decided(judged), *_undecided(judged))
+
+
+def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
+    """What holds for more than one table."""
+    out = [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
+    out += _marks(collection)
+    out += _tally(
+        ((r.library, r.nondeterministic) for r in collection.results if r.nondeterministic),
+        "{library} is not deterministic: {text}",
+    )
+    out += _tally(((r.library, w) for r in collection.results for w in r.warnings), "{library}: {text}")
+    if rule := collection.metadata.get("seeds_rule"):
+        out.append(f"{clean(rule[:1].upper() + rule[1:]).rstrip('.')}.")
+    if missing := collection.metadata.get("n_missing"):
+        out.append(f"The run is incomplete: {missing} of {collection.metadata.get('n_cells')} cells have no outcome.")
+    if any(result.profile == "defaults" for result in collection.results):
+        out.append("Profile 'defaults': each library as it comes, so models of unlike size and step are compared.")
+    if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
+        out.append("Times are indicative only: they were not taken with --timing-mode, so they are not judged.")
+    return tuple(out)
+
+
+def _decided(pairs: Sequence[Comparison]) -> list[str]:
+    """Who is better than whom, and who is as good as whom, in one sentence."""
+    relations: dict[tuple[str, str], list[str]] = {}
+    for pair in pairs:
+        if pair.verdict == "better":
+            relations.setdefault((pair.a, "better than"), []).append(pair.b)
+        elif pair.verdict == "worse":
+            relations.setdefault((pair.b, "better than"), []).append(pair.a)
+        elif pair.verdict == "equivalent":
+            relations.setdefault((pair.a, "equivalent to"), []).append(pair.b)
+    if not relations:
+        return []
+    parts = [f"{who} is {relation} {', '.join(others)}" for (who, relation), others in relations.items()]
+    return [f"{pairs[0].label}: {'; '.join(parts)}."]
+
+
+def _undecided(pairs: Sequence[Comparison]) -> list[str]:
+    """Pairs without a verdict; where they are many, what these splits could have shown at best and at worst."""
+    undecided = [pair for pair in pairs if pair.verdict == "inconclusive"]
+    visible = [pair.detectable / abs(scale) for pair in undecided if pair.detectable and (scale := _scale(pair))]
+    if len(undecided) < 3 or len(visible) < len(undecided):
+        return [pair.text for pair in undecided]
+    n = min(pair.n for pair in undecided)
+    text = (
+        f"{undecided[0].label}: {len(undecided)} of {len(pairs)} pairs are inconclusive; {n} splits could have shown a"
+        f" difference of {percent(min(visible), sign=False)} at best and {percent(max(visible), sign=False)} at worst."
+    )
+    return [text]
+
+
+def _scale(pair: Comparison) -> float | None:
+    """What the percentages of a pair are of."""
+    if not pair.difference or not pair.percent:
+        return None
+    return 100 * pair.difference / pair.percent
+
+
+def _failures(contenders: Iterable[Contender]) -> list[str]:
+    out = []
+    for contender in contenders:
+        if contender.errors:
+            total = len(contender.errors) + len(contender.results)
+            kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in contender.errors)
+            commonest = kinds.most_common(1)[0][0].rstrip(".")
+            more = f" and {len(kinds) - 1} further kinds" if len(kinds) > 1 else ""
+            out.append(f"{contender.name}: {len(contender.errors)} of {total} cells failed ({commonest}{more}).")
+    return out
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= 160 else line[:159] + "…"
+
+
+def _capacity(contenders: Sequence[Contender]) -> list[str]:
+    """Trees and leaves actually built, where they differ enough to decide a comparison."""
+    trees = _means(contenders, "n_trees_trained")
+    leaves = _means(contenders, "n_leaves_total")
+    unequal_trees = len(set(trees.values())) > 1
+    unequal_leaves = len(leaves) > 1 and max(leaves.values()) > (1 + _LEAVES_APART) * min(leaves.values())
+    if not unequal_trees and not unequal_leaves:
+        return []
+    parts = []
+    for contender in contenders:
+        sizes = [
+            f"{count(means[contender.name])} {unit}"
+            for means, unit in ((trees, "trees"), (leaves, "leaves"))
+            if contender.name in means
+        ]
+        if sizes:
+            parts.append(f"{contender.name} {', '.join(sizes)}")
+    return [f"Capacity differs (mean a model): {'; '.join(parts)}."]
+
+
+def _means(contenders: Iterable[Contender], name: str) -> dict[str, float]:
+    out = {}
+    for contender in contenders:
+        values = [v for result in contender.results if (v := getattr(result, name)) is not None]
+        if values:
+            out[contender.name] = sum(values) / len(values)
+    return out
+
+
+def _marks(collection: ResultCollection) -> list[str]:
+    """Every canonical parameter that a library does not take exactly, once."""
+    seen: dict[tuple[str, str, str, str], set[str]] = {}
+    for result in collection.results:
+        for mark in result.marks:
+            if mark.kind != "exact":
+                key = (result.library, mark.parameter, mark.kind, mark.reason)
+                seen.setdefault(key, set()).add(result.config_name)
+    out = []
+    for (library, parameter, kind, reason), configs in seen.items():
+        where = "" if len(configs) == len({r.config_name for r in collection.results}) else _configs(configs)
+        out.append(f"{library}: {parameter} is {kind}{where}{f' ({reason})' if reason else ''}.")
+    return out
+
+
+def _configs(names: set[str]) -> str:
+    return f" in {', '.join(sorted(names))}" if len(names) <= 3 else f" in {len(names)} configs"
+
+
+def _tally(findings: Iterable[tuple[str, str]], form: str) -> list[str]:
+    """Each finding once, with how often it was made; a flood is cut short and counted."""
+    counted = Counter(findings)
+    out = []
+    for (library, text), times in counted.most_common(_SHOWN):
+        line = form.format(library=library, text=text).rstrip(".")
+        out.append(f"{line}{f' ({times} times)' if times > 1 else ''}.")
+    rest = len(counted) - len(out)
+    return [*out, f"{rest} further findings of this kind."] if rest > 0 else out

@@ -1,0 +1,104 @@
+"""What the statistics say of a column, in the table model's terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from boosters_eval.reports.model import Comparison
+from boosters_eval.reports.numbers import number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.benchmark.tables.contenders import Contender
+    from boosters_eval.reports.model import Column
+    from boosters_eval.stats.significance import Comparison as Pair
+    from boosters_eval.stats.significance import Method
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Who may be called best (rows by position), and every pair's verdict."""
+
+    winners: tuple[int, ...] = ()
+    leaders: tuple[int, ...] = ()  # the best means over the splits that all have, whatever their uncertainty
+    comparisons: tuple[Comparison, ...] = ()
+
+
+def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: str, alpha: float) -> Judgement:
+    """All pairs of one column. What is only indicative or not finite leaves the whole column without a verdict."""
+    from boosters_eval.stats.inference import StatisticsInputError  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
+
+    if column.higher_is_better is None or column.indicative:
+        return Judgement()
+    if not any(contender.values(column) for contender in contenders):
+        return Judgement()
+    results = [result for contender in contenders for result in contender.results]
+    if any(contender.variant is not None for contender in contenders):
+        # A variant counts as a library of its own here, and all variants as one config.
+        results = [
+            result.model_copy(update={"library": contender.name, "config_name": table})
+            for contender in contenders
+            for result in contender.results
+        ]
+    rows = [index for index, contender in enumerate(contenders) for _ in contender.results]
+    row_of = {result.library: index for result, index in zip(results, rows, strict=True)}
+    try:
+        found = compare_table(
+            results,
+            column.name,
+            higher_is_better=column.higher_is_better,
+            method=cast("Method", test),
+            alpha=alpha,
+        )
+    except StatisticsInputError:
+        return Judgement()
+    return Judgement(
+        winners=() if found.winner is None else (row_of[found.winner],),
+        leaders=tuple(row_of[name] for name in found.leaders) if found.pairs else (),
+        comparisons=tuple(
+            _comparison(table, column, contenders[row_of[a]].name, contenders[row_of[b]].name, pair)
+            for (a, b), pair in found.pairs.items()
+        ),
+    )
+
+
+def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> Comparison:
+    low, high = pair.interval or (None, None)
+    return Comparison(
+        table=table,
+        metric=column.name,
+        label=column.label,
+        a=a,
+        b=b,
+        verdict=pair.verdict,
+        difference=pair.difference,
+        percent=pair.percent,
+        ratio=pair.ratio,
+        low=low,
+        high=high,
+        p=pair.p_adjusted,
+        n=pair.n,
+        detectable=pair.min_detectable,
+        note=pair.note,
+        text=_sentence(column, a, b, pair),
+    )
+
+
+def _sentence(column: Column, a: str, b: str, pair: Pair) -> str:
+    """The verdict in words; beside "inconclusive" the smallest difference that could have been shown."""
+    size = "" if pair.percent is None else f" by {percent(abs(pair.percent) / 100, sign=False)}"
+    note = f" {pair.note}" if pair.note else ""
+    if pair.verdict in ("better", "worse"):
+        return f"{column.label}: {a} is {pair.verdict} than {b}{size} (n = {pair.n}).{note}"
+    if pair.verdict == "equivalent":
+        return f"{column.label}: {a} and {b} are equivalent (within {pair.rope:.0%}, n = {pair.n}).{note}"
+    shown = ""
+    if pair.min_detectable is not None:
+        share = pair.min_detectable_percent
+        relative = "" if share is None else f" ({percent(share / 100, sign=False)})"
+        absolute = "" if pair.ratio is not None else f" {number(pair.min_detectable, 2)}"
+        shown = f" {pair.n} splits could have shown a difference of{absolute}{relative}."
+    return f"{column.label}: inconclusive between {a} and {b}.{shown}{note}"

@@ -1,0 +1,103 @@
+"""Reading and writing files so that nothing is half there."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
+
+# JSON of nonsense takes a hundred times its size in memory, so a file is refused by its size before it is read.
+MAX_TEXT = 32 * 2**20
+MAX_RESULTS = 512 * 2**20
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write beside the target, then rename over it: a reader sees the old file or the new one."""
+    data = content.encode() if isinstance(content, str) else content
+    path = path.resolve()  # through a link, to the file itself
+    if path.exists() and not path.is_file():
+        _write_to_device(path, data)
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        Path(name).replace(path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _write_to_device(path: Path, data: bytes) -> None:
+    """A pipe or a device is written to, never replaced by a file."""
+    try:
+        with path.open("wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def check_writable(path: Path) -> None:
+    """Fail before the work, not after it, when the output cannot be written."""
+    if path.is_dir():
+        raise ConfigError(f"Cannot write {path}: it is a directory.")
+    if path.exists() and not path.is_file():
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:
+    """A file from outside as text, with every way it can fail told in one sentence."""
+    try:
+        if path.stat().st_size > limit:
+            raise FileFormatError(f"{path} is larger than {limit // 2**20} MB: not such a file of this program.")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist.") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not a text file.") from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
+
+
+def load_json(text: str, source: str) -> Any:
+    """The JSON of a file from outside. A doubled key is refused: the last would silently win."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            doubled = next(name for name in found if names.count(name) > 1)
+            raise FileFormatError(f"{source} has the key '{doubled}' more than once in one object.")
+        return found
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except RecursionError:
+        raise FileFormatError(f"{source} is not JSON of this program: it is nested too deeply.") from None
+    except ValueError as error:
+        raise FileFormatError(f"{source} is not JSON: {error}.") from None

@@ -1,0 +1,177 @@
+"""The machine: which processors this process may use, and a fingerprint to tell one machine from another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import psutil
+
+from boosters_eval.core.model import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ROOT = Path("/")
+_STABLE = ("cpu_model", "cpu_cores", "cpu_threads", "architecture")
+
+
+class MachineInfo(Model):
+    """What must be known of a machine to judge a measurement made on it."""
+
+    cpu_model: str
+    cpu_cores: int  # physical, of the whole machine
+    cpu_threads: int  # logical, of the whole machine
+    memory_gb: float
+    os: str
+    blas_backend: str | None = None
+    build_type: str | None = None
+    architecture: str = ""
+    cpus_available: int | None = None  # what affinity and cgroup leave to this process
+
+    @classmethod
+    def collect(cls, *, load_blas: bool = False) -> Self:
+        """Look at this machine. The BLAS is only known once numpy is loaded; `load_blas` loads it."""
+        return cls(
+            cpu_model=_cpu_model(),
+            cpu_cores=psutil.cpu_count(logical=False) or 1,
+            cpu_threads=psutil.cpu_count(logical=True) or 1,
+            memory_gb=round(psutil.virtual_memory().total / 2**30, 1),
+            os=_os_name(),
+            blas_backend=_blas(load=load_blas),
+            build_type=getattr(sys.modules.get("boosters"), "__build_type__", None),
+            architecture=platform.machine(),
+            cpus_available=len(available_cpus()),
+        )
+
+    @property
+    def digest(self) -> str:
+        """Equal on the same machine: a kernel upgrade, an affinity mask or another BLAS does not change it.
+
+        Memory counts in whole gigabytes, rounded up: what the firmware reserves varies from boot to boot.
+        """
+        stable = {name: getattr(self, name) for name in _STABLE} | {"memory_gb": math.ceil(self.memory_gb)}
+        return hashlib.sha256(json.dumps(stable, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def available_cpus(root: Path = _ROOT) -> list[int]:
+    """The processors this process may use, by affinity and cgroup quota.
+
+    One processor of each physical core comes before any of its siblings, so that the first k of the list
+    share as few cores as possible; a quota of 2.5 processors leaves two, because a third would be throttled.
+    """
+    cpus = _affinity()
+    seen: dict[tuple[str, ...], int] = {}
+    order: list[tuple[int, int]] = []
+    for cpu in cpus:
+        core = _core(cpu, root)
+        order.append((seen.get(core, 0), cpu))
+        seen[core] = seen.get(core, 0) + 1
+    quota = cpu_quota(root)
+    count = len(cpus) if quota is None else max(1, min(len(cpus), int(quota)))
+    return [cpu for _, cpu in sorted(order)[:count]]
+
+
+def physical_cores(root: Path = _ROOT) -> int:
+    """How many physical cores this process may use."""
+    cpus = available_cpus(root)
+    cores = len({_core(cpu, root) for cpu in cpus})
+    if (root / "sys/devices/system/cpu").is_dir():
+        return cores
+    return min(psutil.cpu_count(logical=False) or cores, len(cpus))
+
+
+def cpu_quota(root: Path = _ROOT) -> float | None:
+    """The smallest quota of processors that a cgroup (version 2 or 1) sets, or None."""
+    return min(_quotas(root), default=None)
+
+
+def _affinity() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _core(cpu: int, root: Path) -> tuple[str, ...]:
+    """What names the physical core of a processor; the processor itself where the kernel does not say."""
+    topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+    found = tuple(_read(topology / name) for name in ("physical_package_id", "core_id"))
+    return found if all(found) else (str(cpu),)
+
+
+def _quotas(root: Path) -> Iterator[float]:
+    """Every quota from the process's own cgroup up to the root: a parent's limit binds too."""
+    mount = root / "sys/fs/cgroup"
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, controllers, group = line.split(":", 2)
+        unified = not controllers
+        if not unified and "cpu" not in controllers.split(","):
+            continue
+        base = mount if unified else mount / controllers
+        relative = Path(group.lstrip("/"))
+        for directory in (relative, *relative.parents):
+            quota = _quota_v2(base / directory) if unified else _quota_v1(base / directory)
+            if quota is not None:
+                yield quota
+
+
+def _quota_v2(directory: Path) -> float | None:
+    limit, _, period = _read(directory / "cpu.max").partition(" ")
+    return _ratio(limit, period)
+
+
+def _quota_v1(directory: Path) -> float | None:
+    return _ratio(_read(directory / "cpu.cfs_quota_us"), _read(directory / "cpu.cfs_period_us"))
+
+
+def _ratio(limit: str, period: str) -> float | None:
+    """Limit over period where both are numbers; "max", -1 and a missing file mean no limit."""
+    if not limit.isdecimal() or not period.isdecimal() or int(period) == 0:
+        return None
+    return int(limit) / int(period)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _cpu_model(root: Path = _ROOT) -> str:
+    """The marketing name; platform.processor() alone says "x86_64" or nothing on Linux."""
+    for line in _read(root / "proc/cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name" and value.strip():
+            return value.strip()
+    if sys.platform == "darwin":
+        command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (fixed command)
+        return found.stdout.strip() or "Unknown"
+    return platform.processor() or platform.machine() or "Unknown"
+
+
+def _os_name() -> str:
+    if sys.platform == "darwin":
+        return f"macOS {platform.mac_ver()[0]}"
+    return f"{platform.system()} {platform.release()}"
+
+
+def _blas(*, load: bool) -> str | None:
+    """The BLAS that numpy is linked to, for example "openblas 0.3.30"."""
+    if load:
+        import numpy as np  # noqa: F401, PLC0415 (loading it is the purpose, and slow)
+    if "numpy" not in sys.modules:
+        return None
+    from threadpoolctl import threadpool_info  # noqa: PLC0415 (useless before numpy is there)
+
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    names = {f"{pool['internal_api']} {pool['version'] or ''}".strip() for pool in pools}
+    return ", ".join(sorted(names)) or None

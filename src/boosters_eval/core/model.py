@@ -1,0 +1,42 @@
+"""The base of all declared data: frozen, unknown keys refused, mistakes told in one sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from boosters_eval.core.errors import ConfigError, suggest
+
+if TYPE_CHECKING:
+    from pydantic import ModelWrapValidatorHandler
+
+
+class Model(BaseModel):
+    """A frozen pydantic model whose validation errors are the user's one sentence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            raise ConfigError(sentence(cls, error)) from None
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed, validated again."""
+        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
+
+
+def sentence(model: type[BaseModel], error: ValidationError) -> str:
+    """What is wrong with the first offending field, in the project's one form."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"]) or model.__name__
+    if first["type"] == "extra_forbidden":
+        return f"{model.__name__} has no parameter '{name}'.{suggest(name, model.model_fields)}"
+    if first["type"] == "missing":
+        return f"The '{name}' parameter of {model.__name__} is required."
+    expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    return f"The '{name}' parameter of {model.__name__} must be {expected}. Got {first['input']!r} instead."

@@ -1,0 +1,53 @@
+"""A user's Python file as a module: suites, metrics and runners may stand in one."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from functools import cache
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+
+@cache
+def load_file(file: Path) -> ModuleType:
+    """The file, run once a process however often it is asked for; it is the user's own code."""
+    name = f"_boosters_eval_file_{re.sub(r'[^A-Za-z0-9_]', '_', file.stem)}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if not file.is_file() or spec is None or spec.loader is None:
+        raise ConfigError(f"The file {file} does not exist.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BoostersEvalError:
+        del sys.modules[name]
+        raise
+    except Exception as error:
+        del sys.modules[name]
+        text = f"{type(error).__name__}: {error}".rstrip(".")
+        raise ConfigError(f"The file {file} failed: {text}.") from error
+    return module
+
+
+def named_in(file: Path, name: str, kind: str) -> Any:
+    """Something of that name in the file; the error names what there is."""
+    module = load_file(file)
+    if not hasattr(module, name):
+        names = [key for key in vars(module) if not key.startswith("_")]
+        raise ConfigError(f"The file {file} has no {kind} '{name}'.{suggest(name, names)}")
+    return getattr(module, name)
+
+
+def file_of(module: str) -> str | None:
+    """The file of a module that another process could not import by its name; None for one that it can."""
+    if module != "__main__" and PathFinder.find_spec(module.partition(".")[0]) is not None:
+        return None
+    return getattr(sys.modules.get(module), "__file__", "") or ""

@@ -1,0 +1,99 @@
+"""Names and what stands behind them: built in, registered by the user, or brought by a third party's package."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from boosters_eval.core.errors import ConfigError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """A mapping that fills itself from `builtin` and an entry-point group when it is first read."""
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        group: str | None = None,
+        builtin: Callable[[], dict[str, T]] = dict,
+        accepts: Callable[[object], bool] = lambda _: True,
+    ) -> None:
+        self.kind = kind
+        self._accepts = accepts
+        self._broken: dict[str, str] = {}
+        self._group = group
+        self._builtin = builtin
+        self._items: dict[str, T] | None = None
+
+    def _all(self) -> dict[str, T]:
+        if self._items is None:
+            self._items = dict(self._builtin())
+            for point in entry_points(group=self._group) if self._group else ():
+                if point.name not in self._items:
+                    self._load(point, self._items)
+        return self._items
+
+    def _load(self, point: EntryPoint, items: dict[str, T]) -> None:
+        """A third party's package that cannot be loaded must not take the rest with it: only its own name fails."""
+        try:
+            item = point.load()
+        except Exception as error:  # noqa: BLE001 (a foreign package may fail in any way)
+            self._broken[point.name] = f"cannot be loaded: {type(error).__name__}: {error}"
+            return
+        if self._accepts(item):
+            items[point.name] = item
+        else:
+            self._broken[point.name] = f"is not a {self.kind}: {point.value}"
+
+    def register(self, name: str, item: T, *, replace: bool = False) -> T:
+        """Add an item; an existing name is only replaced on request."""
+        if name in self._all() and not replace:
+            raise ConfigError(f"The {self.kind} '{name}' is already registered; pass replace=True to replace it.")
+        self._all()[name] = item
+        return item
+
+    def unregister(self, name: str) -> None:
+        """Take an item out again."""
+        self[name]
+        del self._all()[name]
+
+    def __getitem__(self, name: str) -> T:
+        try:
+            return self._all()[name]
+        except KeyError:
+            if name in self._broken:
+                raise ConfigError(f"The {self.kind} '{name}' of an installed package {self._broken[name]}.") from None
+            raise UnknownNameError(self.kind, name, self._all()) from None
+
+    def get(self, name: str, default: T | None = None) -> T | None:
+        """The item, or the default."""
+        return self._all().get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._all()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """What third parties brought and could not be loaded, with the reason."""
+        self._all()
+        return dict(self._broken)
+
+    def items(self) -> list[tuple[str, T]]:
+        """Names and items, in the order of registration."""
+        return list(self._all().items())
+
+    def values(self) -> list[T]:
+        """The items, in the order of registration."""
+        return list(self._all().values())

@@ -1,0 +1,84 @@
+"""The canonical parameters: one meaning for all libraries, and how faithfully each library takes them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from boosters_eval.core.model import Model
+
+
+class BoosterType(Enum):
+    """Which algorithm learns."""
+
+    GBDT = "gbdt"
+    GBLINEAR = "gblinear"
+    LINEAR_TREES = "linear_trees"
+
+
+class GrowthStrategy(Enum):
+    """How a tree grows: level by level, or the best leaf first."""
+
+    DEPTHWISE = "depthwise"
+    LEAFWISE = "leafwise"
+
+
+class Profile(Enum):
+    """How canonical parameters become native ones."""
+
+    PARITY = "parity"  # mapped by meaning
+    DEFAULTS = "defaults"  # each library as it comes
+
+
+def _some_threads(count: int) -> int:
+    if count != -1 and count < 1:
+        raise ValueError("-1 (all that this process may use) or at least 1")
+    return count
+
+
+Threads = Annotated[int, AfterValidator(_some_threads)]
+Fraction = Annotated[float, Gt(0), Le(1)]
+NonNegative = Annotated[float, Ge(0)]
+
+
+class TrainingConfig(Model):
+    """Canonical training parameters: one meaning for all libraries.
+
+    max_depth alone limits depth-wise growth, n_leaves alone leaf-wise growth. min_samples_leaf is 1, not the
+    RFC's 20: only two of the five libraries can count rows in a leaf, and a default that three of them
+    approximate would not be fair. With early_stopping_rounds a fifth of the training rows is held out for it, the
+    same rows for every library.
+    """
+
+    n_estimators: Annotated[int, Ge(1), Le(1_000_000)] = 100
+    learning_rate: Annotated[float, Gt(0), Le(10)] = 0.1
+    max_depth: Annotated[int, Ge(1), Le(16)] = 6
+    n_leaves: Annotated[int, Ge(2), Le(131_072)] = 31
+    min_samples_leaf: Annotated[int, Ge(1)] = 1
+    min_child_weight: NonNegative = 1e-3
+    l1: NonNegative = 0.0
+    l2: NonNegative = 1.0
+    min_gain: NonNegative = 0.0
+    max_bins: Annotated[int, Ge(2), Le(65_535)] = 255
+    subsample: Fraction = 1.0
+    colsample: Fraction = 1.0
+    n_threads: Threads = 1
+    seed: Annotated[int, Ge(0)] = 42
+    growth_strategy: GrowthStrategy = GrowthStrategy.DEPTHWISE
+    early_stopping_rounds: Annotated[int, Ge(1)] | None = None
+
+
+MarkKind = Literal["exact", "approximated", "unsupported"]
+
+
+class Mark(BaseModel):
+    """How faithfully a library takes one canonical parameter. Read by the hundred thousand, so a plain model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    parameter: str
+    kind: MarkKind
+    reason: str = ""

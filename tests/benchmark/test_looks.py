@@ -1,0 +1,82 @@
+import pytest
+
+from boosters_eval.benchmark.config import derive_seeds
+from boosters_eval.benchmark.looks import grow, parse_budget
+from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.metrics.task import Task
+from boosters_eval.stats.sequential import SequentialRule
+
+
+def results_of(seeds, gap):
+    """Two libraries whose scores differ by `gap` and a little noise that depends on the seed alone."""
+    out = []
+    for index, seed in enumerate(derive_seeds(seeds)):
+        for library, shift in (("a", 0.0), ("b", gap)):
+            noise = ((index * 7 + len(library) * 3 + (library == "b") * index * 5) % 11 - 5) / 50
+            out.append(
+                BenchmarkResult(
+                    config_name="d/gbdt", library=library, seed=seed, task=Task.REGRESSION, dataset_name="d",
+                    metrics={"rmse": 1.0 + shift + noise}, primary_metric="rmse",
+                    n_train=80, n_valid=20, split_digest=str(seed),
+                )
+            )  # fmt: skip
+    return ResultCollection(out)
+
+
+class Runs:
+    def __init__(self, gap, seconds=1.0):
+        self.gap, self.seconds, self.asked, self.now = gap, seconds, [], 0.0
+
+    def __call__(self, seeds, known):
+        new = seeds - (0 if known is None else len(known.results) // 2)
+        self.now += new * self.seconds
+        self.asked.append(seeds)
+        return results_of(seeds, self.gap)
+
+    def clock(self):
+        return self.now
+
+
+def test_clear_difference_stops_at_the_first_look():
+    runs, said = Runs(gap=5.0), []
+    found = grow(runs, SequentialRule(max_seeds=40), say=said.append)
+    assert runs.asked == [5]
+    assert "every pair has a verdict" in found.metadata["seeds_rule"]
+    assert said == ["5 seeds: every pair has a verdict"]
+
+
+def test_unclear_difference_uses_all_looks():
+    rule = SequentialRule(max_seeds=20)
+    runs = Runs(gap=0.03)
+    found = grow(runs, rule)
+    assert tuple(runs.asked) == rule.schedule
+    assert "20 seeds are used" in found.metadata["seeds_rule"]
+    assert found.metadata["alpha"] == rule.level < 0.05
+
+
+def test_budget_takes_only_the_seeds_it_is_enough_for():
+    runs = Runs(gap=0.03)
+    found = grow(runs, SequentialRule(max_seeds=40), budget_s=8.0, clock=runs.clock)
+    assert runs.asked == [5, 8]
+    assert "the time budget is used" in found.metadata["seeds_rule"]
+
+
+def test_budget_that_is_used_at_the_first_look_stops_there():
+    runs = Runs(gap=0.03)
+    found = grow(runs, SequentialRule(max_seeds=40), budget_s=5.0, clock=runs.clock)
+    assert runs.asked == [5]
+    assert "the time budget is used" in found.metadata["seeds_rule"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), (7, 7), (None, None)]
+)
+def test_budget_is_read_with_its_unit(text, seconds):
+    assert parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-3m", "5 days", ""])
+def test_budget_that_is_none_is_refused(text):
+    with pytest.raises(ConfigError, match="10m"):
+        parse_budget(text)

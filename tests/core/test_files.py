@@ -1,0 +1,75 @@
+import os
+import stat
+import threading
+
+import pytest
+
+from boosters_eval.core.errors import ConfigError, FileFormatError
+from boosters_eval.core.files import MAX_TEXT, check_writable, read_text, write_atomically
+
+
+def test_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path):
+    path = tmp_path / "deep" / "file.txt"
+    write_atomically(path, "one")
+    write_atomically(path, b"two")
+    assert path.read_text() == "two"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_mode_follows_the_umask_and_then_stays(tmp_path):
+    path = tmp_path / "file"
+    before = os.umask(0o077)
+    try:
+        write_atomically(path, "x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o640)
+    write_atomically(path, "y")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_link_stays_a_link_and_its_target_is_written(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_atomically(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    reader.start()
+    check_writable(pipe)
+    write_atomically(pipe, "through")
+    reader.join()
+    assert got == ["through"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_what_cannot_be_written_is_told_before_the_work(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="it is a directory"):
+        check_writable(tmp_path)
+    with pytest.raises(ConfigError, match="Cannot write"):
+        check_writable(tmp_path / "file" / "below.md")
+    with pytest.raises(ConfigError, match="Cannot write"):
+        write_atomically(tmp_path / "file" / "below.md", "x")
+
+
+def test_file_that_cannot_be_read_is_one_sentence(tmp_path):
+    with pytest.raises(ConfigError, match="does not exist"):
+        read_text(tmp_path / "none")
+    with pytest.raises(ConfigError, match="Cannot read"):
+        read_text(tmp_path)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FileFormatError, match="not a text file"):
+        read_text(tmp_path / "binary")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(MAX_TEXT + 1)
+    with pytest.raises(FileFormatError, match="larger than 32 MB"):
+        read_text(tmp_path / "huge")

@@ -1,0 +1,30 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boosters_eval.core.errors import FileFormatError
+from boosters_eval.core.files import load_json
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+documents = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
+
+
+@given(documents)
+def test_what_json_wrote_is_read_as_it_was(document):
+    assert load_json(json.dumps(document), "f.json") == document
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1', "f.json is not JSON: Expecting"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a": 1, "b": 2, "a": 3}', "f.json has the key 'a' more than once in one object."),
+        ('[{"x": {"b": 2, "b": 2}}]', "f.json has the key 'b' more than once in one object."),
+    ],
+)
+def test_anything_else_is_one_sentence(text, message):
+    with pytest.raises(FileFormatError, match=message):
+        load_json(text, "f.json")

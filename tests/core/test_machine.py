@@ -1,0 +1,170 @@
+"""The fingerprint, and the processors a process may use."""
+
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.machine import MachineInfo, _cpu_model, available_cpus, cpu_quota, physical_cores
+
+
+def info(**changes):
+    base = {"cpu_model": "Test CPU", "cpu_cores": 4, "cpu_threads": 8, "memory_gb": 15.6, "os": "Linux 6.1"}
+    return MachineInfo(**{**base, **changes})
+
+
+def tree(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def test_collect_describes_this_machine():
+    machine = MachineInfo.collect(load_blas=True)
+    assert machine.cpu_threads == psutil.cpu_count()
+    assert 1 <= machine.cpu_cores <= machine.cpu_threads
+    assert machine.memory_gb == pytest.approx(psutil.virtual_memory().total / 2**30, abs=0.06)
+    assert machine.cpu_model
+    assert machine.blas_backend is not None
+    assert machine.cpus_available == len(available_cpus())
+
+
+def test_the_module_loads_no_numpy_and_then_knows_no_blas():
+    code = (
+        "import sys; from boosters_eval.core.machine import MachineInfo; m = MachineInfo.collect();"
+        "assert m.blas_backend is None; assert 'numpy' not in sys.modules; print('ok')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "ok"
+
+
+def test_digest_is_the_same_on_two_looks():
+    assert MachineInfo.collect().digest == MachineInfo.collect().digest
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"os": "Linux 6.9"},
+        {"blas_backend": "mkl 2025"},
+        {"cpus_available": 1},
+        {"memory_gb": 15.3},
+        {"build_type": "debug"},
+    ],
+)
+def test_digest_ignores_what_changes_on_the_same_machine(changes):
+    assert info(**changes).digest == info().digest
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cpu_model": "Other"},
+        {"cpu_cores": 2},
+        {"cpu_threads": 4},
+        {"memory_gb": 31.3},
+        {"architecture": "arm64"},
+    ],
+)
+def test_digest_tells_machines_apart(changes):
+    assert info(**changes).digest != info().digest
+
+
+def test_machine_info_is_frozen_and_refuses_unknown_keys():
+    with pytest.raises(ConfigError, match="no parameter 'gpu'"):
+        info(gpu="none")
+    with pytest.raises(Exception, match="frozen"):
+        info().cpu_cores = 3
+
+
+def test_available_cpus_are_within_the_affinity_mask():
+    assert set(available_cpus()) <= os.sched_getaffinity(0)
+    assert 1 <= physical_cores() <= len(available_cpus())
+
+
+def test_affinity_limits_the_processors():
+    code = (
+        "import os; cpu = min(os.sched_getaffinity(0)); os.sched_setaffinity(0, {cpu});"
+        "from boosters_eval.core.machine import available_cpus, physical_cores;"
+        "assert available_cpus() == [cpu]; assert physical_cores() == 1; print('ok')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "ok"
+
+
+def test_siblings_of_a_core_come_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    files = {}
+    for cpu, core in enumerate((0, 0, 1, 1)):
+        base = f"sys/devices/system/cpu/cpu{cpu}/topology"
+        files |= {f"{base}/core_id": f"{core}\n", f"{base}/physical_package_id": "0\n"}
+    root = tree(tmp_path, files)
+    assert available_cpus(root) == [0, 2, 1, 3]
+    assert physical_cores(root) == 2
+
+
+def test_without_topology_every_processor_is_a_core_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {4, 7})
+    monkeypatch.setattr(psutil, "cpu_count", lambda *, logical=True: 16)
+    assert available_cpus(tmp_path) == [4, 7]
+    assert physical_cores(tmp_path) == 2
+
+
+def test_without_affinity_all_processors_count(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert available_cpus(tmp_path) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        ({}, None),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}, None),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "150000 100000\n"}, 1.5),
+        (
+            {
+                "proc/self/cgroup": "0::/a/b\n",
+                "sys/fs/cgroup/a/b/cpu.max": "400000 100000\n",
+                "sys/fs/cgroup/a/cpu.max": "200000 100000\n",
+            },
+            2.0,
+        ),
+        (
+            {
+                "proc/self/cgroup": "5:memory:/x\n4:cpu,cpuacct:/x\n",
+                "sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us": "50000\n",
+                "sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us": "100000\n",
+            },
+            0.5,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:cpu:/\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            },
+            None,
+        ),
+    ],
+)
+def test_quota_is_read_from_both_cgroup_versions(tmp_path, files, quota):
+    assert cpu_quota(tree(tmp_path, files)) == quota
+
+
+@pytest.mark.parametrize(("limit", "count"), [("250000", 2), ("50000", 1), ("900000", 4)])
+def test_quota_limits_the_processors_but_never_to_none(tmp_path, monkeypatch, limit, count):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    root = tree(tmp_path, {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": f"{limit} 100000\n"})
+    assert len(available_cpus(root)) == count
+
+
+def test_cpu_model_is_the_name_in_cpuinfo(tmp_path):
+    root = tree(tmp_path, {"proc/cpuinfo": "processor\t: 0\nmodel name\t: Fast CPU 9000 @ 3GHz\n"})
+    assert _cpu_model(root) == "Fast CPU 9000 @ 3GHz"
+    assert _cpu_model(tmp_path / "nothing")
