@@ -18,12 +18,13 @@ from boosters_eval.baseline.model import (
     mapping_digest,
 )
 from boosters_eval.core.errors import RunError, UnknownNameError
-from boosters_eval.runners.installed import LibraryBuild
+from boosters_eval.engine.cell import Build
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boosters_eval.benchmark.results import BenchmarkResult, Record, ResultCollection
+    from boosters_eval.engine.facts import RunFacts
 
 _TIMES = ("train_time_s", "predict_time_s")
 _DIGEST = 16  # characters kept of a split's digest
@@ -45,7 +46,7 @@ class Snapshot:
     """One side of a comparison: a recorded baseline, or a run with all its faults."""
 
     results: dict[tuple[str, str], BaselineResult]
-    libraries: dict[str, LibraryBuild]
+    libraries: dict[str, Build]
     failures: tuple[Failure, ...] = ()
     unsupported: tuple[tuple[str, str, str], ...] = ()  # config, library, reason
     machine_digest: str | None = None
@@ -63,21 +64,21 @@ class Snapshot:
     @classmethod
     def of_run(cls, run: ResultCollection) -> Snapshot:
         """What came out; cells that crashed, are missing or have a score that is no number are set apart."""
-        environment = run.metadata.get("environment") or {}
+        facts = run.metadata.facts
         usable = [result for result in run.results if not _not_finite(result)]
         grouped: dict[tuple[str, str], list[BenchmarkResult]] = {}
         for result in usable:
             grouped.setdefault((result.config_name, result.library), []).append(result)
         failures = tuple(_failures(run))
         named = sum(failure.kind == "missing" for failure in failures)
-        missing = run.metadata.get("n_missing")
+        missing = run.metadata.n_missing or 0
         return cls(
             results={key: _summarise(group) for key, group in grouped.items()},
-            libraries=_libraries(run, environment),
+            libraries=_libraries(run, facts),
             failures=failures,
-            not_run=max(missing - named, 0) if isinstance(missing, int) else 0,
+            not_run=max(missing - named, 0),
             unsupported=tuple((u.config_name, u.library, u.reason) for u in run.unsupported),
-            machine_digest=(environment.get("machine") or {}).get("digest"),
+            machine_digest=_digest_of(facts),
         )
 
     @property
@@ -154,10 +155,15 @@ def _not_once(run: ResultCollection) -> Iterable[Failure]:
                 yield Failure(config, library, cell, "repeated", f"the run has {cells[cell]} outcomes for it")
 
 
-def _libraries(run: ResultCollection, environment: dict[str, Any]) -> dict[str, LibraryBuild]:
-    builds = {name: LibraryBuild(**build) for name, build in (environment.get("libraries") or {}).items()}
+def _digest_of(facts: RunFacts) -> str | None:
+    digest = facts.machine.get("digest")
+    return None if digest is None else str(digest)
+
+
+def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
+    builds = {name: Build(**build) for name, build in facts.targets.items()}
     for result in run.results:
-        builds.setdefault(result.library, LibraryBuild(version=result.library_version or "unknown", digest=""))
+        builds.setdefault(result.library, Build(version=result.library_version or "unknown", digest=""))
     used = {outcome.library for outcome in [*run.results, *run.errors]}
     return {name: builds[name] for name in sorted(builds) if name in used}
 

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from boosters_eval.benchmark.tables.contenders import group
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.metrics import higher_is_better
+from boosters_eval.stats.sequential import SequentialRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.stats.sequential import Decision, SequentialRule
     from boosters_eval.stats.significance import Comparison
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How seeds are added: the rule of looks, and the time that they may take."""
+
+    rule: SequentialRule
+    budget_s: float | None = None
+
+    @classmethod
+    def of(cls, max_seeds: int | None = None, budget: str | float | None = None) -> Self:
+        """The usual rule, with another maximum or a budget."""
+        rule = SequentialRule() if max_seeds is None else SequentialRule(max_seeds=max_seeds)
+        return cls(rule, parse_budget(budget))
+
+    @property
+    def sentence(self) -> str:
+        """What reports of such a run must say: its verdicts are made at another level."""
+        return f"seeds were added at up to {len(self.rule.schedule)} looks, each at alpha = {self.rule.level:g}"
 
 
 def parse_budget(text: str | float | None) -> float | None:
@@ -46,13 +66,14 @@ def grow(
     for look, scheduled in enumerate(rule.schedule):
         seeds = scheduled if results is None else _affordable(scheduled, done, clock() - start, budget_s)
         if results is not None and seeds == done:
-            return _final(results, rule, rule.decide(look - 1, _pairs(results, rule), budget_left=False))
+            say(rule.decide(look - 1, _pairs(results, rule), budget_left=False).reason)
+            return results
         results = run(seeds, results)
         done = seeds
         decision = rule.decide(look, _pairs(results, rule), budget_left=seeds == scheduled)
         say(f"{seeds} seeds: {decision.reason}")
         if decision.stop:
-            return _final(results, rule, decision)
+            return results
     raise AssertionError("the last look of a schedule always stops")
 
 
@@ -79,12 +100,3 @@ def _pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparis
             better = higher_is_better(metric)
             found = compare_table(named, metric, higher_is_better=better, alpha=rule.level, rope=rule.rope)
             yield from found.pairs.values()
-
-
-def _final(results: ResultCollection, rule: SequentialRule, decision: Decision) -> ResultCollection:
-    """The reports of these results must use the level of the looks."""
-    results.metadata["alpha"] = rule.level
-    results.metadata["seeds_rule"] = (
-        f"seeds were added at up to {len(rule.schedule)} looks, each at alpha = {rule.level:g}; {decision.reason}"
-    )
-    return results

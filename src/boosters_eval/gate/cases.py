@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.baseline import BaselineResult
-    from boosters_eval.benchmark.results import Outcome, Record
+    from boosters_eval.benchmark.results import Record
+
+    Outcome = BenchmarkResult | BenchmarkError
 
 _COLUMNS = ("case_id", "score", "class")
 

@@ -17,8 +17,7 @@ from boosters_eval.stats import inference
 from boosters_eval.stats.inference import StatisticsInputError, holm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from boosters_eval.stats.inference import Floats, Test
 
@@ -28,11 +27,6 @@ DEFAULT_ALPHA = 0.05
 DEFAULT_ROPE = 0.01
 
 _OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
-
-
-def level_of(metadata: Mapping[str, Any], alpha: float | None = None) -> float:
-    """The level asked for, else that of a run that chose its number of seeds by it, else 5 %."""
-    return alpha if alpha is not None else metadata.get("alpha") or DEFAULT_ALPHA
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,11 +78,10 @@ def build_tables(
     Without `alpha` the level is the run's own (--seeds auto), else 5 %.
     """
     from boosters_eval.metrics import declare_metric  # noqa: PLC0415 (metrics load when they are needed)
-    from boosters_eval.stats.significance import level_of  # noqa: PLC0415 (loads scipy)
 
-    for name, better in collection.metadata.get("user_metrics", {}).items():
+    for name, better in collection.metadata.user_metrics.items():
         declare_metric(name, higher_is_better=better)
-    level = level_of(collection.metadata, alpha)
+    level = collection.metadata.level(alpha)
     wanted = Wanted(metrics, times, test, level, highlight, require_significance)
     tables = [_table(name, list(rows.values()), wanted) for name, rows in group(collection).items()]
     return Report(tuple(tables), notes.of_report(collection, times=times), test, level)

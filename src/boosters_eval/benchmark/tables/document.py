@@ -137,7 +137,7 @@ def build_document(
         n_failed=len(results.errors),
         tables=tables.tables,
         rankings=over_datasets(tables.tables, alpha=tables.alpha),
-        configs=_configs(ours, results.metadata.get("configs", {})),
+        configs=_configs(ours, results.metadata.configs),
         parameters=_parameters(ours),
         errors=_errors(results),
         unsupported=tuple(
@@ -247,7 +247,7 @@ def _reproduce(results: ResultCollection) -> tuple[str, ...]:
     ours = results.results
     if not ours:
         return ()
-    typed = (results.metadata.get("environment") or {}).get("command")
+    typed = results.metadata.facts.command
     words = ["boosters-eval", *(typed or _derived(results))]
     again = [f"boosters-eval report --run {results.run_id}"] if results.run_id else []
     return (" ".join(shlex.quote(clean(word)) for word in words), *again)
@@ -261,7 +261,7 @@ def _derived(results: ResultCollection) -> list[str]:
     if results.suite in (None, "compare"):
         words = ["compare", "--dataset", *dict.fromkeys(result.dataset_name for result in ours)]
         words += ["--booster", *dict.fromkeys(result.booster_type for result in ours)]
-        words += _training_options(list(results.metadata.get("configs", {}).values()), timed=timed)
+        words += _training_options(list(results.metadata.configs.values()), timed=timed)
     else:
         words = ["run", "--suite", str(results.suite)]
     words += ["--library", *dict.fromkeys(outcome.library for outcome in (*ours, *results.errors))]

@@ -43,7 +43,7 @@ class Environment(Model):
         cls, results: ResultCollection, *, now: datetime | None = None, where: Path | None = None
     ) -> Environment:
         """What the run recorded; what it did not, from here and now."""
-        recorded = results.metadata.get("environment") or {}
+        recorded = results.metadata.facts.recorded()
         machine = _recorded_machine(recorded)
         versions = library_versions(results)
         shown = machine or MachineInfo.collect(load_blas=True)
