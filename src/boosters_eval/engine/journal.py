@@ -108,10 +108,10 @@ def _take(line: bytes, reading: Reading) -> str | None:
             reading.common[_digest(content)[:16]] = common_type.model_validate_json(content)
         else:
             _keep(_outcome(kind, workload, common, content, reading), reading)
-    except (ValidationError, ValueError, RecursionError, KeyError):
-        return "has content that cannot be read"
     except ConfigError as error:
         return f"cannot be read: {error}"
+    except (ValidationError, ValueError, RecursionError, KeyError):
+        return "has content that cannot be read"
     reading.last = _digest(line)
     return None
 
