@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from boosters_eval.core.errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
@@ -103,6 +105,8 @@ def prepare_comparison(
     from boosters_eval.benchmark.planning import comparison, prepare  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415
 
+    if cv is not None and seeds is not None:
+        raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS says how often folds are drawn anew.")
     chosen = Settings(**settings)
     benchmarks = comparison(
         datasets,

@@ -19,12 +19,12 @@ from boosters_eval.core.errors import (
     UnknownNameError,
 )
 from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.engine.cell import Build
 from boosters_eval.engine.journal import RunFolder, load_run
 from boosters_eval.engine.plan import CellRef, Plan, PlannedConfig, Timing
 from boosters_eval.gate.cases import retained
 from boosters_eval.gate.decision import _decide_run
 from boosters_eval.metrics.task import Task
-from boosters_eval.engine.cell import Build
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 

@@ -168,10 +168,8 @@ def prepare(
     growth = Growth.of(max_seeds, budget) if seeds == "auto" else None
     if growth is None and budget is not None:
         raise ConfigError("The '--budget' option needs --seeds auto.")
-    if growth is not None and any(config.folds for config in benchmarks.configs):
-        raise ConfigError("Use either --cv or --seeds auto, not both: folds have a fixed number.")
-    if seeds is not None and growth is None and any(config.folds for config in benchmarks.configs):
-        raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS says how often folds are drawn anew.")
+    if growth is not None and any(config.folds or config.seeds for config in benchmarks.configs):
+        raise ConfigError("Use --seeds auto only where neither folds nor seeds are fixed.")
     count = growth.rule.schedule[0] if growth else _seeds(seeds, benchmarks.default_seeds)
     return replace(prepare_seeds(benchmarks, count, settings), growth=growth)
 
