@@ -46,6 +46,29 @@ def test_clear_difference_stops_at_the_first_look():
     assert said == ["5 seeds: every pair has a verdict"]
 
 
+def test_variants_of_one_library_are_pairs_too():
+    def run(seeds, known):
+        rows = [
+            one.model_copy(update={"library": "lib", "variant": one.library, "config_name": f"d/{one.library}"})
+            for one in results_of(seeds, 5.0).results
+        ]
+        return ResultCollection(rows)
+
+    said = []
+    grow(run, SequentialRule(max_seeds=40), say=said.append)
+    assert said == ["5 seeds: every pair has a verdict"]
+
+
+def test_a_pair_that_cannot_be_compared_stops_nobody():
+    def run(seeds, known):
+        rows = results_of(seeds, 5.0).results
+        return ResultCollection([*rows, rows[0]])
+
+    said = []
+    grow(run, SequentialRule(max_seeds=40), say=said.append)
+    assert said == ["5 seeds: every pair has a verdict; 1 cannot be compared"]
+
+
 def test_unclear_difference_uses_all_looks():
     rule = SequentialRule(max_seeds=20)
     runs = Runs(gap=0.03)

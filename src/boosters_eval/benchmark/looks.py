@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from boosters_eval.benchmark.tables.contenders import group
+from boosters_eval.benchmark.observations import compare_rows
+from boosters_eval.benchmark.tables.contenders import group, results_by_name
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.metrics import higher_is_better
 from boosters_eval.stats.sequential import SequentialRule
@@ -59,7 +60,7 @@ def grow(
     say: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ResultCollection:
-    """Look after 5, 10, 20, ... seeds. `run` is given a number of seeds and what is known already."""
+    """Look after 5, 10, 20, ... seeds. `run` is given the number of seeds and the results so far."""
     start = clock()
     results: ResultCollection | None = None
     done = 0
@@ -78,7 +79,7 @@ def grow(
 
 
 def _affordable(scheduled: int, done: int, spent: float, budget_s: float | None) -> int:
-    """How many of the scheduled seeds the time left is enough for, at the pace so far."""
+    """How many of the scheduled seeds fit into the time that is left, at the pace so far."""
     if budget_s is None:
         return scheduled
     more = int((budget_s - spent) / (spent / done))
@@ -87,16 +88,11 @@ def _affordable(scheduled: int, done: int, spent: float, budget_s: float | None)
 
 def _pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
     """Every two rows of every table, on the primary metric, judged at the level of one look."""
-    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
-
-    for table, rows in group(results).items():
-        named = [
-            result.model_copy(update={"library": contender.name, "config_name": table})
-            for contender in rows.values()
-            for result in contender.results
-        ]
-        metric = next((result.primary_metric for result in named if result.primary_metric), None)
+    for contenders in group(results).values():
+        rows = results_by_name(contenders.values())
+        primary = (result.primary_metric for row in rows.values() for result in row)
+        metric = next(filter(None, primary), None)
         if metric is not None:
             better = higher_is_better(metric)
-            found = compare_table(named, metric, higher_is_better=better, alpha=rule.level, rope=rule.rope)
-            yield from found.pairs.values()
+            table = compare_rows(rows, metric, higher_is_better=better, alpha=rule.level, rope=rule.rope)
+            yield from table.pairs.values()

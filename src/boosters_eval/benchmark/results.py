@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from boosters_eval.engine.outcome import Sighting
-    from boosters_eval.stats.significance import Method
+    from boosters_eval.stats.significance import TestName
 
 SCHEMA_VERSION = 1
 Phase = Literal["start", "load", "build", "fit", "predict", "score", "done"]
@@ -350,34 +350,32 @@ class ResultCollection:
             write_atomically(Path(path), buffer.getvalue())
         return buffer.getvalue()
 
-    def best(
-        self, metric: str, significance_level: float | None = None, *, method: Method = "corrected"
-    ) -> pd.DataFrame:
-        """The best library of each config, or `tie` where the lead is not significant at the level (or the run's)."""
+    def best(self, metric: str, alpha: float | None = None, *, test: TestName = "corrected") -> pd.DataFrame:
+        """The best library of each config, or `tie` where the lead is not significant at alpha (or the run's level)."""
+        from boosters_eval.benchmark.selection import best_frame  # noqa: PLC0415 (a facade)
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
-        from boosters_eval.stats.selection import best_frame  # noqa: PLC0415 (a facade)
 
-        more, alpha = higher_is_better(metric), self.metadata.level(significance_level)
-        return best_frame(self.results, metric, higher_is_better=more, alpha=alpha, method=method)
+        more, level = higher_is_better(metric), self.metadata.level(alpha)
+        return best_frame(self.results, metric, higher_is_better=more, alpha=level, test=test)
 
     def is_significant(
         self,
         library_a: str,
         library_b: str,
         metric: str,
-        alpha: float = 0.05,
+        alpha: float | None = None,
         *,
-        method: Method = "welch",
+        test: TestName = "corrected",
         dataset: str | None = None,
         config: str | None = None,
     ) -> tuple[bool, float]:
-        """Whether two libraries differ in one config, with the p-value: Welch's, as in the RFC, unless told."""
+        """Whether two libraries differ in one config, and the p-value; `test="welch"` is the RFC's."""
+        from boosters_eval.benchmark.selection import significant  # noqa: PLC0415 (a facade)
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
-        from boosters_eval.stats.selection import significant  # noqa: PLC0415 (a facade)
 
         rows = self.filter(dataset=dataset, config=config).results
-        pair, more = (library_a, library_b), higher_is_better(metric)
-        return significant(rows, pair, metric, higher_is_better=more, alpha=alpha, method=method)
+        pair, more, level = (library_a, library_b), higher_is_better(metric), self.metadata.level(alpha)
+        return significant(rows, pair, metric, higher_is_better=more, alpha=level, test=test)
 
     def to_markdown(
         self,
@@ -385,7 +383,7 @@ class ResultCollection:
         require_significance: bool = True,
         alpha: float | None = None,
         *,
-        test: str = "corrected",
+        test: TestName = "corrected",
     ) -> str:
         """The tables as Markdown; the best is bold only where the test says so, or where it need not."""
         from boosters_eval.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)

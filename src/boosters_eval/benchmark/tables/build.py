@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from boosters_eval.benchmark.observations import MEASUREMENTS, observe
 from boosters_eval.benchmark.tables import notes
-from boosters_eval.benchmark.tables.contenders import clean, group, point
+from boosters_eval.benchmark.tables.contenders import clean, group
 from boosters_eval.benchmark.tables.verdicts import judge
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.reports.model import Cell, Column, Report, Row, Table
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import Comparison
+    from boosters_eval.stats.significance import TestName
 
 # What is measured beside the metrics; less is better in all of them.
 MEASURES = {
@@ -160,34 +161,29 @@ def _floor(metric: str) -> float | None:
 
 
 def _cell(contender: Contender, column: Column, wanted: Wanted) -> Cell:
+    """A row's mean, with the interval that the test of the table gives it."""
+    from boosters_eval.stats.tables import mean_interval  # noqa: PLC0415 (loads scipy)
+
     values = contender.values(column)
     mean, std = mean_and_std(values)
     text = estimate(mean, std)
     if values and len(values) != len(contender.results):
         text += f" (n = {len(values)})"
-    half = None
-    if mean is not None and std is not None:
-        overlap = contender.overlap if column.kind == "metric" and wanted.test == "corrected" else 0.0
-        half = quantile(len(values) - 1, wanted.alpha) * std * math.sqrt(1 / len(values) + overlap)
+    low, high = mean_interval(
+        observe(contender.results, column.name),
+        test=cast("TestName", wanted.test),
+        alpha=wanted.alpha,
+        as_ratio=column.name in MEASUREMENTS,
+    ) or (None, None)
     return Cell(
         mean=mean if mean is not None and math.isfinite(mean) else None,
         std=std,
         n=len(values),
         text=text,
-        low=None
-        if mean is None or half is None
-        else max(mean - half, -math.inf if column.floor is None else column.floor),
-        high=None if mean is None or half is None else mean + half,
+        low=low if low is None or column.floor is None else max(low, column.floor),
+        high=high,
         values=tuple(v if v is not None and math.isfinite(v) else None for v in contender.aligned(column)),
     )
-
-
-@cache
-def quantile(freedom: int, alpha: float) -> float:
-    """Student's two-sided quantile."""
-    from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
-
-    return float(stdtrit(freedom, 1 - alpha / 2))
 
 
 def _row(contender: Contender, cells: tuple[Cell, ...]) -> Row:
@@ -197,7 +193,7 @@ def _row(contender: Contender, cells: tuple[Cell, ...]) -> Row:
         n=len(contender.results),
         failed=len(contender.errors),
         cells=cells,
-        points=tuple(map(point, contender.results)),
+        points=tuple(str(result.repeat) for result in contender.results),
     )
 
 

@@ -1,0 +1,18 @@
+"""What version 0.1.0 measured still gives the tables and verdicts that it gave."""
+
+from pathlib import Path
+
+import pytest
+
+from boosters_eval.benchmark.results import ResultCollection
+
+RESULTS = sorted((Path(__file__).parents[1] / "legacy" / "results").glob("*.json"))
+
+
+def test_there_are_results_to_look_at():
+    assert {"auto", "cv", "failed", "timed", "variants"} <= {path.stem for path in RESULTS}
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_the_markdown_is_the_same_to_the_last_character(path):
+    assert ResultCollection.load_partial(path).to_markdown() == path.with_suffix(".md").read_text(encoding="utf-8")
