@@ -107,6 +107,8 @@ def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
         ({4: 3, 1: 5}, 4),
         ({1: 9, 2: 2}, 1),
         ({2: 1}, None),
+        ({1: 3, 2: 4}, 1),
+        ({1: 4, 2: 4}, 2),
     ],
 )
 def test_observed_parallelism_needs_more_than_one_moment(samples, seen):

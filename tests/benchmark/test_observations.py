@@ -1,6 +1,6 @@
 import pytest
 
-from boosters_eval.benchmark.observations import MEASUREMENTS, compare_rows, observe, repeat_of, value_of
+from boosters_eval.benchmark.observations import MEASUREMENTS, compare_rows, observe, value_of
 from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.metrics.task import Task
@@ -22,7 +22,7 @@ def test_an_outcome_of_any_kind_knows_its_repeat():
     failed = BenchmarkError(
         config_name="toy/gbdt", library="a", seed=1, fold=2, task=Task.REGRESSION, error_type="E", error_message="m"
     )
-    assert (repeat_of(result(7)), failed.repeat) == (Repeat(7), Repeat(1, 2))
+    assert (result(7).repeat, failed.repeat) == (Repeat(7), Repeat(1, 2))
 
 
 def test_a_result_becomes_an_observation_with_all_that_comparing_needs():

@@ -37,7 +37,8 @@ ERROR = BenchmarkError(
 def collection():
     results = [result(library, seed, 0.5 + i / 10) for library in "ab" for i, seed in enumerate((42, 1379))]
     configs = {"d/gbdt": TrainingConfig().model_dump(mode="json")}
-    return ResultCollection(results, [ERROR], run_id="ab" * 8, suite="s", metadata={"n_missing": 0, "configs": configs})
+    metadata = RunMetadata(n_missing=0, configs=configs)
+    return ResultCollection(results, [ERROR], run_id="ab" * 8, suite="s", metadata=metadata)
 
 
 def test_file_gives_back_what_was_saved(collection, tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection, RunMetadata
 from boosters_eval.benchmark.selection import best_frame, rank_results
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.metrics.task import Task
@@ -107,7 +107,7 @@ def test_without_a_level_the_one_of_the_run_is_used():
     made = collection(rows("a"), rows("b", shift=0.03))
     _, p_value = made.is_significant("a", "b", "rmse")
     assert made.is_significant("a", "b", "rmse")[0] is True
-    made.metadata["alpha"] = p_value / 2
+    made.metadata = RunMetadata(alpha=p_value / 2)
     assert made.is_significant("a", "b", "rmse") == (False, p_value)
     assert list(made.best("rmse")["best"]) == ["tie"]
     assert made.is_significant("a", "b", "rmse", 0.05) == (True, p_value)

@@ -17,9 +17,32 @@ class Model(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
+    def __init__(self, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise explained(type(self), error) from None
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """Like pydantic's, but a mistake is a ConfigError."""
+        try:
+            return super().model_validate(obj, **options)
+        except ValidationError as error:
+            raise explained(cls, error) from None
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """Like pydantic's, but a mistake is a ConfigError."""
+        try:
+            return super().model_validate_json(json_data, **options)
+        except ValidationError as error:
+            raise explained(cls, error) from None
+
     @model_validator(mode="wrap")
     @classmethod
     def _explain(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Inside another model too, a mistake is told in the words of the model that it is in."""
         try:
             return handler(data)
         except ValidationError as error:

@@ -87,6 +87,7 @@ class _Child:
     phase: str = "start"
     ended: str | None = None  # why we ended it
     busy: Counter[int] = field(default_factory=Counter)
+    next_look: float = 0.0
     answer: bytes | None = None
 
 
@@ -202,9 +203,12 @@ class _Zygote:
             self._selector.unregister(child.pipe)
 
     def _watch(self) -> None:
+        now = time.monotonic()
         for child in self._children.values():
-            child.busy[busy_threads(child.pid)] += 1
-            if child.deadline is not None and time.monotonic() > child.deadline and child.ended is None:
+            if now >= child.next_look:  # at even intervals: a message that woke us says nothing about threads
+                child.next_look = now + _POLL
+                child.busy[busy_threads(child.pid)] += 1
+            if child.deadline is not None and now > child.deadline and child.ended is None:
                 child.ended = "timeout"
                 os.kill(child.pid, signal.SIGKILL)
                 kill_group(child.pid)

@@ -24,6 +24,7 @@ _VARIABLES = (
 )
 # A spinning thread steals the core of its neighbour: 15.8 s instead of 50 ms were seen.
 WAIT_POLICY = "PASSIVE"
+_LOOKS_TO_ACCUSE = 8
 
 
 def environment(n_threads: int) -> dict[str, str]:
@@ -74,10 +75,13 @@ def busy_threads(pid: int) -> int:
 
 
 def observed(samples: Counter[int]) -> int | None:
-    """The parallelism that a quarter of the samples reached: one thread waking another for a moment does not count."""
+    """The parallelism that a quarter of the samples reached: one thread waking another for a moment does not count.
+
+    A process that was seen only a few times was mostly starting its threads: it is not accused of running several.
+    """
     looks = sum(count for busy, count in samples.items() if busy)
     enough = max(2, looks / 4)
     for level in sorted(samples, reverse=True):
         if level and sum(count for busy, count in samples.items() if busy >= level) >= enough:
-            return level
+            return level if looks >= _LOOKS_TO_ACCUSE else 1
     return None
