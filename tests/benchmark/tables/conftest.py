@@ -1,12 +1,9 @@
-"""Fixed results for the tests of reports: nothing here was measured."""
-
-from datetime import UTC, datetime
+"""Fixed results for the tests of tables and reports: nothing here was measured."""
 
 import pytest
 
 from boosters_eval.benchmark.config import derive_seeds
 from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, Unsupported
-from boosters_eval.core.machine import MachineInfo
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark, TrainingConfig
 
@@ -37,24 +34,25 @@ ENVIRONMENT = {
 }
 
 
+# What a run records about its source beside that; a results file without it is one of an older version.
+SOURCE = {"git_sha": "abc1234" + 33 * "0", "git_branch": "main", "git_dirty": False, "rust": "1.90.0"}
+
+
 @pytest.fixture(scope="session")
-def pinned():
-    """A document whose environment is the same on every machine."""
+def recorded():
+    """The same results, of a run that recorded its source, with some changes."""
 
-    def pin(document):
-        changes = {
-            "git_sha": "abc1234",
-            "git_branch": "main",
-            "timestamp": datetime(2025, 12, 27, 12, 0, tzinfo=UTC),
-            "rust_version": "1.90.0",
-            "boosters_eval_version": "0.1.0",
-            "machine": MachineInfo(cpu_model="Test CPU", cpu_cores=4, cpu_threads=8, memory_gb=15.6, os="Linux 6.1"),
-            "machine_digest": "0" * 16,
-            "python_version": "3.12.1",
-        }
-        return document.replace(environment=document.environment.replace(**changes))
+    def record(collection, **changes):
+        return ResultCollection(
+            collection.results,
+            collection.errors,
+            unsupported=collection.unsupported,
+            run_id=collection.run_id,
+            suite=collection.suite,
+            metadata={**collection.metadata, "environment": {**ENVIRONMENT, **SOURCE, **changes}},
+        )
 
-    return pin
+    return record
 
 
 def result(config, library, index, metrics, *, task=Task.REGRESSION, primary=None, **changes):

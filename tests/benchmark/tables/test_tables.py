@@ -62,7 +62,8 @@ def test_welch_needs_intervals_that_do_not_overlap(sample):
 
 def test_variants_of_an_ablation_are_rows_of_one_table(ablation):
     (table,) = build_tables(ablation).tables
-    assert [(row.library, row.variant) for row in table.rows] == [("boosters", "depthwise"), ("boosters", "leafwise")]
+    assert table.row_names == ("Library", "Variant")
+    assert [row.names for row in table.rows] == [("boosters", "depthwise"), ("boosters", "leafwise")]
     assert table.rows[1].cells[0].best
 
 
@@ -83,14 +84,14 @@ def test_boosters_that_are_themselves_varied_share_a_table():
     results = [variant(name, name, i, 1.0) for name in ("gbdt", "gblinear") for i in range(3)]
     (table,) = build_tables(ResultCollection(results)).tables
     assert table.name == "d"
-    assert [row.variant for row in table.rows] == ["gbdt", "gblinear"]
+    assert [row.names[1] for row in table.rows] == ["gbdt", "gblinear"]
 
 
 def test_variants_under_several_boosters_have_a_table_for_each():
     results = [variant(name, booster, i, 1.0) for name in "ab" for booster in ("gbdt", "gblinear") for i in range(3)]
     report = build_tables(ResultCollection(results))
     assert [table.name for table in report.tables] == ["d/gbdt", "d/gblinear"]
-    assert [row.variant for row in report.tables[0].rows] == ["a", "b"]
+    assert [row.names[1] for row in report.tables[0].rows] == ["a", "b"]
 
 
 def test_the_primary_metric_comes_first_and_columns_can_be_chosen(sample):
@@ -105,7 +106,7 @@ def test_an_unknown_metric_has_no_arrow_and_no_winner():
     renamed = [r.model_copy(update={"metrics": {"home made": r.metrics["rmse"]}}) for r in results]
     (table,) = build_tables(ResultCollection(renamed), require_significance=False).tables
     assert table.columns[0].heading == "home made"
-    assert table.comparisons == ()
+    assert table.pairs == ()
     assert not any(row.cells[0].best for row in table.rows)
 
 
@@ -124,8 +125,8 @@ def test_failed_cells_are_counted_and_a_library_that_always_failed_is_still_a_ro
     assert "catboost: 2 of 5 cells failed (Timeout: The cell took longer than 60 s)." in table.notes
     only = ResultCollection(sample.results, [sample.errors[0].model_copy(update={"library": "sklearn"})])
     row = build_tables(only).tables[1].rows[-1]
-    assert (row.library, row.n, row.failed) == ("sklearn", 0, 1)
-    assert {c.text for c in row.cells} == {"\u2013"}
+    assert (row.names, row.count) == (("sklearn",), "0 (1 failed)")
+    assert {(c.text, c.status, c.shown) for c in row.cells} == {("\u2013", "error", "error")}
 
 
 def test_a_run_with_nothing_but_errors_still_has_a_table(sample):
@@ -160,7 +161,7 @@ def test_timing_mode_silences_the_warning_about_times(sample):
 def test_times_are_judged_only_if_all_were_taken_in_timing_mode(sample, timed):
     def judged(results):
         report = build_tables(ResultCollection(results))
-        return [c.metric for c in report.tables[0].comparisons if c.metric == "train_time_s"], cell(
+        return [c.metric for c in report.tables[0].pairs if c.metric == "train_time_s"], cell(
             report, "california/gbdt", "lightgbm", "train_time_s"
         ).best
 
@@ -199,7 +200,7 @@ def test_memory_columns_appear_where_memory_was_measured(sample):
 def test_folds_are_part_of_the_sample_size(sample):
     folded = [r.model_copy(update={"fold": fold}) for r in sample.filter(dataset="iris").results for fold in range(2)]
     (table,) = build_tables(ResultCollection(folded)).tables
-    assert table.splits == "5 seeds x 2 folds"
+    assert table.details == ("5 seeds x 2 folds",)
     assert table.rows[0].points[:2] == ("seed 42, fold 0", "seed 42, fold 1")
 
 
@@ -218,7 +219,7 @@ def test_unequal_trees_are_told(sample):
         for r in sample.filter(dataset="california").results
     ]
     (table,) = build_tables(ResultCollection(results)).tables
-    assert "Capacity differs (mean a model): boosters 100 trees; xgboost 100 trees; lightgbm 37 trees." in table.notes
+    assert "Capacity differs (mean per model): boosters 100 trees; xgboost 100 trees; lightgbm 37 trees." in table.notes
 
 
 def test_a_flood_of_warnings_is_cut_short_and_counted(sample):

@@ -148,7 +148,7 @@ def test_filtering_hides_what_does_not_match_and_counts_the_rest(visit):
     field.fill("GBDT catboost")
     cards = seen.page.locator("#results .card")
     assert [cards.nth(i).is_visible() for i in range(cards.count())] == [False, True, False]
-    assert seen.page.locator("#results .task:visible").count() == 1
+    assert seen.page.locator("#results .group:visible").count() == 1
     assert seen.page.locator("#results output").inner_text() == "1 of 3"
     field.fill("")
     assert seen.page.locator("#results .card:visible").count() == 3
