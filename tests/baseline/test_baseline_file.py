@@ -32,6 +32,14 @@ def test_a_recorded_run_reads_back_the_same(make, path):
     assert load_baseline(path) == baseline
 
 
+def test_the_commit_and_the_machine_are_those_of_the_run(make):
+    run = make.run()
+    run.metadata["environment"]["git_sha"] = "0123abc"
+    assert make_baseline(run, now=NOW).git_sha == "0123abc"
+    unknown = make_baseline(make.run(metadata={}), now=NOW)
+    assert (unknown.git_sha, unknown.boosters_eval_version, unknown.machine) == (None, None, {})
+
+
 def test_the_file_has_the_fields_of_version_1_and_what_version_2_adds(make, document):
     assert {"schema_version", "boosters_version", "recorded_at", "git_sha", "config", "results"} <= document.keys()
     assert document["schema_version"] == 2

@@ -5,9 +5,9 @@ A room with results of its own builds one, and may add typed data for programs i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
 from boosters_eval.core.model import Model
 from boosters_eval.reports.model import PairVerdict, RankingTable, ReportTable
@@ -113,13 +113,14 @@ class ReportDocument(Model):
     sections: tuple[Section, ...] = ()
     reproduce: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _anchors_are_unique(self) -> Self:
-        anchors = [*_OWN, *(section.anchor for section in self.sections)]
+    @field_validator("sections")
+    @classmethod
+    def _anchors_are_unique(cls, sections: tuple[Section, ...]) -> tuple[Section, ...]:
+        anchors = [*_OWN, *(section.anchor for section in sections)]
         doubled = next((anchor for anchor in anchors if anchors.count(anchor) > 1), None)
         if doubled:
-            raise ValueError(f"sections with an anchor of their own, '{doubled}' is taken")
-        return self
+            raise ValueError(f"sections with different anchors ('{doubled}' is taken)")
+        return sections
 
     def groups(self) -> list[tuple[str, list[ReportTable]]]:
         """The tables under the headings of `group_by`, in the order of first appearance."""

@@ -11,7 +11,6 @@ from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.metrics.task import Task
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
-from boosters_eval.reports.text import escape, markdown_table
 
 
 def printed(report, width=160):
@@ -253,12 +252,6 @@ def test_markdown_of_hostile_names_keeps_its_shape(hostile):
     assert len(cells) == 3 * 5
     html = MarkdownIt("commonmark").enable("table").render(render_markdown(build_tables(hostile)))
     assert "<script" not in html
-
-
-def test_escaped_text_reads_as_it_was():
-    text = r"a|b *c* [d](e) <f> `g` _h_ i_j & \k"
-    html = MarkdownIt("commonmark").enable("table").render(markdown_table(["x"], [[escape(text)]]))
-    assert "<td>a|b *c* [d](e) &lt;f&gt; `g` _h_ i_j &amp; \\k</td>" in html
 
 
 def test_a_terminal_shows_bold_instead_of_asterisks(sample):

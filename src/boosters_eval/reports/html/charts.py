@@ -21,9 +21,10 @@ _ROW = 34
 _MAX_ROWS = 60  # of the ratio picture
 
 
-def series_of(tables: tuple[ReportTable, ...]) -> Series:
+def series_of(document: ReportDocument) -> Series:
     """Competitors in the order of first appearance."""
-    names = dict.fromkeys(row.label for table in tables for row in table.rows)
+    names = dict.fromkeys(row.label for table in document.tables for row in table.rows)
+    names |= dict.fromkeys(name for ranking in document.rankings for name, _ in ranking.ranks)
     return {name: index for index, name in enumerate(names)}
 
 
@@ -44,7 +45,8 @@ def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], a
         parts.append(label(left, y + 4, _short(row.label), "name best" if cell.best else "name", "end"))
     summary = "; ".join(f"{row.label} {cell.text}" for row, cell in rows)
     picture = drawing(_WIDTH, bottom + 38, parts, f"{column.label} of {table.name}: {summary}.")
-    caption = f"{column.label}: each repeat a dot, the mean and its {_level(alpha)} interval"
+    interval = f" and its {_level(alpha)} interval" if any(cell.low is not None for _, cell in rows) else ""
+    caption = f"{column.label}: each repeat a dot, the mean{interval}"
     return _figure(picture, caption + _caveat(column))
 
 

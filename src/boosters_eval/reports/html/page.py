@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def render_page(document: ReportDocument) -> str:
     """The whole page."""
     style, script = _asset("page.css"), _asset("page.js")
-    series = series_of(document.tables)
+    series = series_of(document)
     over = document.rankings[0].over if document.rankings else "data sets"
     parts = [
         ("results", "Results", sections.results(document, series)),
