@@ -143,6 +143,13 @@ def test_markdown_of_a_cell_keeps_the_shape_of_its_table():
     assert html.count("<td>") == 2
 
 
+def test_the_example_of_the_documentation_runs(capsys):
+    text = (Path(__file__).parents[2] / "docs" / "reports.md").read_text()
+    (example,) = re.findall(r"(?s)```python\n(.*?)```", text)
+    exec(example, {})
+    assert "| MLP   | iris     | 0.931 (fail) |" in capsys.readouterr().out
+
+
 def test_escaped_text_reads_as_it_was():
     text = r"a|b *c* [d](e) <f> `g` _h_ i_j & \k"
     html = MarkdownIt("commonmark").enable("table").render(markdown_table(["x"], [[escape(text)]]))

@@ -47,7 +47,7 @@ class PlainTable(Model):
     """A small table. Numbers are sorted by size, whole ones are written in groups of three; None is a dash."""
 
     kind: Literal["table"] = "table"
-    name: str  # for those who cannot see the table
+    name: str  # for readers who cannot see the table
     headings: tuple[str, ...]
     rows: tuple[tuple[str | int | float | None, ...], ...]
 
@@ -61,7 +61,7 @@ class ListItem(Model):
 
 
 class Listing(Model):
-    """A list."""
+    """A list of lines."""
 
     kind: Literal["list"] = "list"
     items: tuple[ListItem, ...]

@@ -212,6 +212,21 @@ def test_a_metric_that_some_results_lack_shows_its_own_n(sample):
     assert len(table.rows[0].cells[1].values) == len(table.rows[0].points) == 5
 
 
+def test_a_cell_without_a_usable_number_says_why(sample):
+    rows = {r.library: r for r in sample.filter(dataset="california").results}
+    results = [
+        rows["boosters"],
+        rows["xgboost"].model_copy(update={"metrics": {"rmse": math.nan, "mae": 0.3}}),
+        rows["lightgbm"].model_copy(update={"train_time_s": None}),
+    ]
+    report = build_tables(ResultCollection(results))
+    statuses = {row.label: [cell.status for cell in row.cells] for row in report.tables[0].rows}
+    assert statuses["boosters"] == ["ok"] * 5
+    assert statuses["xgboost"] == ["error", "ok", "missing", "ok", "ok"]
+    assert statuses["lightgbm"] == ["ok", "ok", "ok", "missing", "ok"]
+    assert "| not finite (error) | 0.3000 | missing " in render_markdown(report)
+
+
 def test_unequal_trees_are_told(sample):
     results = [
         r.model_copy(update={"n_trees_trained": 37 if r.library == "lightgbm" else 100, "n_leaves_total": None})
@@ -262,8 +277,13 @@ def test_a_terminal_shows_bold_instead_of_asterisks(sample):
     assert "\x1b[1;32m0.09800 ± 0.00092" in text
 
 
-def test_control_characters_never_reach_the_terminal(hostile):
+def test_control_characters_never_reach_the_terminal(hostile, sample):
     assert "\x1b" not in printed(build_tables(hostile))
+    error = sample.errors[0].model_copy(update={"error_message": "\x1b[31mred"})
+    warned = sample.results[0].model_copy(update={"warnings": ("\x1b[31mred",)})
+    shown = printed(build_tables(ResultCollection([warned], [error])))
+    assert "\x1b" not in shown
+    assert shown.count("\ufffd[31mred") == 2
 
 
 def test_a_collection_renders_itself(sample):

@@ -99,7 +99,7 @@ def _table(name: str, contenders: list[Contender], options: TableOptions) -> Rep
             "task": first.task.value,
             "dataset": clean(first.dataset_name),
             "booster": clean(first.booster_type),
-            "profile": first.profile,
+            "profile": clean(first.profile),
         },
         details=(_splits(results), *(("library defaults",) if first.profile == "defaults" else ())),
         notes=notes.of_table(contenders, columns, pairs),

@@ -180,7 +180,7 @@ def rank_chart(ranking: RankingTable, series: Mapping[str, int]) -> str:
 
 
 def legend(names: list[str], series: Mapping[str, int]) -> str:
-    """What colour and shape stand for."""
+    """What each colour and shape stands for."""
     items = []
     for name in names:
         mark = marker(7, 7, series[name], 5, "mean")

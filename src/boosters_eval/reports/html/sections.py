@@ -165,19 +165,19 @@ def environment(document: ReportDocument) -> str:
 
 
 def reproduce(document: ReportDocument) -> str:
-    """The commands that make it again."""
+    """The commands that repeat the work."""
     if not document.reproduce:
         return ""
     return f'<div class="card"><pre>{text(chr(10).join(document.reproduce))}</pre></div>'
 
 
 def _scroll(table: str, name: str) -> str:
-    """A wide table moves inside its card, by keyboard too."""
+    """A wide table scrolls inside its card, also by keyboard."""
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{text(name)}">{table}</div>'
 
 
 def _filter(name: str, targets: str, groups: str = "") -> str:
-    """A search field that the script brings to life."""
+    """A search field, hidden until the script makes it work."""
     return (
         f'<div class="filter" hidden><input type="search" placeholder="{text(name)}" aria-label="{text(name)}" '
         f'data-targets="{text(targets)}" data-groups="{text(groups)}"><output aria-live="polite"></output></div>'
