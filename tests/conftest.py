@@ -1,11 +1,14 @@
-"""What all tests share: golden files."""
+"""What all tests share: golden files, a home of their own, and a library that fails on request."""
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
+PLUGINS = Path(__file__).parent / "plugins"
 
 
 def pytest_addoption(parser):
@@ -32,3 +35,33 @@ def golden(request):
         assert _rounded(text) == _rounded(expected), f"{name} differs: check it, then pytest --update-golden"
 
     return check
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """Runs of this test, apart from everybody else's; data is cached once for all."""
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def faulty(home, monkeypatch):
+    """The library that fails on request, registered as a third party's would be."""
+    from boosters_eval.runners import RUNNERS
+
+    monkeypatch.syspath_prepend(str(PLUGINS))
+    import faulty_runner
+
+    for runner in (faulty_runner.FaultyRunner, faulty_runner.BrokenImportRunner):
+        RUNNERS.register(runner.name, runner, replace=True)
+    yield faulty_runner
+    for runner in (faulty_runner.FaultyRunner, faulty_runner.BrokenImportRunner):
+        RUNNERS.unregister(runner.name)
+    sys.modules.pop("faulty_runner", None)
+
+
+@pytest.fixture
+def program(home):
+    """The environment in which the real command line knows the faulty library too."""
+    env = {**os.environ, "PYTHONPATH": str(PLUGINS), "COLUMNS": "120"}
+    return [sys.executable, "-m", "boosters_eval"], env

@@ -8,58 +8,167 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from boosters_eval.api import compare, run_suite
+    from boosters_eval.api import (
+        compare,
+        execute,
+        load_results,
+        load_run,
+        prepare_comparison,
+        prepare_suite,
+        run_suite,
+        verify_run,
+    )
     from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
-    from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+    from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, RunMetadata
+    from boosters_eval.benchmark.settings import RunOptions, Settings
     from boosters_eval.benchmark.suites import SUITES, create_ablation_suite, register_suite
+    from boosters_eval.core.errors import (
+        BoostersEvalError,
+        ConfigError,
+        DatasetError,
+        ExitCode,
+        FileFormatError,
+        MetricInputError,
+        MissingLibraryError,
+        RunError,
+        UnknownNameError,
+        UnsupportedError,
+    )
+    from boosters_eval.core.repeat import Repeat
     from boosters_eval.datasets import DATASETS, Table, register_dataset
     from boosters_eval.datasets.config import DatasetConfig
+    from boosters_eval.engine.cell import Build, Cell, Lane, Spec
+    from boosters_eval.engine.executor import EXECUTORS, Executor, Limits, Work
+    from boosters_eval.engine.observer import (
+        OBSERVERS,
+        CellEnded,
+        Observer,
+        Observers,
+        PhaseStarted,
+        RunEnded,
+        RunStarted,
+    )
+    from boosters_eval.engine.outcome import Failure, Outcome
+    from boosters_eval.engine.pool import LocalPool
+    from boosters_eval.engine.workload import WORKLOADS, Workload
     from boosters_eval.metrics import METRIC_DIRECTION, compute_metrics, primary_metric, register_metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, Runner
+    from boosters_eval.runners.conformance import check_runner
     from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
 
 # Names are found when they are used, so that `import boosters_eval` and the command line start fast.
 _HOME = {
-    "api": ("compare", "run_suite"),
+    "api": (
+        "compare",
+        "execute",
+        "load_results",
+        "load_run",
+        "prepare_comparison",
+        "prepare_suite",
+        "run_suite",
+        "verify_run",
+    ),
     "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
-    "benchmark.results": ("BenchmarkError", "BenchmarkResult", "ResultCollection"),
+    "benchmark.results": ("BenchmarkError", "BenchmarkResult", "ResultCollection", "RunMetadata"),
+    "benchmark.settings": ("RunOptions", "Settings"),
     "benchmark.suites": ("SUITES", "create_ablation_suite", "register_suite"),
+    "core.errors": (
+        "BoostersEvalError",
+        "ConfigError",
+        "DatasetError",
+        "ExitCode",
+        "FileFormatError",
+        "MetricInputError",
+        "MissingLibraryError",
+        "RunError",
+        "UnknownNameError",
+        "UnsupportedError",
+    ),
+    "core.repeat": ("Repeat",),
     "datasets": ("DATASETS", "Table", "register_dataset"),
     "datasets.config": ("DatasetConfig",),
+    "engine.cell": ("Build", "Cell", "Lane", "Spec"),
+    "engine.executor": ("EXECUTORS", "Executor", "Limits", "Work"),
+    "engine.observer": ("OBSERVERS", "CellEnded", "Observer", "Observers", "PhaseStarted", "RunEnded", "RunStarted"),
+    "engine.outcome": ("Failure", "Outcome"),
+    "engine.pool": ("LocalPool",),
+    "engine.workload": ("WORKLOADS", "Workload"),
     "metrics": ("METRIC_DIRECTION", "compute_metrics", "primary_metric", "register_metric"),
     "metrics.task": ("Task",),
     "runners": ("RUNNERS", "Runner"),
+    "runners.conformance": ("check_runner",),
     "runners.parameters": ("BoosterType", "GrowthStrategy", "Profile", "TrainingConfig"),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "DATASETS",
+    "EXECUTORS",
     "METRIC_DIRECTION",
+    "OBSERVERS",
     "RUNNERS",
     "SUITES",
+    "WORKLOADS",
     "BenchmarkConfig",
     "BenchmarkError",
     "BenchmarkResult",
     "BenchmarkSuite",
     "BoosterType",
+    "BoostersEvalError",
+    "Build",
+    "Cell",
+    "CellEnded",
+    "ConfigError",
     "DatasetConfig",
+    "DatasetError",
+    "Executor",
+    "ExitCode",
+    "Failure",
+    "FileFormatError",
     "GrowthStrategy",
+    "Lane",
+    "Limits",
+    "LocalPool",
+    "MetricInputError",
+    "MissingLibraryError",
+    "Observer",
+    "Observers",
+    "Outcome",
+    "PhaseStarted",
     "Profile",
+    "Repeat",
     "ResultCollection",
+    "RunEnded",
+    "RunError",
+    "RunMetadata",
+    "RunOptions",
+    "RunStarted",
     "Runner",
+    "Settings",
+    "Spec",
     "Table",
     "Task",
     "TrainingConfig",
+    "UnknownNameError",
+    "UnsupportedError",
+    "Work",
+    "Workload",
+    "check_runner",
     "compare",
     "compute_metrics",
     "create_ablation_suite",
+    "execute",
+    "load_results",
+    "load_run",
+    "prepare_comparison",
+    "prepare_suite",
     "primary_metric",
     "register_dataset",
     "register_metric",
     "register_suite",
     "run_suite",
+    "verify_run",
 ]
 
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: `pytest --boosters-eval-suite quick --boosters-eval-baseline FILE`, one item a (config, library).
+"""A pytest plugin: `pytest --boosters-eval-suite quick --boosters-eval-baseline FILE`, one item per (config, library).
 
 It is loaded into every pytest run of its environment, so nothing but pytest is imported until it is asked for.
 """
@@ -14,8 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from boosters_eval.api import Prepared, Settings
     from boosters_eval.baseline import Baseline, Check, Rules
+    from boosters_eval.benchmark.planning import PreparedRun
 
 MARKER = "boosters_eval"
 
@@ -23,7 +23,7 @@ MARKER = "boosters_eval"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options, in a group of their own."""
     group = parser.getgroup("boosters-eval", "evaluation of gradient-boosting libraries")
-    group.addoption("--boosters-eval-suite", metavar="NAME", help="run this suite, one item a (config, library) pair")
+    group.addoption("--boosters-eval-suite", metavar="NAME", help="run this suite, one item per (config, library) pair")
     group.addoption("--boosters-eval-baseline", metavar="FILE", help="check against this baseline")
     group.addoption("--boosters-eval-tolerance", metavar="X", type=float, default=0.02, help="default: %(default)s")
     group.addoption("--boosters-eval-statistical", action="store_true", help="a regression must be significant too")
@@ -69,33 +69,32 @@ class _Evaluation:
     """What is to run, and, once the first item needs it, what came out."""
 
     def __init__(self, config: pytest.Config) -> None:
-        from boosters_eval.api import Settings  # noqa: PLC0415 (only when it is asked for)
         from boosters_eval.baseline import Rules, load_baseline  # noqa: PLC0415
         from boosters_eval.baseline.plan import Request, plan_run  # noqa: PLC0415
+        from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (only when it is asked for)
 
         file = config.getoption("--boosters-eval-baseline")
         libraries = config.getoption("--boosters-eval-library")
-        self._settings: Settings = Settings()
         self._baseline: Baseline | None = load_baseline(Path(file)) if file else None
         request = Request(
             config.getoption("--boosters-eval-suite"),
             tuple(libraries) if libraries else None,
             config.getoption("--boosters-eval-seeds"),
         )
-        prepared, restriction = plan_run(request, self._settings, self._baseline)
-        self._prepared: Prepared = prepared
+        prepared, restriction = plan_run(request, Settings(), self._baseline)
+        self._prepared: PreparedRun = prepared
         self._rules: Rules = Rules(
             tolerance=config.getoption("--boosters-eval-tolerance"),
             statistical=config.getoption("--boosters-eval-statistical"),
             **asdict(restriction),
         )
         self._check: Check | None = None
-        self.name = f"boosters-eval {prepared.plan.suite}"
+        self.name = f"boosters-eval {prepared.plan.name}"
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Every pair that will run, and every one that the baseline has."""
-        planned = [(cell.config.name, cell.library) for cell in self._prepared.plan.cells]
+        planned = [(cell.spec.name, cell.target) for cell in self._prepared.plan.cells]
         recorded = [result.key for result in self._baseline.results] if self._baseline else []
         return list(dict.fromkeys([*planned, *recorded]))
 
@@ -119,10 +118,10 @@ class _Evaluation:
     def _checked(self) -> Check:
         """The run, held against the baseline or, without one, against itself: then only failures are found."""
         if self._check is None:
-            from boosters_eval.api import run_prepared  # noqa: PLC0415 (only when it is asked for)
+            from boosters_eval.api import execute  # noqa: PLC0415 (only when it is asked for)
             from boosters_eval.baseline import Snapshot, check  # noqa: PLC0415
 
-            after = Snapshot.of_run(run_prepared(self._prepared, self._settings))
+            after = Snapshot.of_run(execute(self._prepared))
             before = Snapshot.of_baseline(self._baseline) if self._baseline else after
             self._check = check(before, after, self._rules)
         return self._check
@@ -134,7 +133,7 @@ class _Suite(pytest.Collector):
     evaluation: _Evaluation
 
     def collect(self) -> Iterable[_Pair]:
-        """One item a pair."""
+        """One item per pair."""
         return list(self._pairs())
 
     def _pairs(self) -> Iterator[_Pair]:

@@ -42,31 +42,57 @@ def test_clear_difference_stops_at_the_first_look():
     runs, said = Runs(gap=5.0), []
     found = grow(runs, SequentialRule(max_seeds=40), say=said.append)
     assert runs.asked == [5]
-    assert "every pair has a verdict" in found.metadata["seeds_rule"]
+    assert len(found.results) == 10
     assert said == ["5 seeds: every pair has a verdict"]
+
+
+def test_variants_of_one_library_are_pairs_too():
+    def run(seeds, known):
+        rows = [
+            one.model_copy(update={"library": "lib", "variant": one.library, "config_name": f"d/{one.library}"})
+            for one in results_of(seeds, 5.0).results
+        ]
+        return ResultCollection(rows)
+
+    said = []
+    grow(run, SequentialRule(max_seeds=40), say=said.append)
+    assert said == ["5 seeds: every pair has a verdict"]
+
+
+def test_a_pair_that_cannot_be_compared_stops_nobody():
+    def run(seeds, known):
+        rows = results_of(seeds, 5.0).results
+        return ResultCollection([*rows, rows[0]])
+
+    said = []
+    grow(run, SequentialRule(max_seeds=40), say=said.append)
+    assert said == ["5 seeds: every pair has a verdict; 1 cannot be compared"]
 
 
 def test_unclear_difference_uses_all_looks():
     rule = SequentialRule(max_seeds=20)
     runs = Runs(gap=0.03)
-    found = grow(runs, rule)
+    said = []
+    grow(runs, rule, say=said.append)
     assert tuple(runs.asked) == rule.schedule
-    assert "20 seeds are used" in found.metadata["seeds_rule"]
-    assert found.metadata["alpha"] == rule.level < 0.05
+    assert "20 seeds are used" in said[-1]
+    assert rule.level < 0.05
 
 
 def test_budget_takes_only_the_seeds_it_is_enough_for():
     runs = Runs(gap=0.03)
-    found = grow(runs, SequentialRule(max_seeds=40), budget_s=8.0, clock=runs.clock)
+    said = []
+    grow(runs, SequentialRule(max_seeds=40), budget_s=8.0, clock=runs.clock, say=said.append)
     assert runs.asked == [5, 8]
-    assert "the time budget is used" in found.metadata["seeds_rule"]
+    assert "the time budget is used" in said[-1]
 
 
 def test_budget_that_is_used_at_the_first_look_stops_there():
     runs = Runs(gap=0.03)
-    found = grow(runs, SequentialRule(max_seeds=40), budget_s=5.0, clock=runs.clock)
+    said = []
+    grow(runs, SequentialRule(max_seeds=40), budget_s=5.0, clock=runs.clock, say=said.append)
     assert runs.asked == [5]
-    assert "the time budget is used" in found.metadata["seeds_rule"]
+    assert "the time budget is used" in said[-1]
 
 
 @pytest.mark.parametrize(

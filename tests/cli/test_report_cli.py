@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, RunMetadata
 from boosters_eval.cli.app import run
 from boosters_eval.metrics.task import Task
 
@@ -90,7 +90,7 @@ def test_the_test_can_be_the_rfcs(place):
 
 @pytest.mark.parametrize(("recorded", "used"), [(0.01, 0.01), (None, 0.05)])
 def test_the_level_is_that_of_the_run_where_it_has_one(place, recorded, used):
-    ResultCollection(results(), metadata={"alpha": recorded}).to_json(place / "own.json")
+    ResultCollection(results(), metadata=RunMetadata(alpha=recorded)).to_json(place / "own.json")
     assert run(["report", "--results", "own.json", "-f", "json", "-o", "out"]) == 0
     assert json.loads(next((place / "out").iterdir()).read_text())["alpha"] == used
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from .conftest import run_tiny, tiny_config
+from tiny import run_tiny, tiny_config
 
 
 def outcome_of(fault, **settings):

@@ -4,13 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult
+from boosters_eval import load_run
+from boosters_eval.benchmark.results import BenchmarkResult
 from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
 from boosters_eval.engine import journal as journal_module
-from boosters_eval.engine.journal import RunFolder, find_run, load_run, read, run_folders, verify
+from boosters_eval.engine.journal import read
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.runs import RunFolder, find_run, run_folders, verify
 from boosters_eval.metrics.task import Task
-
-from .conftest import run_tiny, tiny_config
+from tiny import run_tiny, tiny_config
 
 
 def result(seed, value=0.5, **changes):
@@ -23,7 +25,7 @@ def write(folder, outcomes, *, new=True, seal=False):
     if not journal.found.begin:
         journal.begin({"run_id": folder.run_id})
     for outcome in outcomes:
-        journal.append(outcome)
+        journal.append(outcome, "fit")
     if seal:
         journal.seal(len(outcomes))
     journal.close()
@@ -40,15 +42,7 @@ def folder(tmp_path):
 def test_outcomes_come_back_as_they_were_written(folder):
     outcomes = [
         result(1, native_params={"a": 1, "b": [1, 2]}, warnings=("w",)),
-        BenchmarkError(
-            config_name="c",
-            library="l",
-            seed=2,
-            task=Task.BINARY,
-            error_type="X",
-            error_message="ü\n\u2028",
-            phase="fit",
-        ),
+        Failure(spec="c", target="l", seed=2, error_type="X", error_message="ü\n\u2028", phase="fit"),
     ]
     assert list(read(write(folder, outcomes)).outcomes.values()) == outcomes
 
@@ -168,7 +162,7 @@ def test_loaded_run_equals_what_the_run_returned(faulty, home):
     loaded = load_run("last")
     assert loaded.results == ran.results
     assert loaded.errors == ran.errors
-    assert loaded.metadata["environment"]["machine"]["digest"]
+    assert loaded.metadata.facts.machine["digest"]
 
 
 def test_verify_tells_complete_incomplete_and_foreign(faulty, home):
@@ -187,7 +181,7 @@ def test_verify_notices_a_changed_plan(faulty, home):
     run_tiny(tiny_config("none"))
     folder = find_run("last")
     plan = json.loads((folder.path / "plan.json").read_text())
-    plan["configs"][0]["training"]["n_estimators"] = 7
+    plan["specs"][0]["training"]["n_estimators"] = 7
     (folder.path / "plan.json").write_text(json.dumps(plan))
     assert "is not the plan" in dict(verify(folder))["plan.json"]
 
@@ -206,14 +200,14 @@ def test_plan_of_a_newer_version_asks_for_an_upgrade(faulty, home):
 def test_full_disk_is_told_and_loses_nothing(folder, monkeypatch):
     journal, _ = folder.open(new=True)
     journal.begin({"run_id": "abc"})
-    journal.append(result(1))
+    journal.append(result(1), "fit")
 
     def no_space(descriptor):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(journal_module.os, "fsync", no_space)
     with pytest.raises(RunError, match=r"No space left on device.*--resume"):
-        journal.append(result(2))
+        journal.append(result(2), "fit")
     monkeypatch.undo()
     journal.close()
     assert "c|l|1" in read(folder.journal_path(1)).outcomes

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from boosters_eval import Observer, load_run
 from boosters_eval.benchmark.results import VOLATILE
-from boosters_eval.engine.journal import find_run, load_run, read
-
-from .conftest import run_tiny, tiny_config
+from boosters_eval.engine.journal import read
+from boosters_eval.engine.runs import find_run
+from tiny import run_tiny, tiny_config
 
 
 def lasting(collection):
@@ -25,25 +26,19 @@ def lasting(collection):
     return kept, [e.model_dump_json(exclude={"traceback"}) for e in collection.errors]
 
 
-class Stop:
-    """An observer that interrupts the run after some outcomes."""
+class Stop(Observer):
+    """Interrupts the run after some outcomes."""
 
     def __init__(self, after):
         self.left = after
 
-    def begin(self, plan, todo):
-        self.todo = todo
+    def begin(self, event):
+        self.todo = event.todo
 
-    def phase(self, cell, phase):
-        pass
-
-    def outcome(self, outcome):
+    def outcome(self, event):
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
-
-    def end(self):
-        pass
 
 
 def interrupted(configs, after, **settings):

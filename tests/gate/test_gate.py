@@ -19,12 +19,12 @@ from boosters_eval.core.errors import (
     UnknownNameError,
 )
 from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.engine.cell import Build
 from boosters_eval.engine.journal import RunFolder, load_run
 from boosters_eval.engine.plan import CellRef, Plan, PlannedConfig, Timing
 from boosters_eval.gate.cases import retained
 from boosters_eval.gate.decision import _decide_run
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.installed import LibraryBuild
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 
@@ -64,7 +64,7 @@ def plan(datasets=("reg", "bin"), seeds=SEEDS, tag="digest"):
         for library in ("boosters", "other")
         for seed in seeds
     )
-    builds = {name: LibraryBuild(version="1.0", digest=tag) for name in ("boosters", "other")}
+    builds = {name: Build(version="1.0", digest=tag) for name in ("boosters", "other")}
     return Plan(suite="toy", configs=configs, refs=refs, libraries=builds)
 
 

@@ -4,11 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from boosters_eval.benchmark.results import BenchmarkResult
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.metrics.task import Task
 from boosters_eval.stats.inference import holm
-from boosters_eval.stats.ranks import rank, rank_results
+from boosters_eval.stats.ranks import rank, rank_splits
 
 rng = np.random.default_rng(4)
 DATASETS = [f"d{i}" for i in range(12)]
@@ -110,51 +108,12 @@ def test_what_cannot_be_ranked_is_told(scores, message):
         rank(scores, higher_is_better=False)
 
 
-def result(library, dataset, seed, value, *, metric="rmse", config=None):
-    return BenchmarkResult(
-        config_name=config or f"{dataset}/gbdt",
-        dataset_name=dataset,
-        library=library,
-        seed=seed,
-        task=Task.REGRESSION,
-        metrics={metric: value, "other": 1.0},
-        primary_metric=metric,
-    )
-
-
-def test_results_enter_by_their_mean_over_seeds_and_primary_metric():
-    rows = [
-        result(library, name, seed, value + (seed - 1) * 0.001 * SCALE[name])
-        for name, row in SCORES.items()
-        for library, value in row.items()
-        for seed in range(3)
-    ]
-    rows += [
-        result("a", "binary", 0, 0.9, metric="auc"),
-        result("b", "binary", 0, 0.8, metric="auc"),
-        result("c", "binary", 0, 0.7, metric="auc"),
-    ]
-    made = rank_results(rows, direction=lambda metric: metric == "auc")
-    expected = rank({**SCORES, "binary": {"a": -0.9, "b": -0.8, "c": -0.7}}, higher_is_better=False)
-    assert made.average_ranks == expected.average_ranks
-    assert made.n == 13
-    assert rank_results(rows, direction=lambda metric: False, metric="rmse").n == 12
-
-
-def test_only_the_seeds_that_every_library_has_enter():
-    rows = [result("a", f"d{i}", seed, 1.0 + 4 * (seed > 1)) for i in range(7) for seed in range(4)]
-    rows += [result("b", f"d{i}", seed, 1.2) for i in range(7) for seed in range(2)]
-    rows += [result("a", "apart", 0, 1.0), result("b", "apart", 1, 1.0)]
-    made = rank_results(rows, direction=lambda metric: False)
+def test_only_the_splits_that_every_library_has_enter():
+    scores = {f"d{i}": {"a": {0: 1.0, 1: 1.0, 2: 5.0, 3: 5.0}, "b": {0: 1.2, 1: 1.2}} for i in range(7)}
+    made = rank_splits({**scores, "apart": {"a": {0: 1.0}, "b": {1: 1.0}}}, higher_is_better=False)
     assert made.average_ranks == {"a": 1.0, "b": 2.0}
     assert made.partial == {f"d{i}": "2 of 4" for i in range(7)}
     assert (made.n, made.left_out) == (7, ("apart",))
-
-
-def test_two_configs_of_one_data_set_are_refused():
-    rows = [result("a", "d", 0, 1.0), result("a", "d", 0, 1.0, config="d/gblinear")]
-    with pytest.raises(ConfigError, match="d/gbdt and d/gblinear for d"):
-        rank_results(rows, direction=lambda metric: False)
 
 
 @given(

@@ -19,7 +19,7 @@ scores = st.lists(
     min_size=2,
     max_size=12,
 )
-methods = st.sampled_from(["corrected", "paired", "welch", "wilcoxon"])
+tests = st.sampled_from(["corrected", "paired", "welch", "wilcoxon"])
 
 
 def corrected(a, b, **options):
@@ -39,10 +39,10 @@ def test_the_corrected_test_adds_the_overlap_of_the_splits_to_the_variance_of_th
 
 
 def test_paired_and_welch_agree_with_scipy():
-    result = corrected(A, B, method="paired")
+    result = corrected(A, B, test="paired")
     assert result.p_value == pytest.approx(scipy_stats.ttest_rel(A, B).pvalue, rel=1e-9)
     oracle = scipy_stats.ttest_ind(A, B, equal_var=False)
-    result = corrected(A, B, method="welch")
+    result = corrected(A, B, test="welch")
     assert result.p_value == pytest.approx(oracle.pvalue, rel=1e-9)
     assert result.interval == pytest.approx(tuple(oracle.confidence_interval()))
 
@@ -74,20 +74,20 @@ def test_the_wilcoxon_interval_excludes_zero_exactly_when_the_test_rejects():
 
 
 def test_wilcoxon_says_n_too_small_where_it_could_never_reject():
-    result = corrected(A[:5], B[:5], method="wilcoxon")
+    result = corrected(A[:5], B[:5], test="wilcoxon")
     assert (result.verdict, result.p_value, result.interval) == ("inconclusive", 0.0625, None)
     assert result.min_detectable is None
     assert result.note == "n too small: the smallest p-value of 5 splits is 0.0625."
-    assert corrected(A, B, method="wilcoxon").verdict == "better"
+    assert corrected(A, B, test="wilcoxon").verdict == "better"
 
 
 def test_wilcoxon_shifts_equal_scores_too_and_counts_the_others():
-    few = corrected([1.0] * 7 + [1.1, 1.2, 1.3], [1.0] * 10, method="wilcoxon")
+    few = corrected([1.0] * 7 + [1.1, 1.2, 1.3], [1.0] * 10, test="wilcoxon")
     assert (few.n, few.p_value) == (10, 0.25)
     assert few.note == "n too small: the smallest p-value of 3 differences that are not zero is 0.25."
     low, high = few.interval
     assert low == 0.0 < high
-    many = corrected([1.0] * 24 + [1.012] * 6, [1.0] * 30, method="wilcoxon")
+    many = corrected([1.0] * 24 + [1.012] * 6, [1.0] * 30, test="wilcoxon")
     assert many.verdict == "equivalent"
     assert many.interval[0] == 0.0  # the estimate: the median of the pairwise means is 0
 
@@ -126,15 +126,15 @@ def test_identical_scores_are_equivalent_without_a_p_value():
     assert (result.interval, result.prob_better) == ((0.0, 0.0), 0.5)
 
 
-@pytest.mark.parametrize("method", ["corrected", "paired", "wilcoxon"])
-def test_zero_variance_is_judged_by_the_permutation_test_that_is_left(method):
-    few = corrected([0.5] * 5, [0.6] * 5, method=method)
+@pytest.mark.parametrize("test", ["corrected", "paired", "wilcoxon"])
+def test_zero_variance_is_judged_by_the_permutation_test_that_is_left(test):
+    few = corrected([0.5] * 5, [0.6] * 5, test=test)
     assert (few.verdict, few.p_value, few.interval) == ("inconclusive", 0.0625, None)
     assert few.note.startswith("Zero variance")
     assert "n too small" in few.note
-    enough = corrected([0.5] * 6, [0.6] * 6, method=method)
+    enough = corrected([0.5] * 6, [0.6] * 6, test=test)
     assert (enough.verdict, enough.p_value) == ("better", 0.03125)
-    assert corrected([0.5] * 6, [0.501] * 6, method=method).verdict == "equivalent"
+    assert corrected([0.5] * 6, [0.501] * 6, test=test).verdict == "equivalent"
 
 
 def test_rounding_is_not_variance():
@@ -144,7 +144,7 @@ def test_rounding_is_not_variance():
 
 
 def test_zero_variance_of_both_samples_leaves_welch_the_two_sample_permutation():
-    result = corrected([0.5] * 4, [0.6] * 4, method="welch")
+    result = corrected([0.5] * 4, [0.6] * 4, test="welch")
     assert result.p_value == pytest.approx(2 / math.comb(8, 4))
     assert result.verdict == "better"
 
@@ -159,7 +159,7 @@ def test_one_split_is_inconclusive_whatever_it_shows():
 def test_a_p_value_is_never_zero():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=400) * 1e-9
-    result = corrected(1 + noise, 2 + noise[::-1], method="paired")
+    result = corrected(1 + noise, 2 + noise[::-1], test="paired")
     assert 0 < result.p_value < 1e-300
 
 
@@ -198,11 +198,11 @@ def test_times_without_variance_or_difference_have_their_own_answers():
     assert compare_times([1.0], [2.0]).p_value is None
 
 
-@given(scores, methods)
+@given(scores, tests)
 @settings(max_examples=200, deadline=None)
-def test_swapping_the_sides_flips_the_comparison(pairs, method):
+def test_swapping_the_sides_flips_the_comparison(pairs, test):
     a, b = zip(*pairs, strict=True)
-    forward, backward = corrected(a, b, method=method), corrected(b, a, method=method)
+    forward, backward = corrected(a, b, test=test), corrected(b, a, test=test)
     flipped = forward.flipped()
     assert flipped.verdict == backward.verdict
     assert flipped.note == backward.note
@@ -211,20 +211,20 @@ def test_swapping_the_sides_flips_the_comparison(pairs, method):
         assert (left is None and right is None) or left == pytest.approx(right, rel=1e-6, abs=1e-9), name
 
 
-@given(scores, methods, st.sampled_from([2.0**-20, 2.0**10]))
+@given(scores, tests, st.sampled_from([2.0**-20, 2.0**10]))
 @settings(max_examples=100, deadline=None)
-def test_the_unit_of_the_metric_does_not_matter(pairs, method, factor):
+def test_the_unit_of_the_metric_does_not_matter(pairs, test, factor):
     a, b = np.array(pairs).T
-    one, other = corrected(a, b, method=method), corrected(a * factor, b * factor, method=method)
+    one, other = corrected(a, b, test=test), corrected(a * factor, b * factor, test=test)
     assert one.verdict == other.verdict
     assert (one.p_value is None and other.p_value is None) or one.p_value == pytest.approx(other.p_value)
 
 
-@given(scores, methods)
+@given(scores, tests)
 @settings(max_examples=200, deadline=None)
-def test_a_p_value_is_none_or_in_the_unit_interval(pairs, method):
+def test_a_p_value_is_none_or_in_the_unit_interval(pairs, test):
     a, b = zip(*pairs, strict=True)
-    result = corrected(a, b, method=method)
+    result = corrected(a, b, test=test)
     assert result.p_value is None or 0 < result.p_value <= 1
     assert result.verdict in {"better", "worse", "equivalent", "inconclusive"}
     if result.verdict in {"better", "worse"}:
@@ -253,8 +253,8 @@ def test_holm_on_a_worked_example():
         ({"rope": -0.1}, "'rope' parameter must be 0 or more. Got -0.1"),
         ({"test_train_ratio": None}, "'test_train_ratio' parameter"),
         ({"test_train_ratio": 0.0}, "'test_train_ratio' parameter"),
-        ({"a": [0.1, float("nan"), 0.3]}, "'a' parameter of a comparison must be finite numbers"),
-        ({"b": []}, "'b' parameter of a comparison must be finite numbers"),
+        ({"a": [0.1, float("nan"), 0.3]}, "'a' parameter of a comparison must hold finite numbers"),
+        ({"b": []}, "'b' parameter of a comparison must hold finite numbers"),
         ({"b": [0.1, 0.2]}, "same length. Got 3 and 2 values"),
     ],
 )
@@ -266,7 +266,7 @@ def test_bad_input_is_told_in_one_sentence(change, message):
 
 def test_an_unknown_test_gets_the_nearest_name():
     with pytest.raises(UnknownNameError, match="Did you mean 'wilcoxon'"):
-        corrected(A, B, method="wilcoxson")
+        corrected(A, B, test="wilcoxson")
 
 
 def test_times_must_be_positive_and_paired():
@@ -276,10 +276,10 @@ def test_times_must_be_positive_and_paired():
         compare_times([1.0], [1.0, 1.0])
 
 
-@pytest.mark.parametrize("method", ["corrected", "paired", "welch", "wilcoxon"])
-def test_differences_too_small_to_be_squared_are_no_differences(method):
+@pytest.mark.parametrize("test", ["corrected", "paired", "welch", "wilcoxon"])
+def test_differences_too_small_to_be_squared_are_no_differences(test):
     a, b = np.random.default_rng(1).normal(size=(2, 5)) * 1e-170
-    assert corrected(a, b, method=method).verdict == "equivalent"
+    assert corrected(a, b, test=test).verdict == "equivalent"
 
 
 def test_scores_too_large_to_be_squared_are_refused():

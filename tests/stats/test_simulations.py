@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 from boosters_eval.stats.sequential import SequentialRule
-from boosters_eval.stats.significance import Settings, compare_pair, conclude, prepare
+from boosters_eval.stats.significance import Criteria, compare_pair, conclude, prepare
 
 pytestmark = pytest.mark.slow
 
@@ -71,13 +71,13 @@ def test_looking_repeatedly_keeps_the_error_rate():
         scores = equal_learners(rng, rule.max_seeds, learners=3)
         verdicts = {}
         for level in (rule.level, rule.alpha):
-            settings = Settings(higher_is_better=False, alpha=level, rope=0.0)
+            criteria = Criteria(higher_is_better=False, alpha=level, rope=0.0)
             verdicts[level] = [
                 pair.verdict != "inconclusive"
                 for count in rule.schedule
                 for pair in conclude(
                     [
-                        prepare(scores[i][:count], scores[j][:count], settings, test_train_ratio=RATIO)
+                        prepare(scores[i][:count], scores[j][:count], criteria, test_train_ratio=RATIO)
                         for i, j in ((0, 1), (0, 2), (1, 2))
                     ]
                 )

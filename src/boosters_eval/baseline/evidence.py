@@ -1,4 +1,4 @@
-"""What two records of one pair can say of each other: which cells match, and what the paired test makes of them."""
+"""How two records of one pair compare: which of their cells match, and what the paired test says about these."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.baseline.model import MetricStats
-from boosters_eval.benchmark.results import BenchmarkResult
+from boosters_eval.core.repeat import Repeat
 from boosters_eval.reports.numbers import p_value
+from boosters_eval.stats.observations import Observation, Side
 
 if TYPE_CHECKING:
     from boosters_eval.baseline.model import BaselineResult
@@ -88,13 +89,13 @@ def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metri
     """The same test as between two libraries: paired by split, corrected for the rows that splits share."""
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
 
-    sides = [*_results(then, evidence.before, "then", metric), *_results(now, evidence.after, "now", metric)]
-    table = compare_table(sides, metric, higher_is_better=evidence.higher_is_better, alpha=alpha)
+    sides = {"then": _observe(then, evidence.before), "now": _observe(now, evidence.after)}
+    table = compare_table(sides, metric=metric, higher_is_better=evidence.higher_is_better, alpha=alpha)
     found = table.get("now", "then")
     p = found.p_value
     remarks = [evidence.remark]
     if p is None or (p > alpha and found.interval is None):
-        # Too few cells for any change to be significant: to demand it would let everything pass.
+        # So few cells that no change could be significant: requiring significance would let everything pass.
         remarks.append("too few cells for a test: the tolerance alone decides")
         significant = None
     else:
@@ -113,21 +114,11 @@ def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metri
     )
 
 
-def _results(record: BaselineResult, stats: MetricStats, side: str, metric: str) -> list[BenchmarkResult]:
-    results = []
-    for cell, value in stats.per_seed.items():
-        seed, _, fold = cell.partition("/")
-        results.append(
-            BenchmarkResult(
-                config_name=record.config,
-                library=side,
-                seed=int(seed),
-                fold=int(fold) if fold else None,
-                task=record.task,
-                metrics={metric: value},
-                n_train=record.n_train,
-                n_valid=record.n_valid,
-                split_digest=record.split_digests.get(cell),
-            )
+def _observe(record: BaselineResult, stats: MetricStats) -> Side:
+    return Side(
+        (
+            Repeat.parse(cell),
+            Observation(value, record.split_digests.get(cell), record.n_train, record.n_valid, record.data_digest),
         )
-    return results
+        for cell, value in stats.per_seed.items()
+    )

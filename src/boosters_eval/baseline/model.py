@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, 
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.engine.cell import Build
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.installed import LibraryBuild
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +110,7 @@ class Baseline(_Part):
     git_sha: str | None = None
     run_id: str | None = None
     config: BaselineConfig = BaselineConfig()
-    libraries: dict[str, LibraryBuild] = Field(default_factory=dict)
+    libraries: dict[str, Build] = Field(default_factory=dict)
     mapping_digest: str | None = None
     machine: dict[str, Any] = Field(default_factory=dict)
     results: Annotated[Results, MinLen(1)]
@@ -148,7 +148,7 @@ class _BaselineV1(_Part):
             recorded_at=self.recorded_at,
             git_sha=self.git_sha,
             config=BaselineConfig(suite=self.config.suite, seeds=self.config.seeds),
-            libraries={HOME_LIBRARY: LibraryBuild(version=self.boosters_version, digest="")},
+            libraries={HOME_LIBRARY: Build(version=self.boosters_version, digest="")},
             results=self.results,
         )
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.api import prepare, suite_configs
+from boosters_eval.benchmark.planning import prepare, suite_benchmarks
 from boosters_eval.benchmark.suites import resolve_suite
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
-    from boosters_eval.api import Prepared, Settings
     from boosters_eval.baseline.model import Baseline
+    from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.benchmark.settings import Settings
 
 DEFAULT_SUITE = "full"
 
@@ -46,12 +47,12 @@ def default_path(name: str = "baseline") -> Path:
     return Path(os.environ.get("BOOSTERS_EVAL_BASELINE_DIR") or "tests/baselines") / f"{name}.json"
 
 
-def plan_run(request: Request, settings: Settings, baseline: Baseline | None = None) -> tuple[Prepared, Restriction]:
+def plan_run(request: Request, settings: Settings, baseline: Baseline | None = None) -> tuple[PreparedRun, Restriction]:
     """The plan, and what of the baseline the user left out on purpose."""
     recorded = baseline.config.suite if baseline else None
     suite = request.suite or recorded or DEFAULT_SUITE
     try:
-        name, configs, notes, default = suite_configs(suite, request.libraries)
+        benchmarks = suite_benchmarks(suite, request.libraries)
     except UnknownNameError:
         if request.suite or not recorded:
             raise
@@ -61,8 +62,8 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     seeds = request.seeds
     if baseline and baseline.config.seeds and not request.names_seeds:
         seeds = len(baseline.config.seeds)
-    prepared = prepare(name, configs, seeds, settings, default_seeds=default, notes=notes)
-    other = request.suite is not None and name != recorded
+    prepared = prepare(benchmarks, seeds, settings)
+    other = request.suite is not None and benchmarks.name != recorded
     return prepared, Restriction(
         only_libraries=request.libraries,
         only_pairs=_pairs(suite) if other else None,

@@ -1,4 +1,4 @@
-"""From the results of a run to what a baseline holds, and what stands in the way of it."""
+"""From the results of a run to what a baseline holds, and the reasons why a run cannot become one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from boosters_eval.baseline.model import (
 )
 from boosters_eval.benchmark.tables.environment import Environment
 from boosters_eval.core.errors import RunError, UnknownNameError
-from boosters_eval.runners.installed import LibraryBuild
+from boosters_eval.engine.cell import Build
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.benchmark.results import BenchmarkResult, Record, ResultCollection
+    from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+    from boosters_eval.engine.facts import RunFacts
 
 _TIMES = ("train_time_s", "predict_time_s")
 _DIGEST = 16  # characters kept of a split's digest
@@ -46,7 +47,7 @@ class Snapshot:
     """One side of a comparison: a recorded baseline, or a run with all its faults."""
 
     results: dict[tuple[str, str], BaselineResult]
-    libraries: dict[str, LibraryBuild]
+    libraries: dict[str, Build]
     failures: tuple[Failure, ...] = ()
     unsupported: tuple[tuple[str, str, str], ...] = ()  # config, library, reason
     machine_digest: str | None = None
@@ -63,32 +64,32 @@ class Snapshot:
 
     @classmethod
     def of_run(cls, run: ResultCollection) -> Snapshot:
-        """What came out; cells that crashed, are missing or have a score that is no number are set apart."""
-        environment = run.metadata.get("environment") or {}
+        """What came out; cells that crashed, are missing or have a score that is not finite are kept apart."""
+        facts = run.metadata.facts
         usable = [result for result in run.results if not _not_finite(result)]
         grouped: dict[tuple[str, str], list[BenchmarkResult]] = {}
         for result in usable:
             grouped.setdefault((result.config_name, result.library), []).append(result)
         failures = tuple(_failures(run))
         named = sum(failure.kind == "missing" for failure in failures)
-        missing = run.metadata.get("n_missing")
+        missing = run.metadata.n_missing or 0
         return cls(
             results={key: _summarise(group) for key, group in grouped.items()},
-            libraries=_libraries(run, environment),
+            libraries=_libraries(run, facts),
             failures=failures,
-            not_run=max(missing - named, 0) if isinstance(missing, int) else 0,
+            not_run=max(missing - named, 0),
             unsupported=tuple((u.config_name, u.library, u.reason) for u in run.unsupported),
-            machine_digest=(environment.get("machine") or {}).get("digest"),
+            machine_digest=_digest_of(facts),
         )
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Every (config, library) pair of which something is known, in the order of first appearance."""
+        """Every (config, library) pair that anything is known about, in the order of first appearance."""
         return list(dict.fromkeys([*self.results, *((f.config, f.library) for f in self.failures)]))
 
 
 def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Baseline:
-    """A baseline of a run. A run with a hole in it is refused: what is missing could never fail later."""
+    """The baseline of a run. An incomplete run is refused: what is missing could never fail later."""
     snapshot = Snapshot.of_run(run)
     if snapshot.failures:
         first = snapshot.failures[0]
@@ -115,11 +116,6 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Base
     )
 
 
-def cell_name(record: Record) -> str:
-    """A cell within its pair: the seed, and the fold where there is one."""
-    return f"{record.seed}" if record.fold is None else f"{record.seed}/{record.fold}"
-
-
 def _not_finite(result: BenchmarkResult) -> str | None:
     return next((name for name, value in result.metrics.items() if not math.isfinite(value)), None)
 
@@ -129,22 +125,22 @@ def _failures(run: ResultCollection) -> Iterable[Failure]:
         text = f"{error.error_type} in {error.phase}" + (f", {error.signal}" if error.signal else "")
         first_line = error.error_message.strip().partition("\n")[0].rstrip(".")
         text += f": {first_line}" if first_line else ""
-        yield Failure(error.config_name, error.library, cell_name(error), "crashed", text)
+        yield Failure(error.config_name, error.library, error.repeat.name, "crashed", text)
     for result in run.results:
         name = _not_finite(result)
         if name:
             text = f"{name} is {result.metrics[name]}"
-            yield Failure(result.config_name, result.library, cell_name(result), "not finite", text)
+            yield Failure(result.config_name, result.library, result.repeat.name, "not finite", text)
     yield from _not_once(run)
 
 
 def _not_once(run: ResultCollection) -> Iterable[Failure]:
-    """A cell that other libraries of the same config have an outcome for, and this one has not; or has two for."""
+    """Cells that have an outcome for other libraries of the config but not for this one, or that have two."""
     have: dict[tuple[str, str], Counter[str]] = {}
     wanted: dict[str, dict[str, None]] = {}
     for outcome in [*run.results, *run.errors]:
-        have.setdefault((outcome.config_name, outcome.library), Counter())[cell_name(outcome)] += 1
-        wanted.setdefault(outcome.config_name, {})[cell_name(outcome)] = None
+        have.setdefault((outcome.config_name, outcome.library), Counter())[outcome.repeat.name] += 1
+        wanted.setdefault(outcome.config_name, {})[outcome.repeat.name] = None
     for (config, library), cells in have.items():
         for cell in wanted[config]:
             if cells[cell] == 0:
@@ -153,10 +149,15 @@ def _not_once(run: ResultCollection) -> Iterable[Failure]:
                 yield Failure(config, library, cell, "repeated", f"the run has {cells[cell]} outcomes for it")
 
 
-def _libraries(run: ResultCollection, environment: dict[str, Any]) -> dict[str, LibraryBuild]:
-    builds = {name: LibraryBuild(**build) for name, build in (environment.get("libraries") or {}).items()}
+def _digest_of(facts: RunFacts) -> str | None:
+    digest = facts.machine.get("digest")
+    return None if digest is None else str(digest)
+
+
+def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
+    builds = {name: Build(**build) for name, build in facts.targets.items()}
     for result in run.results:
-        builds.setdefault(result.library, LibraryBuild(version=result.library_version or "unknown", digest=""))
+        builds.setdefault(result.library, Build(version=result.library_version or "unknown", digest=""))
     used = {outcome.library for outcome in [*run.results, *run.errors]}
     return {name: builds[name] for name in sorted(builds) if name in used}
 
@@ -171,16 +172,16 @@ def _summarise(group: Sequence[BenchmarkResult]) -> BaselineResult:
         library=first.library,
         task=first.task,
         primary_metric=primary,
-        metrics={name: _stats({cell_name(r): r.metrics[name] for r in group}) for name in names},
+        metrics={name: _stats({r.repeat.name: r.metrics[name] for r in group}) for name in names},
         higher_is_better=_direction(primary),
         dataset=first.dataset_name,
         profile=first.profile,
         n_train=first.n_train,
         n_valid=first.n_valid,
         data_digest=first.data_digest[:_DIGEST] if first.data_digest else None,
-        split_digests={cell_name(r): r.split_digest[:_DIGEST] for r in group if r.split_digest},
+        split_digests={r.repeat.name: r.split_digest[:_DIGEST] for r in group if r.split_digest},
         parameters=effective_parameters(first),
-        times={name: _stats({cell_name(r): getattr(r, name) for r in group}) for name in timed},
+        times={name: _stats({r.repeat.name: getattr(r, name) for r in group}) for name in timed},
     )
 
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _RUNS = 20  # the latest ones tell enough
 _LINES = 5_000  # of each
-_OVERHEAD = 0.05  # seconds a cell beside building, training and predicting
+_OVERHEAD = 0.05  # seconds per cell beside building, training and predicting
 
 
 def seconds_by_cell(where: Path | None = None) -> dict[tuple[str, str, str, str], float]:
-    """Median seconds a cell, by data set, booster, library and training parameters (as canonical JSON)."""
+    """Median seconds per cell, by data set, booster, library and training parameters (as canonical JSON)."""
     root = home(where) / "runs"
     journals = sorted(root.glob("*/journal*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
     seen: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
@@ -34,7 +34,10 @@ def _costs(journal: Path) -> Iterator[tuple[tuple[str, str, str, str], float]]:
     """A file that cannot be read tells nothing about time, and that is all that is asked here."""
     try:
         plan = json.loads((journal.parent / "plan.json").read_text())
-        training = {config["name"]: json.dumps(config["training"], sort_keys=True) for config in plan["configs"]}
+        training = {
+            config["name"]: json.dumps(config["training"], sort_keys=True)
+            for config in plan.get("specs") or plan["configs"]
+        }
         with journal.open() as lines:
             for line in islice(lines, _LINES):
                 result = json.loads(line).get("result")

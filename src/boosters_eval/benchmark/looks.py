@@ -4,20 +4,41 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
-from boosters_eval.benchmark.tables.contenders import group
+from boosters_eval.benchmark.observations import compare_rows
+from boosters_eval.benchmark.tables.contenders import group, results_by_name
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.metrics import higher_is_better
+from boosters_eval.stats.sequential import SequentialRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.stats.sequential import Decision, SequentialRule
     from boosters_eval.stats.significance import Comparison
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How seeds are added: the rule of looks, and the time that they may take."""
+
+    rule: SequentialRule
+    budget_s: float | None = None
+
+    @classmethod
+    def of(cls, max_seeds: int | None = None, budget: str | float | None = None) -> Self:
+        """The usual rule, with another maximum or a budget."""
+        rule = SequentialRule() if max_seeds is None else SequentialRule(max_seeds=max_seeds)
+        return cls(rule, parse_budget(budget))
+
+    @property
+    def sentence(self) -> str:
+        """What reports of such a run must say: its verdicts are made at another level."""
+        return f"seeds were added at up to {len(self.rule.schedule)} looks, each at alpha = {self.rule.level:g}"
 
 
 def parse_budget(text: str | float | None) -> float | None:
@@ -39,25 +60,26 @@ def grow(
     say: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ResultCollection:
-    """Look after 5, 10, 20, ... seeds. `run` is given a number of seeds and what is known already."""
+    """Look after 5, 10, 20, ... seeds. `run` is given the number of seeds and the results so far."""
     start = clock()
     results: ResultCollection | None = None
     done = 0
     for look, scheduled in enumerate(rule.schedule):
         seeds = scheduled if results is None else _affordable(scheduled, done, clock() - start, budget_s)
         if results is not None and seeds == done:
-            return _final(results, rule, rule.decide(look - 1, _pairs(results, rule), budget_left=False))
+            say(rule.decide(look - 1, _pairs(results, rule), budget_left=False).reason)
+            return results
         results = run(seeds, results)
         done = seeds
         decision = rule.decide(look, _pairs(results, rule), budget_left=seeds == scheduled)
         say(f"{seeds} seeds: {decision.reason}")
         if decision.stop:
-            return _final(results, rule, decision)
+            return results
     raise AssertionError("the last look of a schedule always stops")
 
 
 def _affordable(scheduled: int, done: int, spent: float, budget_s: float | None) -> int:
-    """How many of the scheduled seeds the time left is enough for, at the pace so far."""
+    """How many of the scheduled seeds fit into the time that is left, at the pace so far."""
     if budget_s is None:
         return scheduled
     more = int((budget_s - spent) / (spent / done))
@@ -66,25 +88,11 @@ def _affordable(scheduled: int, done: int, spent: float, budget_s: float | None)
 
 def _pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
     """Every two rows of every table, on the primary metric, judged at the level of one look."""
-    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
-
-    for table, rows in group(results).items():
-        named = [
-            result.model_copy(update={"library": contender.name, "config_name": table})
-            for contender in rows.values()
-            for result in contender.results
-        ]
-        metric = next((result.primary_metric for result in named if result.primary_metric), None)
+    for contenders in group(results).values():
+        rows = results_by_name(contenders.values())
+        primary = (result.primary_metric for row in rows.values() for result in row)
+        metric = next(filter(None, primary), None)
         if metric is not None:
             better = higher_is_better(metric)
-            found = compare_table(named, metric, higher_is_better=better, alpha=rule.level, rope=rule.rope)
-            yield from found.pairs.values()
-
-
-def _final(results: ResultCollection, rule: SequentialRule, decision: Decision) -> ResultCollection:
-    """The reports of these results must use the level of the looks."""
-    results.metadata["alpha"] = rule.level
-    results.metadata["seeds_rule"] = (
-        f"seeds were added at up to {len(rule.schedule)} looks, each at alpha = {rule.level:g}; {decision.reason}"
-    )
-    return results
+            table = compare_rows(rows, metric, higher_is_better=better, alpha=rule.level, rope=rule.rope)
+            yield from table.pairs.values()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +11,7 @@ from boosters_eval.benchmark.results import BenchmarkResult
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, split_rows
 from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.engine.clock import Clock
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import TrainData, request_for
@@ -46,7 +44,7 @@ class Measurement:
 
 
 def _silent(phase: str) -> None:
-    """Nobody wants to know the phase."""
+    """For callers who do not follow the phases."""
 
 
 def measure(
@@ -58,40 +56,29 @@ def measure(
     warmup: int = 0,
     predict_runs: int = 1,
     phase: Callable[[str], None] = _silent,
+    clock: Clock = Clock(),  # noqa: B008 (frozen)
 ) -> Measurement:
     """Warm up outside the clock, then build, fit and predict under it; facts and size come after it."""
     for _ in range(warmup):
         phase("fit")
         runner.predict(translation, runner.fit(translation, runner.build(translation, train)), x_valid)
     phase("build")
-    dataset, build_s, build_cpu = _clocked(lambda: runner.build(translation, train))
+    built = clock.time(lambda: runner.build(translation, train))
     phase("fit")
-    model, fit_s, fit_cpu = _clocked(lambda: runner.fit(translation, dataset))
+    fitted = clock.time(lambda: runner.fit(translation, built.value))
     phase("predict")
-    runs = [_clocked(lambda: runner.predict(translation, model, x_valid)) for _ in range(predict_runs)]
-    predictions = check_predictions(runs[0][0], translation.request, len(x_valid))
-    dumped = runner.dump(model)
+    predicted = clock.time(lambda: runner.predict(translation, fitted.value, x_valid), runs=predict_runs)
+    predictions = check_predictions(predicted.value, translation.request, len(x_valid))
+    dumped = runner.dump(fitted.value)
     return Measurement(
         predictions=predictions,
-        facts=runner.inspect(model),
-        build_s=build_s,
-        fit_s=fit_s,
-        predict_s=median(seconds for _, seconds, _ in runs),
-        cpu_s=build_cpu + fit_cpu,
+        facts=runner.inspect(fitted.value),
+        build_s=built.wall,
+        fit_s=fitted.wall,
+        predict_s=predicted.wall,
+        cpu_s=built.cpu + fitted.cpu,
         model_bytes=None if dumped is None else len(dumped),
     )
-
-
-def _clocked(work: Callable[[], Any]) -> tuple[Any, float, float]:
-    """Value, wall and CPU seconds. Garbage is collected before the clock starts and waits until it has stopped."""
-    gc.collect()
-    gc.disable()
-    try:
-        cpu, wall = time.process_time(), time.perf_counter()
-        value = work()
-        return value, time.perf_counter() - wall, time.process_time() - cpu
-    finally:
-        gc.enable()
 
 
 def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDArray[Any]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Lt
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, field_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
+from boosters_eval.core.repeat import Repeat
+from boosters_eval.engine.cell import cell_key
+from boosters_eval.engine.facts import RunFacts
+from boosters_eval.engine.outcome import Common, Outcome
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark, TrainingConfig
 
@@ -20,7 +24,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from boosters_eval.stats.significance import Method
+    from boosters_eval.engine.outcome import Sighting
+    from boosters_eval.stats.significance import TestName
 
 SCHEMA_VERSION = 1
 Phase = Literal["start", "load", "build", "fit", "predict", "score", "done"]
@@ -56,13 +61,52 @@ class Record(BaseModel):
     profile: str = "parity"
 
     @property
+    def repeat(self) -> Repeat:
+        """Which repetition it is."""
+        return Repeat(self.seed, self.fold)
+
+    @property
     def key(self) -> str:
         """The cell's name, the same in plan, journal and collection."""
-        return cell_key(self.config_name, self.library, self.seed, self.fold)
+        return cell_key(self.config_name, self.library, self.repeat)
 
 
-class BenchmarkResult(Record):
+class _ResultCommon(Common):
+    """The native parameters, which differ between repeats only where they hold the model's own seed."""
+
+    native_params: dict[str, Any] | None = None
+    marks: tuple[Mark, ...] = ()
+    data_digest: str | None = None
+    seeded: tuple[str, ...] = ()  # the native parameters that hold the model's own seed
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Self:
+        """Without the seed, which is the cell's own."""
+        result = _as_result(outcome)
+        params = result.native_params
+        seeded = tuple(name for name, value in (params or {}).items() if value == result.model_seed)
+        plain = None if params is None else {**params, **dict.fromkeys(seeded)}
+        return cls(native_params=plain, marks=result.marks, data_digest=result.data_digest, seeded=seeded)
+
+    def give_to(self, outcome: Outcome) -> None:
+        """With the cell's own seed."""
+        result = _as_result(outcome)
+        params = self.native_params
+        if params is not None and self.seeded:
+            params = {**params, **dict.fromkeys(self.seeded, result.model_seed)}
+        vars(result).update(native_params=params, marks=self.marks, data_digest=self.data_digest)
+        object.__setattr__(result, "__pydantic_fields_set__", _FIELDS)
+
+    @classmethod
+    def taken(cls) -> frozenset[str]:
+        """The fields that are not in a result's own line."""
+        return frozenset({"native_params", "marks", "data_digest"})
+
+
+class BenchmarkResult(Record, Outcome):
     """A cell that finished."""
+
+    common_type: ClassVar[type[Common] | None] = _ResultCommon
 
     metrics: dict[str, float]
     primary_metric: str | None = None
@@ -99,6 +143,19 @@ class BenchmarkResult(Record):
         """The RFC's name for native_params."""
         return self.native_params
 
+    def with_sighting(self, sighting: Sighting) -> Self:
+        """More threads than were given are a finding: the comparison was not fair."""
+        seen, given = sighting.threads, self.n_threads
+        more = seen is not None and seen > given
+        said = (f"{self.library} ran {seen} threads where {given} were given",) if more else ()
+        return self.model_copy(
+            update={
+                "threads_observed": seen,
+                "start_method": sighting.start_method,
+                "warnings": self.warnings + said,
+            }
+        )
+
 
 class BenchmarkError(Record):
     """A cell that failed: what, where, and everything needed to find out why."""
@@ -121,56 +178,45 @@ class Unsupported(BaseModel):
     reason: str
 
 
-Outcome = BenchmarkResult | BenchmarkError
+_FIELDS = set(BenchmarkResult.model_fields)
 
 
-def cell_key(config: str, library: str, seed: int, fold: int | None) -> str:
-    """A cell's name within its plan."""
-    return f"{config}|{library}|{seed}" + ("" if fold is None else f"|{fold}")
+def _as_result(outcome: Outcome) -> BenchmarkResult:
+    if not isinstance(outcome, BenchmarkResult):
+        raise TypeError(f"A BenchmarkResult is needed. Got {type(outcome).__name__} instead.")
+    return outcome
 
 
-class RunEnvironment(BaseModel):
-    """Where, when and with what a run was made: the content of environment.json, and part of a results file."""
+class RunMetadata(BaseModel):
+    """What a collection knows of its run beside the outcomes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = SCHEMA_VERSION
-    started_at: str = ""
-    boosters_eval: str = ""
-    python: str = ""
-    machine: dict[str, str | int | float | None] = Field(default_factory=dict)
-    libraries: dict[str, dict[str, str]] = Field(default_factory=dict)
-    jobs: int = 1
-    start_method: str = ""
-    wait_policy: str = ""
-    command: tuple[str, ...] = ()  # the words behind `boosters-eval`, empty when it was run from Python
-    alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where a rule of looks set another level
-    seeds_rule: str = ""
-
-    def told(self) -> dict[str, Any]:
-        """As plain data, without what was not said."""
-        return self.model_dump(mode="json", exclude_unset=True)
-
-
-class _Metadata(BaseModel):
-    """What a collection knows of its run beside the outcomes."""
-
-    model_config = ConfigDict(extra="forbid")
-
     attempt: int | None = None
     begin: dict[str, Any] | None = None
-    environment: RunEnvironment | None = None
+    environment: RunFacts | None = None
     n_cells: Annotated[int, Ge(0)] | None = None
     n_missing: Annotated[int, Ge(0)] | None = None
-    configs: dict[str, dict[str, Any]] | None = None
-    user_metrics: dict[str, bool] | None = None
-    alpha: Annotated[float, Gt(0), Lt(1)] | None = None
+    configs: dict[str, dict[str, Any]] = Field(default_factory=dict)  # the canonical parameters of each config
+    user_metrics: dict[str, bool] = Field(default_factory=dict)  # whether more is better
+    alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # of a run that chose its number of seeds by looking
     seeds_rule: str | None = None
+
+    @property
+    def facts(self) -> RunFacts:
+        """Where and with what the run was made; all unknown where nobody wrote it down."""
+        return self.environment or RunFacts()
+
+    def level(self, alpha: float | None = None) -> float:
+        """The level asked for, else that of a run that chose its number of seeds by looking, else 5 %."""
+        from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415 (loads scipy)
+
+        return alpha if alpha is not None else self.alpha or DEFAULT_ALPHA
 
     @field_validator("configs")
     @classmethod
-    def _whole(cls, configs: dict[str, dict[str, Any]] | None) -> dict[str, dict[str, Any]] | None:
-        for name, parameters in (configs or {}).items():
+    def _whole(cls, configs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, parameters in configs.items():
             missing = TrainingConfig.model_fields.keys() - parameters.keys()
             if missing:
                 raise ValueError(f"config '{name}' has no '{min(missing)}'")
@@ -186,7 +232,7 @@ class _Document(BaseModel):
     kind: Literal["boosters-eval results"] = "boosters-eval results"
     run_id: str | None = None
     suite: str | None = None
-    metadata: _Metadata = Field(default_factory=_Metadata)
+    metadata: RunMetadata = RunMetadata()
     results: Annotated[list[BenchmarkResult], FailFast()] = Field(default_factory=list)
     errors: Annotated[list[BenchmarkError], FailFast()] = Field(default_factory=list)
     unsupported: Annotated[list[Unsupported], FailFast()] = Field(default_factory=list)
@@ -203,14 +249,14 @@ class ResultCollection:
         unsupported: Iterable[Unsupported] = (),
         run_id: str | None = None,
         suite: str | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: RunMetadata | None = None,
     ) -> None:
         self.results = list(results)
         self.errors = list(errors)
         self.unsupported = list(unsupported)
         self.run_id = run_id
         self.suite = suite
-        self.metadata = metadata or {}
+        self.metadata = metadata or RunMetadata()
 
     def __len__(self) -> int:
         return len(self.results)
@@ -282,7 +328,7 @@ class ResultCollection:
         document = _Document(
             run_id=self.run_id,
             suite=self.suite,
-            metadata=_Metadata.model_validate(self.metadata),
+            metadata=self.metadata,
             results=self.results,
             errors=self.errors,
             unsupported=self.unsupported,
@@ -304,35 +350,32 @@ class ResultCollection:
             write_atomically(Path(path), buffer.getvalue())
         return buffer.getvalue()
 
-    def best(
-        self, metric: str, significance_level: float | None = None, *, method: Method = "corrected"
-    ) -> pd.DataFrame:
-        """The best library of each config, or `tie` where the lead is not significant at the level (or the run's)."""
+    def best(self, metric: str, alpha: float | None = None, *, test: TestName = "corrected") -> pd.DataFrame:
+        """The best library of each config, or `tie` where the lead is not significant at alpha (or the run's level)."""
+        from boosters_eval.benchmark.selection import best_frame  # noqa: PLC0415 (a facade)
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
-        from boosters_eval.stats.selection import best_frame  # noqa: PLC0415 (a facade)
-        from boosters_eval.stats.significance import level_of  # noqa: PLC0415 (a facade)
 
-        more, alpha = higher_is_better(metric), level_of(self.metadata, significance_level)
-        return best_frame(self.results, metric, higher_is_better=more, alpha=alpha, method=method)
+        more, level = higher_is_better(metric), self.metadata.level(alpha)
+        return best_frame(self.results, metric, higher_is_better=more, alpha=level, test=test)
 
     def is_significant(
         self,
         library_a: str,
         library_b: str,
         metric: str,
-        alpha: float = 0.05,
+        alpha: float | None = None,
         *,
-        method: Method = "welch",
+        test: TestName = "corrected",
         dataset: str | None = None,
         config: str | None = None,
     ) -> tuple[bool, float]:
-        """Whether two libraries differ in one config, with the p-value: Welch's, as in the RFC, unless told."""
+        """Whether two libraries differ in one config, and the p-value; `test="welch"` is the RFC's."""
+        from boosters_eval.benchmark.selection import significant  # noqa: PLC0415 (a facade)
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
-        from boosters_eval.stats.selection import significant  # noqa: PLC0415 (a facade)
 
         rows = self.filter(dataset=dataset, config=config).results
-        pair, more = (library_a, library_b), higher_is_better(metric)
-        return significant(rows, pair, metric, higher_is_better=more, alpha=alpha, method=method)
+        pair, more, level = (library_a, library_b), higher_is_better(metric), self.metadata.level(alpha)
+        return significant(rows, pair, metric, higher_is_better=more, alpha=level, test=test)
 
     def to_markdown(
         self,
@@ -340,7 +383,7 @@ class ResultCollection:
         require_significance: bool = True,
         alpha: float | None = None,
         *,
-        test: str = "corrected",
+        test: TestName = "corrected",
     ) -> str:
         """The tables as Markdown; the best is bold only where the test says so, or where it need not."""
         from boosters_eval.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
@@ -401,7 +444,7 @@ class ResultCollection:
             unsupported=document.unsupported,
             run_id=document.run_id,
             suite=document.suite,
-            metadata=document.metadata.model_dump(mode="json", exclude_unset=True),
+            metadata=document.metadata,
         )
 
 

@@ -21,6 +21,7 @@ _SEVERAL = frozenset(
         "--libraries-under-test",
         "--tolerance-for",
         "--held-out",
+        "--observer",
     }
 )
 # Of these, the ones whose values contain commas of their own, and where a comma separates values nevertheless:

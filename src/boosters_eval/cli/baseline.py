@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from boosters_eval.cli.execution import carry_out, exit_code, show
-from boosters_eval.cli.options import Execution, Showing, settings_of, with_options
+from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
 from boosters_eval.cli.output import check_output, note, print_rows
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
@@ -25,7 +25,7 @@ _SHOWN = 40  # pairs that are listed even though nothing changed
 
 
 @dataclass(frozen=True)
-class Judging:
+class CheckOptions:
     """What is allowed, and what becomes of the verdict."""
 
     tolerance: Annotated[
@@ -66,7 +66,7 @@ class Judging:
 
 
 @dataclass(frozen=True)
-class Saying:
+class Verbosity:
     """What is said of a run."""
 
     dry_run: Annotated[
@@ -77,11 +77,11 @@ class Saying:
         False
     )
 
-    def showing(self) -> Showing:
+    def presentation(self) -> Presentation:
         """The same, as the functions that run a plan read it."""
         if self.verbose and self.quiet:
             raise ConfigError("Use either --verbose or --quiet, not both.")
-        return Showing(**asdict(self))
+        return Presentation(**asdict(self))
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,13 @@ class Source:
 
     def load(self) -> Any:
         """The results, or None when they are to be made."""
-        from boosters_eval.benchmark.results import ResultCollection
-        from boosters_eval.engine.journal import load_run
+        from boosters_eval.api import load_results, load_run
 
         if self.run is not None and self.results is not None:
             raise ConfigError("Use either --run or --results, not both.")
         if self.run is not None:
             return load_run(self.run)
-        return None if self.results is None else ResultCollection.load_partial(self.results)
+        return None if self.results is None else load_results(self.results)
 
 
 SuiteOption = Annotated[str | None, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")]
@@ -109,11 +108,11 @@ SeedsOption = Annotated[int | None, typer.Option("--seeds", "-s", help="Number o
 
 
 @baselines.command()
-@with_options(source=Source, execution=Execution, saying=Saying)
+@with_options(source=Source, execution=Execution, verbosity=Verbosity)
 def record(
     source: Source,
     execution: Execution,
-    saying: Saying,
+    verbosity: Verbosity,
     file: Annotated[Path | None, typer.Argument(help="Where to record; the same as --output.")] = None,
     output: Annotated[
         Path | None,
@@ -124,35 +123,35 @@ def record(
     seeds: SeedsOption = None,
 ) -> int:
     """Run a suite (default: full) and record its results; a run with errors is refused."""
-    from boosters_eval.api import Settings
     from boosters_eval.baseline import make_baseline, save_baseline
     from boosters_eval.baseline.plan import Request, default_path, plan_run
+    from boosters_eval.benchmark.settings import Settings
 
     path = _one_of(file, output, "--output") or default_path()
-    if not saying.dry_run:
+    if not verbosity.dry_run:
         check_output(path)
-    showing = saying.showing()
+    presentation = verbosity.presentation()
     results = source.load()
     if results is None:
         settings = Settings(**settings_of(execution))
         prepared, _ = plan_run(Request(suite, tuple(library) if library else None, seeds), settings)
-        results = carry_out(prepared, settings, showing)
+        results = carry_out(prepared, execution, presentation)
     made = make_baseline(results)
-    if not saying.dry_run:
+    if not verbosity.dry_run:
         save_baseline(made, path)
-    if not saying.quiet:
-        done = "Would record" if saying.dry_run else "Recorded"
+    if not verbosity.quiet:
+        done = "Would record" if verbosity.dry_run else "Recorded"
         note(f"{done}: {path} ({len(made.results)} pairs of config and library, {len(made.config.seeds)} seeds)")
     return ExitCode.SUCCESS
 
 
 @baselines.command()
-@with_options(source=Source, judging=Judging, execution=Execution, saying=Saying)
+@with_options(source=Source, options=CheckOptions, execution=Execution, verbosity=Verbosity)
 def check(
     source: Source,
-    judging: Judging,
+    options: CheckOptions,
     execution: Execution,
-    saying: Saying,
+    verbosity: Verbosity,
     file: Annotated[Path | None, typer.Argument(help="The baseline; the same as --baseline.")] = None,
     baseline: Annotated[
         Path | None, typer.Option("--baseline", help="The baseline. Default: tests/baselines/baseline.json.")
@@ -172,14 +171,14 @@ def check(
     if not path.exists():
         raise ConfigError(f"{path} does not exist; record it with 'boosters-eval baseline record {path}'.")
     return _check(
-        path, Request(suite, tuple(library) if library else None, seeds), source, judging, execution, saying, output
+        path, Request(suite, tuple(library) if library else None, seeds), source, options, execution, verbosity, output
     )
 
 
 @baselines.command()
-@with_options(judging=Judging)
+@with_options(options=CheckOptions)
 def diff(
-    judging: Judging,
+    options: CheckOptions,
     before: Annotated[Path, typer.Argument(metavar="A.json", help="The earlier baseline.")],
     after: Annotated[Path, typer.Argument(metavar="B.json", help="The later baseline.")],
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the verdict, no table.")] = False,
@@ -188,33 +187,33 @@ def diff(
     from boosters_eval.baseline import Snapshot, load_baseline
     from boosters_eval.baseline import check as compare
 
-    rules = _rules(judging)
-    check_output(judging.junit)
+    rules = _rules(options)
+    check_output(options.junit)
     old, new = load_baseline(before), load_baseline(after)
     found = compare(Snapshot.of_baseline(old), Snapshot.of_baseline(new), rules)
-    _tell(found, str(before), judging, Saying(quiet=quiet))
-    return found.exit_code(fail_on_regression=judging.fail_on_regression)
+    _tell(found, str(before), options, Verbosity(quiet=quiet))
+    return found.exit_code(fail_on_regression=options.fail_on_regression)
 
 
 def _check(
     path: Path,
     request: Any,
     source: Source,
-    judging: Judging,
+    options: CheckOptions,
     execution: Execution,
-    saying: Saying,
+    verbosity: Verbosity,
     output: Path | None,
 ) -> int:
-    from boosters_eval.api import Settings
     from boosters_eval.baseline import Snapshot, load_baseline
     from boosters_eval.baseline import check as compare
     from boosters_eval.baseline.check import check_names
     from boosters_eval.baseline.plan import plan_run
+    from boosters_eval.benchmark.settings import Settings
 
-    rules, showing = _rules(judging), saying.showing()
-    if saying.dry_run:
-        judging, output = replace(judging, junit=None), None
-    for file in (output, judging.junit):
+    rules, presentation = _rules(options), verbosity.presentation()
+    if verbosity.dry_run:
+        options, output = replace(options, junit=None), None
+    for file in (output, options.junit):
         check_output(file)
     before = load_baseline(path)
     results = source.load()
@@ -222,19 +221,19 @@ def _check(
         settings = Settings(**settings_of(execution))
         prepared, restriction = plan_run(request, settings, before)
         rules = rules.replace(**asdict(restriction))
-        planned = [(cell.config.name, cell.library) for cell in prepared.plan.cells]
+        planned = [(cell.spec.name, cell.target) for cell in prepared.plan.cells]
         check_names(Snapshot.of_baseline(before), planned, rules)  # before the work, not after it
-        results = carry_out(prepared, settings, showing)
+        results = carry_out(prepared, execution, presentation)
     else:
         results = _only(results, request.libraries)
         rules = rules.replace(only_libraries=request.libraries, fewer_cells=request.names_seeds)
     if output is not None:
-        show(results, Showing(output=output, quiet=True))
+        show(results, Presentation(output=output, quiet=True))
     found = compare(Snapshot.of_baseline(before), Snapshot.of_run(results), rules)
-    if not saying.quiet:
-        show(results, showing)
-    _tell(found, str(path), judging, saying)
-    return found.exit_code(fail_on_regression=judging.fail_on_regression, continue_on_error=execution.continue_on_error)
+    if not verbosity.quiet:
+        show(results, presentation)
+    _tell(found, str(path), options, verbosity)
+    return found.exit_code(fail_on_regression=options.fail_on_regression, continue_on_error=execution.continue_on_error)
 
 
 def _only(results: Any, libraries: tuple[str, ...] | None) -> Any:
@@ -263,19 +262,19 @@ def _one_of(argument: Path | None, option: Path | None, name: str) -> Path | Non
     return argument or option
 
 
-def _rules(judging: Judging) -> Any:
+def _rules(options: CheckOptions) -> Any:
     from boosters_eval.baseline import Rules
 
-    if not 0 <= judging.tolerance < 1:
+    if not 0 <= options.tolerance < 1:
         raise ConfigError(
             f"The '--tolerance' option must be a share from 0 to below 1, such as 0.02 for 2 %. "
-            f"Got {judging.tolerance} instead."
+            f"Got {options.tolerance} instead."
         )
     return Rules(
-        tolerance=judging.tolerance,
-        tolerance_for=dict(_named_tolerance(text) for text in judging.tolerance_for or []),
-        statistical=judging.statistical,
-        under_test=tuple(judging.libraries_under_test) if judging.libraries_under_test else None,
+        tolerance=options.tolerance,
+        tolerance_for=dict(_named_tolerance(text) for text in options.tolerance_for or []),
+        statistical=options.statistical,
+        under_test=tuple(options.libraries_under_test) if options.libraries_under_test else None,
     )
 
 
@@ -293,24 +292,24 @@ def _named_tolerance(text: str) -> tuple[str, float]:
     return name, share
 
 
-def _tell(found: Any, name: str, judging: Judging, saying: Saying) -> None:
+def _tell(found: Any, name: str, options: CheckOptions, verbosity: Verbosity) -> None:
     """The verdict: a table for the eye, the RFC's lines, and what CI systems read."""
     from boosters_eval.baseline import render
     from boosters_eval.core.files import write_atomically
 
-    if not saying.quiet:
-        rows = render.rows(found, everything=saying.verbose or len(found.findings) <= _SHOWN)
+    if not verbosity.quiet:
+        rows = render.rows(found, everything=verbosity.verbose or len(found.findings) <= _SHOWN)
         if rows and sys.stdout.isatty():
             print_rows(render.HEADINGS, rows)
         elif rows:
             sys.stdout.write(render.table(rows) + "\n")
     sys.stdout.write("\n".join(render.lines(found, name)) + "\n")
-    if judging.junit is not None:
-        write_atomically(judging.junit, render.junit(found, name))
+    if options.junit is not None:
+        write_atomically(options.junit, render.junit(found, name))
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        commands = render.workflow_commands(found, failing=judging.fail_on_regression)
+        commands = render.workflow_commands(found, failing=options.fail_on_regression)
         sys.stdout.writelines(f"{line}\n" for line in commands)
-        if not saying.dry_run:
+        if not verbosity.dry_run:
             _summarise(render.markdown(found, name))
 
 
@@ -325,21 +324,23 @@ def _summarise(text: str) -> None:
             note(f"Note: the job summary {path} cannot be written: {error.strerror}.")
 
 
-def _shortcut(suite: str, judging: Judging, execution: Execution, saying: Saying, output: Path | None) -> int:
-    from boosters_eval.api import Settings
+def _shortcut(
+    suite: str, options: CheckOptions, execution: Execution, verbosity: Verbosity, output: Path | None
+) -> int:
     from boosters_eval.baseline.plan import Request, default_path, plan_run
+    from boosters_eval.benchmark.settings import Settings
 
     path, request = default_path(suite), Request(suite)
     if path.exists():
-        return _check(path, request, Source(), judging, execution, saying, output)
-    if not saying.dry_run:
+        return _check(path, request, Source(), options, execution, verbosity, output)
+    if not verbosity.dry_run:
         check_output(output)
-    settings, showing = Settings(**settings_of(execution)), saying.showing()
+    settings, presentation = Settings(**settings_of(execution)), verbosity.presentation()
     prepared, _ = plan_run(request, settings)
-    results = carry_out(prepared, settings, showing)
+    results = carry_out(prepared, execution, presentation)
     if output is not None:
-        show(results, Showing(output=output, quiet=True))
-    show(results, showing)
+        show(results, Presentation(output=output, quiet=True))
+    show(results, presentation)
     note(
         f"No baseline at {path}: nothing was checked. "
         f"Record one with 'boosters-eval baseline record --suite {suite} {path}'."
@@ -353,16 +354,16 @@ OutputOption = Annotated[
 ]
 
 
-@with_options(judging=Judging, execution=Execution, saying=Saying)
-def quick(judging: Judging, execution: Execution, saying: Saying, output: OutputOption = None) -> int:
+@with_options(options=CheckOptions, execution=Execution, verbosity=Verbosity)
+def quick(options: CheckOptions, execution: Execution, verbosity: Verbosity, output: OutputOption = None) -> int:
     """Run the quick suite and check its baseline: half a minute."""
-    return _shortcut("quick", judging, execution, saying, output)
+    return _shortcut("quick", options, execution, verbosity, output)
 
 
-@with_options(judging=Judging, execution=Execution, saying=Saying)
-def full(judging: Judging, execution: Execution, saying: Saying, output: OutputOption = None) -> int:
+@with_options(options=CheckOptions, execution=Execution, verbosity=Verbosity)
+def full(options: CheckOptions, execution: Execution, verbosity: Verbosity, output: OutputOption = None) -> int:
     """Run the full suite and check its baseline: several minutes."""
-    return _shortcut("full", judging, execution, saying, output)
+    return _shortcut("full", options, execution, verbosity, output)
 
 
 def register(app: typer.Typer) -> None:

@@ -3,21 +3,22 @@
 import shlex
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import Execution, Showing, settings_of, typed, with_options
+from boosters_eval.cli.options import Execution, Presentation, settings_of, typed, with_options
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 
-@with_options(execution=Execution, showing=Showing)
+@with_options(execution=Execution, presentation=Presentation)
 def compare(
     execution: Execution,
-    showing: Showing,
+    presentation: Presentation,
     dataset: Annotated[
         list[str] | None,
         typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
@@ -30,7 +31,9 @@ def compare(
         str | None,
         typer.Option("--seeds", "-s", help="Number of random splits, or auto: until every pair has a verdict."),
     ] = None,
-    max_seeds: Annotated[int, typer.Option("--max-seeds", min=2, help="The most that --seeds auto may use.")] = 50,
+    max_seeds: Annotated[
+        int | None, typer.Option("--max-seeds", min=2, help="The most that --seeds auto may use. Default: 50.")
+    ] = None,
     budget: Annotated[str | None, typer.Option("--budget", help="Time for --seeds auto: 90s, 10m, 1h.")] = None,
     cv: Annotated[
         str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5, 5x10.")
@@ -53,46 +56,34 @@ def compare(
     ] = "parity",
 ) -> int:
     """Compare libraries on data sets."""
-    from boosters_eval.api import Settings, comparison_configs, prepare, run_auto
+    from boosters_eval.api import prepare_comparison
     from boosters_eval.benchmark.suites import parse_parameters, parse_variants
     from boosters_eval.runners.parameters import TrainingConfig
 
-    settings = Settings(**settings_of(execution))
+    _check_presentation(presentation)
     base = parse_parameters([*(param or []), *([f"growth={growth}"] if growth else [])], TrainingConfig())
-    configs, notes = comparison_configs(
+    prepared = prepare_comparison(
         dataset or ["california"],
         library or None,
         booster or ["gbdt"],
+        seeds,
         training=base,
         variants=parse_variants(variants, base) if variants else None,
         metrics=metric or (),
         cv=cv,
         task=task,
         profile=profile,
+        max_seeds=max_seeds,
+        budget=budget,
+        **settings_of(execution),
     )
-    _check_showing(showing)
-    if seeds is not None and cv is not None:
-        raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS says how often folds are drawn anew.")
-    if budget is not None and seeds != "auto":
-        raise ConfigError("The '--budget' option needs --seeds auto.")
-    if seeds == "auto" and not showing.dry_run:
-        say = note if not showing.quiet else lambda _: None
-        for sentence in notes:
-            say(f"Note: {sentence}")
-        watcher = observer(quiet=showing.quiet, verbose=showing.verbose)
-        with resumable():
-            results = run_auto(configs, settings, watcher, max_seeds=max_seeds, budget=budget, say=say)
-        return _conclude(results, execution, showing)
-    if seeds == "auto":
-        note("Note: --seeds auto begins with what is shown here and adds seeds until every pair has a verdict.")
-    count = None if seeds == "auto" else seeds
-    return _finish(prepare("compare", configs, count, settings, notes=notes), settings, execution, showing)
+    return _finish(prepared, execution, presentation)
 
 
-@with_options(execution=Execution, showing=Showing)
+@with_options(execution=Execution, presentation=Presentation)
 def run(
     execution: Execution,
-    showing: Showing,
+    presentation: Presentation,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Only these libraries.")] = None,
     seeds: Annotated[str | None, typer.Option("--seeds", "-s", help="Number of random splits.")] = None,
@@ -100,51 +91,63 @@ def run(
     profile: Annotated[str | None, typer.Option("--profile", help="parity or defaults.")] = None,
 ) -> int:
     """Run a suite."""
-    from boosters_eval.api import Settings, prepare, suite_configs
+    from boosters_eval.api import prepare_suite
 
-    settings = Settings(**settings_of(execution))
-    name, configs, notes, default = suite_configs(suite, library or None, metrics=metric or (), profile=profile)
-    _check_showing(showing)
-    prepared = prepare(name, configs, seeds, settings, default_seeds=default, notes=notes)
-    return _finish(prepared, settings, execution, showing)
+    _check_presentation(presentation)
+    prepared = prepare_suite(
+        suite, seeds, library or None, metrics=metric or (), profile=profile, **settings_of(execution)
+    )
+    return _finish(prepared, execution, presentation)
 
 
-def _check_showing(showing: Showing) -> None:
+def _check_presentation(presentation: Presentation) -> None:
     """Refuse before the work what could not be shown after it."""
-    from boosters_eval.benchmark.tables.generate import check_test
+    from boosters_eval.benchmark.tables import check_test
 
-    if showing.verbose and showing.quiet:
+    if presentation.verbose and presentation.quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
-    choose_format(showing.format, showing.output)
-    check_test(showing.test)
-    if not showing.dry_run:
-        check_output(showing.output)
+    choose_format(presentation.format, presentation.output)
+    check_test(presentation.test)
+    if not presentation.dry_run:
+        check_output(presentation.output)
 
 
-def _finish(prepared: Any, settings: Any, execution: Execution, showing: Showing) -> int:
+def _finish(prepared: Any, execution: Execution, presentation: Presentation) -> int:
     """Run the plan, show the result, and say by the exit code how it went."""
-    return _conclude(carry_out(prepared, settings, showing), execution, showing)
-
-
-def _conclude(results: Any, execution: Execution, showing: Showing) -> int:
-    show(results, showing)
+    results = carry_out(prepared, execution, presentation)
+    show(results, presentation)
     return exit_code(results, continue_on_error=execution.continue_on_error)
 
 
-def carry_out(prepared: Any, settings: Any, showing: Showing) -> Any:
-    """Run the plan under the user's eyes; a dry run or an interruption ends the command here."""
-    from boosters_eval.api import run_prepared
-    from boosters_eval.engine.journal import has_attempt
+def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -> Any:
+    """Run the plan while the user watches; a dry run or an interruption ends the command here."""
+    from boosters_eval.api import execute
 
-    if not showing.quiet:
-        for sentence in prepared.notes:
-            note(f"Note: {sentence}")
-    if showing.dry_run:
-        raise typer.Exit(_show_plan(prepared.plan, settings))
-    if (settings.resume or settings.rerun_failed) and not has_attempt(prepared.plan, settings.home):
-        note("Note: there is no earlier attempt of this plan, so everything runs.")
+    say = (lambda _: None) if presentation.quiet else note
+    for sentence in prepared.notes:
+        say(f"Note: {sentence}")
+    if presentation.dry_run:
+        raise typer.Exit(_show_plan(prepared))
+    if execution.resume or execution.rerun_failed:
+        _check_earlier(prepared)
+    watchers = observers(execution, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
-        return run_prepared(prepared, settings, observer(quiet=showing.quiet, verbose=showing.verbose))
+        return execute(prepared, observer=watchers, executor=execution.executor, say=say)
+
+
+def _check_earlier(prepared: Any) -> None:
+    """Going on needs an attempt of this very plan; one that looks like it is named."""
+    from boosters_eval.benchmark.running import has_attempt, similar_run
+
+    if has_attempt(prepared):
+        return
+    note("Note: there is no earlier attempt of this plan, so everything runs.")
+    other = similar_run(prepared)
+    if other is not None:
+        note(
+            f"Note: run {other} has the same cells, but it was made by another version of this program, with other"
+            " builds, or on other data, so it cannot be continued."
+        )
 
 
 @contextmanager
@@ -159,57 +162,59 @@ def resumable() -> Iterator[None]:
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
-def observer(*, quiet: bool, verbose: bool) -> Any:
-    """A bar on a terminal, lines elsewhere, nothing when quiet."""
-    from boosters_eval.engine.execute import Nobody
+def observers(execution: Execution, *, quiet: bool, verbose: bool) -> list[Any]:
+    """A bar on a terminal, lines elsewhere, neither when quiet; and whoever was named."""
     from boosters_eval.engine.progress import PlainLines, ProgressBar
 
-    if quiet:
-        return Nobody()
-    return ProgressBar() if sys.stderr.isatty() else PlainLines(each=verbose)
+    progress = [ProgressBar() if sys.stderr.isatty() else PlainLines(each=verbose)]
+    return [*([] if quiet else progress), *(execution.observer or [])]
 
 
-def show(results: Any, showing: Showing) -> None:
+def show(results: Any, presentation: Presentation) -> None:
     """The result in the format asked for; a table for people where none was."""
     from boosters_eval import reports
     from boosters_eval.benchmark import tables
 
-    chosen = choose_format(showing.format, showing.output)
+    chosen = choose_format(presentation.format, presentation.output)
     if chosen == "json":
-        emit(results.to_json(), showing.output, quiet=showing.quiet)
+        emit(results.to_json(), presentation.output, quiet=presentation.quiet)
     elif chosen == "csv":
-        emit(results.to_csv(), showing.output, quiet=showing.quiet)
+        emit(results.to_csv(), presentation.output, quiet=presentation.quiet)
     elif chosen == "html":
-        document = tables.build_document(results, "comparison", test=showing.test)
-        emit(reports.render_page(document), showing.output, quiet=showing.quiet)
+        document = tables.build_document(results, "comparison", test=presentation.test)
+        emit(reports.render_page(document), presentation.output, quiet=presentation.quiet)
     else:
-        report = tables.build_tables(results, test=showing.test, require_significance=showing.highlight_significant)
+        report = tables.build_tables(
+            results, test=presentation.test, require_significance=presentation.highlight_significant
+        )
         if chosen is None and sys.stdout.isatty():
             reports.print_report(report, console())
         else:
-            emit(reports.render_markdown(report), showing.output, quiet=showing.quiet)
-    if not showing.quiet and results.run_id:
+            emit(reports.render_markdown(report), presentation.output, quiet=presentation.quiet)
+    if not presentation.quiet and results.run_id:
         note(f"Run {results.run_id}: {len(results.results)} results, {len(results.errors)} errors.")
 
 
 def exit_code(results: Any, *, continue_on_error: bool) -> int:
     """A run with errors is not a success, unless that was asked for; a run without results never is."""
-    if not results.results or results.metadata.get("n_missing"):
+    if not results.results or results.metadata.n_missing:
         return ExitCode.EXECUTION_ERROR
     return ExitCode.EXECUTION_ERROR if results.errors and not continue_on_error else ExitCode.SUCCESS
 
 
-def _show_plan(plan: Any, settings: Any) -> int:
-    from boosters_eval.engine.execute import jobs_for
+def _show_plan(prepared: Any) -> int:
+    from boosters_eval.benchmark.running import jobs_of
 
-    counts: dict[tuple[str, str], int] = {}
-    for cell in plan.cells:
-        counts[cell.config.name, cell.library] = counts.get((cell.config.name, cell.library), 0) + 1
-    sys.stdout.write(f"run {plan.run_id}: {len(plan.cells)} cells, {jobs_for(plan, settings.jobs)} at a time\n")
-    for (config, library), count in counts.items():
-        sys.stdout.write(f"  {config} {library} ({plan.libraries[library].version}) x {count}\n")
-    for entry in plan.unsupported:
-        sys.stdout.write(f"  {entry.config_name} {entry.library}: unsupported: {entry.reason}\n")
+    plan = prepared.plan
+    if prepared.growth is not None:
+        note("Note: --seeds auto begins with what is shown here and adds seeds until every pair has a verdict.")
+    counts = Counter((cell.spec, cell.target) for cell in plan.cells)
+    sys.stdout.write(f"run {plan.run_id}: {len(plan.cells)} cells, {jobs_of(prepared)} at a time\n")
+    for (spec, target), count in counts.items():
+        version = plan.builds[spec.workload][target].version
+        sys.stdout.write(f"  {spec.name} {target} ({version}) x {count}\n")
+    for entry in plan.excluded:
+        sys.stdout.write(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}\n")
     return ExitCode.SUCCESS if plan.cells else ExitCode.EXECUTION_ERROR
 
 

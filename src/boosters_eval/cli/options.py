@@ -39,7 +39,7 @@ class Execution:
         ),
     ] = False
     threads: Annotated[
-        int | None, typer.Option("--threads", help="Threads a cell; -1 for all.", rich_help_panel=_RUN)
+        int | None, typer.Option("--threads", help="Threads per cell; -1 for all.", rich_help_panel=_RUN)
     ] = None
     jobs: Annotated[
         int | None,
@@ -61,14 +61,21 @@ class Execution:
         bool,
         typer.Option("--rerun-failed", help="Repeat only the failed cells of the same plan.", rich_help_panel=_RUN),
     ] = False
+    executor: Annotated[
+        str, typer.Option("--executor", help="Where cells run: the name of an executor.", rich_help_panel=_RUN)
+    ] = "local"
+    observer: Annotated[
+        list[str] | None,
+        typer.Option("--observer", help="Observers to tell of the run's progress, by name.", rich_help_panel=_RUN),
+    ] = None
     continue_on_error: Annotated[
         bool,
-        typer.Option("--continue-on-error", help="Exit 0 though some cells failed.", rich_help_panel=_RUN),
+        typer.Option("--continue-on-error", help="Exit 0 even if some cells failed.", rich_help_panel=_RUN),
     ] = False
 
 
 @dataclass(frozen=True)
-class Showing:
+class Presentation:
     """What is said and where the result goes."""
 
     output: Annotated[
@@ -132,12 +139,12 @@ def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[...,
 
 
 def settings_of(execution: Execution) -> dict[str, Any]:
-    """The part that `boosters_eval.api.Settings` takes."""
-    given = asdict(execution)
-    given.pop("continue_on_error")
+    """The part that is the settings of a run."""
+    others = ("continue_on_error", "executor", "observer")
+    given = {name: value for name, value in asdict(execution).items() if name not in others}
     return {**given, "command": tuple(typed())}
 
 
 def typed() -> list[str]:
-    """The command line without what only says how to go on with an earlier run."""
+    """The command line, without the options that only continue an earlier run."""
     return [word for word in sys.argv[1:] if word not in ("--resume", "--rerun-failed")]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.execution import exit_code, observer
+from boosters_eval.cli.execution import exit_code, observers, resumable
 from boosters_eval.cli.options import Execution, settings_of, with_options
 from boosters_eval.cli.output import note
 from boosters_eval.core.errors import ConfigError, ExitCode, RunError
@@ -66,42 +66,40 @@ def _collection(
     *,
     quiet: bool,
 ) -> Any:
-    from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval import api
 
     if results is not None:
-        return ResultCollection.load_partial(results)
+        return api.load_results(results)
     if run is not None:
-        from boosters_eval.engine.journal import load_run
-
-        return load_run(run)
-    from boosters_eval.api import run_suite
-
-    watcher = observer(quiet=quiet, verbose=False)
-    return run_suite(suite or "", seeds, libraries, observer=watcher, **settings_of(execution))
+        return api.load_run(run)
+    prepared = api.prepare_suite(suite or "", seeds, libraries, **settings_of(execution))
+    watchers = observers(execution, quiet=quiet, verbose=False)
+    with resumable():
+        return api.execute(prepared, observer=watchers, executor=execution.executor)
 
 
 def _check_suite(suite: str, libraries: list[str] | None) -> None:
     """Refuse an unknown suite or library before anything is made or run."""
-    from boosters_eval.api import suite_configs
+    from boosters_eval.benchmark.planning import suite_benchmarks
 
-    suite_configs(suite, libraries)
+    suite_benchmarks(suite, libraries)
 
 
 def _show_suite(suite: str, seeds: int | None, libraries: list[str] | None) -> int:
     """What a suite would run, found without touching its data: nothing is loaded, cached or written."""
-    from boosters_eval.api import suite_configs
+    from boosters_eval.benchmark.planning import suite_benchmarks
     from boosters_eval.runners import RUNNERS
     from boosters_eval.runners.base import request_for
 
-    name, configs, _, default = suite_configs(suite, libraries)
+    found = suite_benchmarks(suite, libraries)
     total = 0
     lines = []
-    for config in configs:
+    for config in found.configs:
         able = [item for item in config.libraries if RUNNERS[item].unsupported(request_for(config)) is None]
-        count = len(config.seeds or range(seeds or default)) * (config.folds or 1)
+        count = len(config.seeds or range(seeds or found.default_seeds)) * (config.folds or 1)
         total += count * len(able)
         lines.append(f"  {config.name}: {', '.join(able) or 'no library'} x {count}\n")
-    sys.stdout.write(f"{name}: {total} cells would run, then be reported.\n{''.join(lines)}")
+    sys.stdout.write(f"{found.name}: {total} cells would run, then be reported.\n{''.join(lines)}")
     return ExitCode.SUCCESS
 
 

@@ -18,8 +18,7 @@ def verify(
 ) -> int:
     """Tell a complete, untouched journal from a damaged one; compute a gate's decision again."""
     from boosters_eval import gate
-    from boosters_eval.engine.journal import find_run
-    from boosters_eval.engine.journal import verify as check
+    from boosters_eval.api import verify_run
 
     file = Path(run)
     if file.is_file():
@@ -32,12 +31,11 @@ def verify(
         return ExitCode.EXECUTION_ERROR if fault else ExitCode.SUCCESS
     if baseline is not None or scores is not None:
         raise ConfigError("The '--baseline' and '--scores' options are for the file of a gate's decision.")
-    folder = find_run(run)
     good = True
-    for name, fault in check(folder):
+    for name, fault in verify_run(run):
         good = good and not fault
         if not quiet:
-            note(f"{folder.run_id}/{name}: {fault or 'complete and untouched'}")
+            note(f"{name}: {fault or 'complete and untouched'}")
     return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
 
 

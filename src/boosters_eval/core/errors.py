@@ -26,8 +26,8 @@ class BoostersEvalError(Exception):
     exit_code = ExitCode.EXECUTION_ERROR
 
 
-class ConfigError(BoostersEvalError):
-    """The user asked for something that is not valid."""
+class ConfigError(BoostersEvalError, ValueError):
+    """The user asked for something that is not valid; a ValueError, as Python users expect of a bad argument."""
 
     exit_code = ExitCode.CONFIGURATION_ERROR
 

@@ -97,6 +97,8 @@ def load_json(text: str, source: str) -> Any:
 
     try:
         return json.loads(text, object_pairs_hook=unique)
+    except FileFormatError:
+        raise
     except RecursionError:
         raise FileFormatError(f"{source} is not JSON of this program: it is nested too deeply.") from None
     except ValueError as error:

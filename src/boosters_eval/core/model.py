@@ -23,11 +23,17 @@ class Model(BaseModel):
         try:
             return handler(data)
         except ValidationError as error:
-            raise ConfigError(sentence(cls, error)) from None
+            raise explained(cls, error) from None
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed, validated again."""
         return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
+
+
+def explained(model: type[BaseModel], error: ValidationError) -> ConfigError:
+    """The user's one sentence: what a validator of our own said, or what is wrong with the first offending field."""
+    cause = error.errors(include_url=False)[0].get("ctx", {}).get("error")
+    return cause if isinstance(cause, ConfigError) else ConfigError(sentence(model, error))
 
 
 def sentence(model: type[BaseModel], error: ValidationError) -> str:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import sys
 from functools import cache
 from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
     from types import ModuleType
 
 
 @cache
 def load_file(file: Path) -> ModuleType:
-    """The file, run once a process however often it is asked for; it is the user's own code."""
+    """The file, run once per process however often it is asked for; it is the user's own code."""
     name = f"_boosters_eval_file_{re.sub(r'[^A-Za-z0-9_]', '_', file.stem)}"
     spec = importlib.util.spec_from_file_location(name, file)
     if not file.is_file() or spec is None or spec.loader is None:
@@ -46,7 +48,26 @@ def named_in(file: Path, name: str, kind: str) -> Any:
     return getattr(module, name)
 
 
-def file_of(module: str) -> str | None:
+def address_of(item: type, kind: str) -> dict[str, Any]:
+    """Where another process finds a class: its module and name, and the file if the module has no name there."""
+    if "<locals>" in item.__qualname__:
+        raise ConfigError(f"The {kind} '{item.__name__}' is defined inside a function: put it at the top of a module.")
+    file = _file_of(item.__module__)
+    if file == "":
+        raise ConfigError(f"The {kind} '{item.__name__}' is defined in a notebook or prompt: put it into a module.")
+    return {"module": item.__module__, "name": item.__qualname__, "file": file}
+
+
+def at_address(address: Mapping[str, Any]) -> Any:
+    """What `address_of` described."""
+    file = address["file"]
+    found: Any = importlib.import_module(address["module"]) if file is None else load_file(Path(file))
+    for part in address["name"].split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _file_of(module: str) -> str | None:
     """The file of a module that another process could not import by its name; None for one that it can."""
     if module != "__main__" and PathFinder.find_spec(module.partition(".")[0]) is not None:
         return None

@@ -1,4 +1,4 @@
-"""The parent's side: the local pool of workers, one implementation of the executor seam."""
+"""The executor of this machine: lanes forked from common ancestors, and each cell in a process of its own."""
 
 from __future__ import annotations
 
@@ -6,61 +6,35 @@ import contextlib
 import json
 import os
 import selectors
-import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from itertools import count
+from typing import IO, TYPE_CHECKING, Any
 
-from boosters_eval.benchmark.results import BenchmarkResult
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import available_cpus
-from boosters_eval.core.modules import file_of
+from boosters_eval.core.modules import address_of
 from boosters_eval.engine import memory, threads
-from boosters_eval.engine.cell import error_outcome
-from boosters_eval.engine.worker import START, TAIL
-from boosters_eval.runners import RUNNERS
+from boosters_eval.engine.channel import Lines, send
+from boosters_eval.engine.child import RESULT
+from boosters_eval.engine.executor import Executor
+from boosters_eval.engine.lane import START, TAIL
+from boosters_eval.engine.outcome import Failure, Sighting
+from boosters_eval.engine.processes import end_name, signal_name
+from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from boosters_eval.benchmark.results import Outcome
-    from boosters_eval.benchmark.usermetrics import UserMetric
-    from boosters_eval.engine.plan import Cell
-    from boosters_eval.runners.base import Runner
+    from boosters_eval.engine.cell import Cell, Lane
+    from boosters_eval.engine.executor import Limits, Work
+    from boosters_eval.engine.outcome import Outcome
 
 START_METHODS = ("fork", "spawn")
-
-
-@dataclass(frozen=True)
-class Work:
-    """A cell, and where its data lies on this machine."""
-
-    cell: Cell
-    data: str
-    split: str | None = None
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a cell may use."""
-
-    timeout_s: float | None = None
-    memory_mb: float | None = None
-
-
-class Executor(Protocol):
-    """Runs work and yields outcomes as they come; the next cell starts only when the caller asks for more."""
-
-    def run(self, works: Iterable[Work], started: Callable[[Cell, str], None]) -> Iterator[Outcome]:
-        """`started` is told each cell and phase as it begins."""
-        ...
-
-    def close(self) -> None:
-        """End everything that is still running."""
-        ...
 
 
 def start_method() -> str:
@@ -74,244 +48,329 @@ def start_method() -> str:
 
 
 @dataclass
-class _Worker:
-    """A zygote as its parent sees it."""
+class _Ancestor:
+    """The common ancestor of lanes, as the program sees it."""
 
-    library: str
     n_threads: int
     process: subprocess.Popen[bytes]
+    channel: socket.socket
     words: IO[bytes]  # its stderr, for when it dies
+    input: Lines = field(default_factory=Lines)
+
+
+@dataclass
+class _LaneProcess:
+    """A lane as the program sees it."""
+
+    lane: Lane
+    number: int
+    ancestor: _Ancestor
+    channel: socket.socket
+    words: IO[bytes]
     ready: bool = False
     failed: dict[str, Any] | None = None
-    rest: bytes = b""
+    input: Lines = field(default_factory=Lines)
     flying: dict[int, tuple[Work, int]] = field(default_factory=dict)  # number: (work, slot)
 
+    @property
+    def importing(self) -> bool:
+        """Whether it is not known yet if the lane can run cells."""
+        return not self.ready and self.failed is None
 
-class LocalPool:
-    """Cells on this machine, `jobs` at a time, each in a process of its own."""
 
-    def __init__(self, jobs: int = 1, limits: Limits | None = None, metrics: Iterable[UserMetric] = ()) -> None:
-        self.jobs = jobs
-        self._metrics = [metric.model_dump() for metric in metrics]
-        self._limits = limits or Limits()
+class LocalPool(Executor):
+    """Cells on this machine, `jobs` at a time. Its lanes stay for the next run, until it is closed."""
+
+    def __init__(self, jobs: int = 1) -> None:
+        super().__init__(jobs)
         self._method = start_method()
-        self._workers: dict[tuple[str, int], _Worker] = {}
+        self._ancestors: dict[int, _Ancestor] = {}  # by number of threads
+        self._lanes: dict[Lane, _LaneProcess] = {}
         self._selector = selectors.DefaultSelector()
-        self._number = 0
+        self._numbers = count(1)
         self._free = list(range(jobs))
 
-    def run(self, works: Iterable[Work], started: Callable[[Cell, str], None]) -> Iterator[Outcome]:
+    def run(
+        self, works: Iterable[Work], started: Callable[[Cell, str], None]
+    ) -> Generator[Outcome | Failure, None, None]:
         """Outcomes in the order in which they come."""
         waiting = deque(works)
-        ahead = deque(dict.fromkeys(_kind(work) for work in waiting))
-        timed = any(work.cell.config.timing.timed for work in waiting)
+        ahead = deque(dict.fromkeys(work.cell.lane for work in waiting))
+        self._forget_failed()
+        self._start_ancestors(list(ahead))
         try:
             while waiting or self._flying():
-                self._import_ahead(ahead)
-                while waiting and self._importing() + self._flying() < self.jobs and not (timed and ahead):
-                    outcome = self._dispatch(waiting, started)
-                    if outcome is None:
-                        break
-                    if not isinstance(outcome, bool):
-                        yield outcome
+                self._load_ahead(ahead)
+                while (ended := self._dispatch(waiting, ahead, started)) is not None:
+                    if not isinstance(ended, bool):
+                        yield ended
                 yield from self._wait(started)
         finally:
-            self.close()
+            if self._flying():  # abandoned, or interrupted
+                self.close()
 
     def close(self) -> None:
-        """Workers end with their stdin, and their children with them."""
-        for worker in self._workers.values():
-            _dismiss(worker)
-        for worker in self._workers.values():
-            _end(worker)
-        self._workers.clear()
+        """Lanes end with their channel, and their cells with them."""
+        for process in self._lanes.values():
+            process.channel.close()
+            process.words.close()
+        for ancestor in self._ancestors.values():
+            ancestor.channel.close()
+        for ancestor in self._ancestors.values():
+            _end(ancestor)
+        self._lanes.clear()
+        self._ancestors.clear()
         self._selector.close()
         self._selector = selectors.DefaultSelector()
         self._free = list(range(self.jobs))
 
-    def _flying(self) -> int:
-        return sum(len(worker.flying) for worker in self._workers.values())
+    # Lanes and their ancestors
 
-    def _importing(self) -> int:
-        return sum(not worker.ready and worker.failed is None for worker in self._workers.values())
+    def _forget_failed(self) -> None:
+        """What could not be imported may be importable by now."""
+        for process in list(self._lanes.values()):
+            if process.failed is not None:
+                self._remove(process)
 
-    def _import_ahead(self, ahead: deque[tuple[str, int]]) -> None:
-        """Start the workers that will be needed; an import takes the place of a cell, or it would slow one down."""
-        while ahead and self._importing() + self._flying() < self.jobs:
-            self._worker(*ahead.popleft())
+    def _start_ancestors(self, lanes: list[Lane]) -> None:
+        for n_threads in {lane.n_threads for lane in lanes} - self._ancestors.keys():
+            here = [lane for lane in lanes if lane.n_threads == n_threads]
+            wanted = Counter(name for lane in here for name in WORKLOADS[lane.workload].imports(lane.target))
+            shared = [name for name, lanes_that_want_it in wanted.items() if lanes_that_want_it > 1]
+            self._ancestors[n_threads] = self._start_ancestor(n_threads, shared if self._method == "fork" else [])
 
-    def _worker(self, library: str, n_threads: int) -> _Worker:
-        known = self._workers.get((library, n_threads))
-        if known is None:
-            known = self._workers[library, n_threads] = self._start(library, n_threads)
-            assert known.process.stdout is not None  # noqa: S101 (it was opened as a pipe)
-            self._selector.register(known.process.stdout, selectors.EVENT_READ, known)
-        return known
-
-    def _start(self, library: str, n_threads: int) -> _Worker:
-        runner = RUNNERS[library]
+    def _start_ancestor(self, n_threads: int, imports: list[str]) -> _Ancestor:
+        ours, theirs = socket.socketpair()
+        words = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
         setup = {
-            "library": library,
-            "runner": f"{runner.__module__}:{runner.__qualname__}",
-            "file": _script_of(runner),
             "path": sys.path,
             "parent": os.getpid(),
             "cpus": available_cpus(),
-            "start_method": self._method,
-            "metrics": self._metrics,
+            "imports": imports,
+            "channel": theirs.fileno(),
         }
-        words = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the worker)
         process = subprocess.Popen(  # noqa: S603 (ourselves)
             [sys.executable, "-c", START, json.dumps(setup)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            stdout=words,
             stderr=words,
             env={**os.environ, **threads.environment(n_threads)},
+            pass_fds=[theirs.fileno()],
             start_new_session=True,  # Ctrl-C is for us alone: we end them
         )
-        return _Worker(library, n_threads, process, words)
+        theirs.close()
+        ancestor = _Ancestor(n_threads, process, ours, words)
+        self._selector.register(ours, selectors.EVENT_READ, ancestor)
+        return ancestor
 
-    def _dispatch(self, waiting: deque[Work], started: Callable[[Cell, str], None]) -> Outcome | bool | None:
-        """Start the first cell whose worker is ready: True. None: all must wait. Or the error of a dead import."""
+    def _load_ahead(self, ahead: deque[Lane]) -> None:
+        """Start the lanes that will be needed; an import takes the place of a cell, or it would slow one down."""
+        while ahead and self._importing() + self._flying() < self.jobs:
+            self._lane(ahead.popleft())
+
+    def _lane(self, lane: Lane) -> _LaneProcess:
+        known = self._lanes.get(lane)
+        if known is None:
+            known = self._lanes[lane] = self._start_lane(lane)
+        return known
+
+    def _start_lane(self, lane: Lane) -> _LaneProcess:
+        workload = WORKLOADS[lane.workload]
+        address = workload.address(lane.target)
+        if lane.n_threads not in self._ancestors:  # it died
+            self._start_ancestors([lane])
+        ancestor = self._ancestors[lane.n_threads]
+        ours, theirs = socket.socketpair()
+        words = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
+        process = _LaneProcess(lane, next(self._numbers), ancestor, ours, words)
+        setup = {
+            "number": process.number,
+            "path": sys.path,
+            "cpus": available_cpus(),
+            "start_method": self._method,
+            "workload": address_of(workload, "workload"),
+            "lane": lane,
+            "address": address,
+        }
+        with theirs, contextlib.suppress(BrokenPipeError):  # a dead ancestor is noticed in the next wait
+            send(ancestor.channel, setup, [theirs.fileno(), words.fileno()])
+        self._selector.register(ours, selectors.EVENT_READ, process)
+        return process
+
+    def _flying(self) -> int:
+        return sum(len(process.flying) for process in self._lanes.values())
+
+    def _importing(self) -> int:
+        return sum(process.importing for process in self._lanes.values())
+
+    # Cells
+
+    def _dispatch(
+        self, waiting: deque[Work], ahead: deque[Lane], started: Callable[[Cell, str], None]
+    ) -> Failure | bool | None:
+        """Start the first cell whose lane is ready: True. None: all must wait. Or the failure of a dead import."""
+        busy = self._importing() + self._flying()
+        if busy >= self.jobs or self._flying_alone():
+            return None
         for index, work in enumerate(waiting):
-            worker = self._worker(*_kind(work)) if self._known_or_room(work) else None
-            if worker is None or not (worker.ready or worker.failed):
+            if work.cell.spec.alone and (busy or ahead):
+                return None
+            if work.cell.lane not in self._lanes and self._importing() + self._flying() >= self.jobs:
+                continue
+            process = self._lane(work.cell.lane)
+            if process.importing:
                 continue
             del waiting[index]
-            if worker.failed is not None:
-                return _import_error(work.cell, worker.failed)
-            self._send(worker, work)
+            if process.failed is not None:
+                return _import_failure(work.cell, process.failed)
+            self._send(process, work)
             started(work.cell, "start")
             return True
         return None
 
-    def _known_or_room(self, work: Work) -> bool:
-        return _kind(work) in self._workers or self._importing() < self.jobs
+    def _flying_alone(self) -> bool:
+        return any(work.cell.spec.alone for process in self._lanes.values() for work, _ in process.flying.values())
 
-    def _send(self, worker: _Worker, work: Work) -> None:
-        slot = self._free.pop(0)
-        self._number += 1
+    def _send(self, process: _LaneProcess, work: Work) -> None:
         cell = work.cell
+        slot = self._free.pop(0)
+        slots = threads.cpu_slots(1 if cell.spec.alone else self.jobs, cell.spec.n_threads)
+        number = next(self._numbers)
         request = {
-            "number": self._number,
-            "config": cell.config.model_dump(mode="json"),
-            "library": cell.library,
-            "seed": cell.seed,
-            "fold": cell.fold,
-            "data": work.data,
-            "split": work.split,
-            "cpus": threads.cpu_slots(self.jobs, cell.config.n_threads)[slot],
-            "timeout": self._limits.timeout_s,
-            "memory_limit": self._limits.memory_mb,
+            "number": number,
+            "spec": cell.spec.model_dump(mode="json"),
+            "target": cell.target,
+            "repeat": cell.repeat,
+            "inputs": dict(work.inputs),
+            "cpus": slots[0 if cell.spec.alone else slot],
+            "timeout": work.limits.timeout_s,
+            "memory_limit": work.limits.memory_mb,
         }
-        worker.flying[self._number] = (work, slot)
-        assert worker.process.stdin is not None  # noqa: S101 (it was opened as a pipe)
-        try:
-            worker.process.stdin.write(json.dumps(request).encode() + b"\n")
-            worker.process.stdin.flush()
-        except BrokenPipeError:
-            return  # it died; its closed stdout tells in the next wait
+        process.flying[number] = (work, slot)
+        with contextlib.suppress(ConnectionError):  # it died; that is noticed in the next wait
+            process.channel.sendall(json.dumps(request).encode() + b"\n")
 
-    def _wait(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome]:
-        if not self._selector.get_map():
+    def _wait(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
+        if not self._flying() and not self._importing():
             return
         for key, _ in self._selector.select():
-            worker: _Worker = key.data
-            data = os.read(key.fd, 1 << 20)
-            if not data:
-                yield from self._bury(worker)
-                continue
-            *lines, worker.rest = (worker.rest + data).split(b"\n")
-            for line in lines:
-                event = json.loads(line)
-                if "ready" in event:
-                    worker.ready = True
-                elif "failed" in event:
-                    worker.failed = event
-                elif "exit" not in event:
-                    started(worker.flying[event["number"]][0].cell, event["phase"])
-                else:
-                    work, slot = worker.flying.pop(event["number"])
-                    self._free.append(slot)
-                    self._free.sort()
-                    yield self._outcome(work.cell, event)
+            source: _Ancestor | _LaneProcess = key.data
+            if isinstance(source, _LaneProcess):
+                yield from self._hear_lane(source, started)
+            else:
+                yield from self._hear_ancestor(source, started)
 
-    def _bury(self, worker: _Worker) -> Iterator[Outcome]:
-        """A worker that died by itself: what it had under way failed, the next cell gets a new one."""
-        assert worker.process.stdout is not None  # noqa: S101 (it was opened as a pipe)
-        self._selector.unregister(worker.process.stdout)
-        code = worker.process.wait()
-        last_words = _last_words(worker)
-        if worker.failed is None and not worker.ready:
-            message = f"the import ended with {_end_name(code)}"
-            worker.failed = {"failed": "WorkerDied", "message": message, "traceback": last_words}
-        elif worker.failed is None:
-            del self._workers[worker.library, worker.n_threads]
-            _end(worker)
-        for work, slot in worker.flying.values():
-            self._free.append(slot)
-            message = f"the worker ended with {_end_name(code)}"
-            yield error_outcome(
-                work.cell, error_type="WorkerDied", error_message=message, phase="start", stderr_tail=last_words
-            )
-        worker.flying.clear()
+    def _hear_lane(self, process: _LaneProcess, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
+        data = _received(process.channel)
+        if data is None:
+            return
+        if not data:  # it is ending; its ancestor tells how
+            self._selector.unregister(process.channel)
+            process.channel.close()
+            return
+        for line in process.input.feed(data):
+            event = json.loads(line)
+            if "ready" in event:
+                process.ready = True
+            elif "failed" in event:
+                process.failed = event
+            elif "exit" not in event:
+                started(process.flying[event["number"]][0].cell, event["phase"])
+            else:
+                work, slot = process.flying.pop(event["number"])
+                self._release(slot)
+                yield self._ended(work, event)
 
-    def _outcome(self, cell: Cell, event: dict[str, Any]) -> Outcome:
-        if event["outcome"] is None:
-            return _death(cell, event, self._limits)
-        raw = json.loads(event["outcome"])
-        if "metrics" in raw:
-            return _finished(BenchmarkResult.model_validate(raw), event["threads"], self._method)
-        if self._limits.memory_mb is not None and memory.looks_exhausted(raw["error_type"], raw["error_message"]):
-            raw |= {
-                "error_type": "MemoryLimit",
-                "error_message": _limit_sentence(self._limits, raw["error_message"]),
-            }
-        return error_outcome(
-            cell,
-            **{name: raw[name] for name in ("phase", "error_type", "error_message", "traceback")},
-            stderr_tail=event["stderr"],
-        )
+    def _hear_ancestor(self, ancestor: _Ancestor, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
+        data = _received(ancestor.channel)
+        for line in ancestor.input.feed(data or b""):
+            event = json.loads(line)
+            process = next((p for p in self._lanes.values() if p.number == event["lane"]), None)
+            if process is not None:
+                while process.channel.fileno() >= 0:  # what it said before it ended counts
+                    yield from self._hear_lane(process, started)
+                yield from self._lane_died(process, end_name(event["exit"]))
+        if data == b"":
+            yield from self._ancestor_died(ancestor)
+
+    def _ancestor_died(self, ancestor: _Ancestor) -> Iterator[Failure]:
+        self._selector.unregister(ancestor.channel)
+        ancestor.channel.close()
+        del self._ancestors[ancestor.n_threads]
+        end = end_name(ancestor.process.wait())
+        for process in [process for process in self._lanes.values() if process.ancestor is ancestor]:
+            yield from self._lane_died(process, f"{end}; {_last_words(ancestor.words)}".rstrip("; "))
+        ancestor.words.close()
+
+    def _lane_died(self, process: _LaneProcess, end: str) -> Iterator[Failure]:
+        """Of a lane that ended by itself, what was under way failed; the next cell gets a new lane."""
+        words = _last_words(process.words)
+        if process.importing:
+            message = f"the import ended with {end}"
+            process.failed = {"failed": "WorkerDied", "message": message, "traceback": words}
+        for work, slot in process.flying.values():
+            self._release(slot)
+            message = f"the worker ended with {end}"
+            yield Failure.of(work.cell, error_type="WorkerDied", error_message=message, stderr_tail=words)
+        process.flying.clear()
+        if process.failed is None:
+            self._remove(process)
+
+    def _remove(self, process: _LaneProcess) -> None:
+        if process.channel.fileno() >= 0:
+            self._selector.unregister(process.channel)
+            process.channel.close()
+        process.words.close()
+        del self._lanes[process.lane]
+
+    def _release(self, slot: int) -> None:
+        self._free.append(slot)
+        self._free.sort()
+
+    def _ended(self, work: Work, event: dict[str, Any]) -> Outcome | Failure:
+        cell, limits = work.cell, work.limits
+        if event["answer"] is None:
+            return _death(cell, event, limits)
+        kind, _, text = event["answer"].partition(" ")
+        if kind == RESULT:
+            outcome = WORKLOADS[cell.spec.workload].outcome_type.model_validate_json(text)
+            return outcome.with_sighting(Sighting(event["threads"], self._method))
+        failure = Failure.model_validate_json(text).model_copy(update={"stderr_tail": event["stderr"]})
+        if limits.memory_mb is None or not memory.looks_exhausted(failure.error_type, failure.error_message):
+            return failure
+        sentence = _limit_sentence(limits, failure.error_message)
+        return failure.model_copy(update={"error_type": "MemoryLimit", "error_message": sentence})
 
 
-def _script_of(runner: type[Runner]) -> str | None:
-    file = file_of(runner.__module__)
-    if "<locals>" in runner.__qualname__:
-        raise ConfigError(f"The runner '{runner.name}' is defined inside a function: put it at the top of a module.")
-    if file == "":
-        raise ConfigError(f"The runner '{runner.name}' is defined in a notebook or prompt: put it into a module.")
-    return file
+def _received(channel: socket.socket) -> bytes | None:
+    """What has arrived; empty when the other side is gone, None when nothing is there or we closed it ourselves."""
+    if channel.fileno() < 0:
+        return None
+    try:
+        return channel.recv(1 << 20)
+    except BlockingIOError:
+        return None
+    except ConnectionError:
+        return b""
 
 
-def _kind(work: Work) -> tuple[str, int]:
-    return work.cell.library, work.cell.config.n_threads
-
-
-def _finished(result: BenchmarkResult, seen: int | None, method: str) -> BenchmarkResult:
-    warnings = result.warnings
-    if seen is not None and seen > result.n_threads:
-        warnings += (f"{result.library} ran {seen} threads where {result.n_threads} were given",)
-    return result.model_copy(update={"threads_observed": seen, "start_method": method, "warnings": warnings})
-
-
-def _import_error(cell: Cell, failed: dict[str, Any]) -> Outcome:
-    return error_outcome(
+def _import_failure(cell: Cell, failed: dict[str, Any]) -> Failure:
+    return Failure.of(
         cell,
         error_type=failed["failed"],
-        error_message=f"{cell.library} could not be imported: {failed['message']}",
+        error_message=f"{cell.target} could not be imported: {failed['message']}",
         traceback=failed.get("traceback"),
-        phase="start",
     )
 
 
-def _death(cell: Cell, event: dict[str, Any], limits: Limits) -> Outcome:
-    """A process that ended without an outcome: why, as far as the system tells."""
+def _death(cell: Cell, event: dict[str, Any], limits: Limits) -> Failure:
+    """A process that ended without an answer: why, as far as the system tells."""
     code: int = event["exit"]
-    name = _signal_name(-code) if code < 0 else None
+    name = signal_name(-code) if code < 0 else None
     if event["ended"] == "timeout":
         kind, message = "Timeout", f"not finished after {limits.timeout_s:g} s; the process was killed"
     elif limits.memory_mb is not None and memory.looks_exhausted(event["stderr"]):
-        kind, message = "MemoryLimit", _limit_sentence(limits, f"the process ended with {_end_name(code)}")
+        kind, message = "MemoryLimit", _limit_sentence(limits, f"the process ended with {end_name(code)}")
     elif name == "SIGKILL":
         kind, message = "Killed", "killed by SIGKILL: probably the system ran out of memory"
     elif name is not None:
@@ -319,7 +378,7 @@ def _death(cell: Cell, event: dict[str, Any], limits: Limits) -> Outcome:
         kind, message = "Crash", f"the process died of {name}{under}"
     else:
         kind, message = "Exit", f"the process ended by itself with exit status {code}"
-    return error_outcome(
+    return Failure.of(
         cell,
         error_type=kind,
         error_message=message,
@@ -333,37 +392,16 @@ def _limit_sentence(limits: Limits, detail: str) -> str:
     return f"needed more than the {limits.memory_mb:g} MB that a cell may allocate ({detail})"
 
 
-def _signal_name(number: int) -> str:
+def _last_words(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read()[-TAIL:].decode(errors="replace")
+
+
+def _end(ancestor: _Ancestor) -> None:
+    """It ends its lanes first, then itself."""
     try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal has no name
-        return f"signal {number}"
-
-
-def _end_name(code: int) -> str:
-    return _signal_name(-code) if code < 0 else f"exit status {code}"
-
-
-def _last_words(worker: _Worker) -> str:
-    worker.words.seek(0)
-    return worker.words.read()[-TAIL:].decode(errors="replace")
-
-
-def _dismiss(worker: _Worker) -> None:
-    """Its closed stdin ends a worker that serves; one that still imports would look at it much too late."""
-    for stream in (worker.process.stdin, worker.process.stdout, worker.words):
-        if stream is not None:
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()
-    if not worker.ready:
-        worker.process.kill()
-
-
-def _end(worker: _Worker) -> None:
-    _dismiss(worker)
-    process = worker.process
-    try:
-        process.wait(timeout=1)
+        ancestor.process.wait(timeout=3)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        ancestor.process.kill()
+        ancestor.process.wait()
+    ancestor.words.close()

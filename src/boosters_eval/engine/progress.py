@@ -7,16 +7,17 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from boosters_eval.benchmark.results import BenchmarkError
+from boosters_eval.engine.observer import Observer
+from boosters_eval.engine.outcome import Failure
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from boosters_eval.benchmark.results import Outcome
-    from boosters_eval.engine.plan import Cell, Plan
+    from boosters_eval.engine.cell import Cell
+    from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
 
 
-class ProgressBar:
+class ProgressBar(Observer):
     """Rich's bar with the cell under way, what is done, failed and left, and how long it will take."""
 
     def __init__(self) -> None:
@@ -24,7 +25,7 @@ class ProgressBar:
         self._task: TaskID | None = None
         self._failed = 0
 
-    def begin(self, plan: Plan, todo: int) -> None:  # noqa: ARG002 (the observer's signature)
+    def begin(self, event: RunStarted) -> None:
         """Show the bar; its ETA counts only what will run."""
         from rich.console import Console  # noqa: PLC0415 (only where a bar is shown)
         from rich.progress import (  # noqa: PLC0415
@@ -49,30 +50,31 @@ class ProgressBar:
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task("importing the libraries", total=todo, failed="")
+        self._failed = 0
+        self._task = self._bar.add_task("importing", total=event.todo, failed="")
         self._bar.start()
 
-    def phase(self, cell: Cell, phase: str) -> None:
+    def phase(self, event: PhaseStarted) -> None:
         """Name the cell under way."""
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=f"{cell.config.name} {cell.library} seed {cell.seed} {phase}")
+            self._bar.update(self._task, description=f"{event.cell}, {event.phase}")
 
-    def outcome(self, outcome: Outcome) -> None:
+    def outcome(self, event: CellEnded) -> None:
         """Advance, and print a failure above the bar where it stays."""
         if self._bar is None or self._task is None:
             return
-        if isinstance(outcome, BenchmarkError):
+        if isinstance(event.outcome, Failure):
             self._failed += 1
-            self._bar.console.print(failure_line(outcome), markup=False, highlight=False, style="red")
+            self._bar.console.print(failure_line(event.cell, event.outcome), markup=False, highlight=False, style="red")
         self._bar.update(self._task, advance=1, failed=f"{self._failed} failed" if self._failed else "")
 
-    def end(self) -> None:
+    def end(self, event: RunEnded) -> None:  # noqa: ARG002 (the bar goes, however the run ended)
         """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
 
 
-class PlainLines:
+class PlainLines(Observer):
     """For logs: at most a line every few seconds, every failure, and a last line."""
 
     def __init__(self, stream: TextIO | None = None, every: float = 5.0, *, each: bool = False) -> None:
@@ -81,40 +83,33 @@ class PlainLines:
         self._total = self._done = self._failed = 0
         self._start = self._said = 0.0
 
-    def begin(self, plan: Plan, todo: int) -> None:
+    def begin(self, event: RunStarted) -> None:
         """Say what will be done."""
-        self._total = todo
+        self._total = event.todo
+        self._done = self._failed = 0
         self._start = self._said = time.monotonic()
-        kept = len(plan.cells) - todo
-        self._print(f"run {plan.run_id}: {todo} cells to do" + (f", {kept} kept" if kept else ""))
+        kept = f", {event.kept} kept" if event.kept else ""
+        self._print(f"run {event.plan.run_id}: {event.todo} cells to do{kept}")
 
-    def phase(self, cell: Cell, phase: str) -> None:
-        """Nothing: lines are for what is done."""
-
-    def outcome(self, outcome: Outcome) -> None:
+    def outcome(self, event: CellEnded) -> None:
         """Say how far we are, now and then."""
         self._done += 1
-        if isinstance(outcome, BenchmarkError):
+        if isinstance(event.outcome, Failure):
             self._failed += 1
-            self._print(failure_line(outcome))
+            self._print(failure_line(event.cell, event.outcome))
         now = time.monotonic()
         if self._done == self._total or now - self._said >= self._every:
             self._said = now
             left = (now - self._start) / self._done * (self._total - self._done)
             self._print(f"{self._done}/{self._total} done, {self._failed} failed, about {left:.0f} s left")
 
-    def end(self) -> None:
-        """Nothing more."""
-
     def _print(self, text: str) -> None:
-        with contextlib.suppress(OSError):  # nobody listens any more: no reason to stop the work
+        with contextlib.suppress(OSError):  # nobody is listening any more, which is no reason to stop the work
             self._stream.write(text + "\n")
             self._stream.flush()
 
 
-def failure_line(error: BenchmarkError) -> str:
+def failure_line(cell: Cell, failure: Failure) -> str:
     """One failed cell in one line."""
-    message = error.error_message.splitlines()[0] if error.error_message else "no message"
-    return (
-        f"failed: {error.config_name} {error.library} seed {error.seed} in {error.phase}: {error.error_type}: {message}"
-    )
+    message = failure.error_message.splitlines()[0] if failure.error_message else "no message"
+    return f"failed: {cell} in {failure.phase}: {failure.error_type}: {message}"

@@ -74,7 +74,7 @@ def busy_threads(pid: int) -> int:
 
 
 def observed(samples: Counter[int]) -> int | None:
-    """The parallelism that a quarter of the samples reached: a moment in which one thread wakes another is none."""
+    """The parallelism that a quarter of the samples reached: one thread waking another for a moment does not count."""
     looks = sum(count for busy, count in samples.items() if busy)
     enough = max(2, looks / 4)
     for level in sorted(samples, reverse=True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.baseline import Snapshot, load_baseline
 from boosters_eval.baseline.check import changed_parameters
-from boosters_eval.baseline.snapshot import cell_name, effective_parameters
+from boosters_eval.baseline.snapshot import effective_parameters
 from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import load_json, read_text
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.baseline import BaselineResult
-    from boosters_eval.benchmark.results import Outcome, Record
+    from boosters_eval.benchmark.results import Record
+
+    Outcome = BenchmarkResult | BenchmarkError
 
 _COLUMNS = ("case_id", "score", "class")
 
@@ -91,7 +93,7 @@ def cases_of_run(
         if not reference.per_seed:
             notes.append(f"{reference.config}: the baseline has no seeds, each seed is compared with its mean.")
         mine = [record for record in every if (record.config_name, record.library) == (reference.config, library)]
-        for cell in reference.per_seed or dict.fromkeys(map(cell_name, mine)) or ["missing"]:
+        for cell in reference.per_seed or dict.fromkeys(record.repeat.name for record in mine) or ["missing"]:
             score, reason = _score(reference, cell, found.get(cell), unsupported.get(reference.config))
             name: CaseClass | None = ("held_out" if reference.config in apart else "dev") if apart else None
             cases.append(
@@ -106,15 +108,15 @@ def cases_of_run(
 
 
 def _outcomes(run: ResultCollection, library: str) -> dict[str, dict[str, Outcome]]:
-    """By config and cell; of two for one cell nobody can say which is meant."""
+    """By config and cell; with two for one cell it would be unclear which one counts."""
     found: dict[str, dict[str, Outcome]] = {}
     every: list[Outcome] = [*run.results, *run.errors]
     for outcome in every:
         if outcome.library == library:
             cells = found.setdefault(outcome.config_name, {})
-            if cell_name(outcome) in cells:
-                raise GateError(f"The run has {outcome.config_name}, cell {cell_name(outcome)}, more than once.")
-            cells[cell_name(outcome)] = outcome
+            if outcome.repeat.name in cells:
+                raise GateError(f"The run has {outcome.config_name}, cell {outcome.repeat.name}, more than once.")
+            cells[outcome.repeat.name] = outcome
     return found
 
 
@@ -126,7 +128,7 @@ def changed_work(run: ResultCollection, library: str, references: Sequence[Refer
         if not mine:
             continue
         first = next(iter(reference.per_seed), None)  # the cell that the recorded parameters are of
-        result = min(mine, key=lambda result: cell_name(result) != first)
+        result = min(mine, key=lambda result: result.repeat.name != first)
         changed = changed_parameters(reference.parameters, effective_parameters(result))
         if reference.profile not in (None, result.profile):
             changed = f"profile {reference.profile} → {result.profile}" + (f"; {changed}" if changed else "")

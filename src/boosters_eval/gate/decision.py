@@ -11,11 +11,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boosters_eval.benchmark.fit import identity_of, spec_of
 from boosters_eval.benchmark.results import Record
+from boosters_eval.benchmark.running import collect
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError, RunError
 from boosters_eval.core.files import load_json, read_text, write_atomically
 from boosters_eval.core.home import home as run_home
-from boosters_eval.engine import journal
+from boosters_eval.engine.journal import read
+from boosters_eval.engine.runs import find_run
 from boosters_eval.gate.cases import cases_of_run, changed_work, read_references, read_scores
 from boosters_eval.gate.model import (
     KIND,
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.engine.plan import Cell
+    from boosters_eval.engine.cell import Cell
     from boosters_eval.gate.model import Case
 
 
@@ -85,7 +88,7 @@ def decide_run(
 ) -> GateDecision:
     """Decide on the latest attempt of a run, by its id, the beginning of it, or `last`."""
     references, digest = read_references(baseline, library)
-    folder = journal.find_run(run, home)
+    folder = find_run(run, home)
     source = RunSource(
         run_id=folder.run_id,
         attempt=folder.attempts()[-1],
@@ -185,13 +188,13 @@ def _quotes(decision: GateDecision, file: Path) -> bool:
 
 
 def _decide_run(source: RunSource, rules: Rules, *, versions: dict[str, str] | None, home: Path | None) -> GateDecision:
-    folder = journal.find_run(source.run_id, home)
+    folder = find_run(source.run_id, home)
     path = folder.journal_path(source.attempt)
-    reading = journal.read(path)
+    reading = read(path)
     if reading.damage:
         raise RunError(f"{path} is damaged: {reading.damage}. Nothing is decided from it.")
     plan = folder.plan()
-    run = journal.collect(plan, reading.outcomes, metadata={})
+    run = collect(folder.run(plan, source.attempt, reading))
     cases, notes = cases_of_run(
         run, source.library, source.references, held_out=source.held_out, planned=map(_record, plan.cells)
     )
@@ -208,14 +211,8 @@ def _decide_run(source: RunSource, rules: Rules, *, versions: dict[str, str] | N
 
 
 def _record(cell: Cell) -> Record:
-    return Record(
-        config_name=cell.config.name,
-        library=cell.library,
-        seed=cell.seed,
-        fold=cell.fold,
-        task=cell.config.task,
-        dataset_name=cell.config.dataset,
-    )
+    seed, fold = cell.repeat
+    return Record(**identity_of(spec_of(cell)), library=cell.target, seed=seed, fold=fold)
 
 
 def _decision(report: BenchRunReport, rules: Rules, source: RunSource | ScoresSource) -> GateDecision:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.metrics.catalog import FAIRNESS, PRIMARY, SECONDARY, as_task
+from boosters_eval.metrics.catalog import FAIRNESS, METRICS, PRIMARY, SECONDARY, as_task
 from boosters_eval.metrics.metric import for_task, get
 from boosters_eval.metrics.task import Task
 
@@ -25,6 +25,14 @@ def task_metrics(task: Task | str, extra: Iterable[str | Metric] = (), *, sensit
     task = as_task(task)
     specs = [PRIMARY[task], *SECONDARY[task], *(FAIRNESS if sensitive and task is Task.BINARY else ())]
     return list(dict.fromkeys([*map(get, specs), *(for_task(spec, task) for spec in extra)]))
+
+
+def load_implementations() -> None:
+    """Import all that scoring may need, so that nothing is imported while a score is computed."""
+    import_module("boosters_eval.metrics.evaluate")
+    declared = (info.implementation for info in METRICS.values())
+    for module in {name.partition(":")[0] for name in declared if isinstance(name, str)}:
+        import_module(f"boosters_eval.metrics.{module}")
 
 
 def compute_metrics(

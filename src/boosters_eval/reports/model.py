@@ -45,6 +45,7 @@ class Column(_Strict):
     quantity: str = ""  # in a caption: "Training time"; the label where it is empty
     unit: str = ""
     floor: float | None = None  # no value can be below it
+    ceiling: float | None = None  # or above it
     caveat: str = ""  # why the values are shown but never judged
 
     @property

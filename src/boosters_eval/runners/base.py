@@ -82,6 +82,9 @@ class Runner(ABC):
     distributions: ClassVar[tuple[str, ...]]  # what may have installed it, the preferred first
     install: ClassVar[str]  # what `pip install` is told
     min_python: ClassVar[tuple[int, int]] = (3, 11)
+    # Modules that fits use beside the library's own, those that it imports on first use included: nothing may be
+    # imported inside the clock, and what several libraries have in common is imported once for all of them.
+    dependencies: ClassVar[tuple[str, ...]] = ("numpy",)
 
     @classmethod
     @abstractmethod

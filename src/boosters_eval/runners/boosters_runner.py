@@ -24,6 +24,7 @@ class BoostersRunner(TableRunner):
     name = "boosters"
     module = "boosters"
     distributions = ("boosters",)
+    dependencies = ("numpy", "pandas")
     install = "boosters"
     min_python = (3, 12)
     editions = MAPPING["boosters"]

@@ -25,6 +25,7 @@ class CatBoostRunner(TableRunner):
     name = "catboost"
     module = "catboost"
     distributions = ("catboost",)
+    dependencies = ("numpy", "pandas", "scipy.sparse")
     install = "catboost"
     editions = MAPPING["catboost"]
 

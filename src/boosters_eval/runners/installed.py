@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.model import Model
+from boosters_eval.engine.cell import Build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,18 +20,11 @@ if TYPE_CHECKING:
 _CODE = frozenset({".py", ".so", ".pyd", ".dylib", ".dll"})
 
 
-class LibraryBuild(Model):
-    """A library as it is installed."""
-
-    version: str
-    digest: str
-
-
-def library_build(runner: type[Runner]) -> LibraryBuild:
+def installed_build(runner: type[Runner]) -> Build:
     """Version and digest of the installed files, read from the installer's record where it still tells the truth."""
     entries = sorted([*_entries(runner), *_adapter(runner)])
     digest = hashlib.sha256("\n".join(f"{name} {content}" for name, content in entries).encode()).hexdigest()
-    return LibraryBuild(version=runner.version() or "unknown", digest=digest[:16])
+    return Build(version=runner.version() or "unknown", digest=digest[:16])
 
 
 def _entries(runner: type[Runner]) -> Iterator[tuple[str, str]]:

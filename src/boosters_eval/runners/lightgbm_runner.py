@@ -27,6 +27,7 @@ class LightGBMRunner(TableRunner):
     name = "lightgbm"
     module = "lightgbm"
     distributions = ("lightgbm",)
+    dependencies = ("numpy", "pandas", "scipy.sparse", "sklearn.model_selection")
     install = "lightgbm"
     editions = MAPPING["lightgbm"]
 

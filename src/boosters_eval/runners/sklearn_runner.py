@@ -23,6 +23,7 @@ class SklearnRunner(TableRunner):
     name = "sklearn"
     module = "sklearn.ensemble"
     distributions = ("scikit-learn",)
+    dependencies = ("numpy", "pandas", "scipy.sparse", "sklearn.model_selection", "pickle", "threadpoolctl")
     install = "scikit-learn"
     editions = MAPPING["sklearn"]
 

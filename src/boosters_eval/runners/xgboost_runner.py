@@ -26,6 +26,7 @@ class XGBoostRunner(TableRunner):
     name = "xgboost"
     module = "xgboost"
     distributions = ("xgboost-cpu", "xgboost")
+    dependencies = ("numpy", "pandas", "scipy.sparse", "sklearn.model_selection")
     install = "xgboost-cpu"
     editions = MAPPING["xgboost"]
 

@@ -1,5 +1,5 @@
-"""Statistics over finished results: pure functions, no input or output, no other room.
+"""Observations in, verdicts out: pure functions that know neither results nor files.
 
-significance compares two libraries, tables all libraries of a config, ranks over data sets; sequential decides
-when there are enough seeds; bootstrap gives the lower bound of the promotion gate.
+observations says what is compared, significance compares two sides, tables all sides of a table, ranks libraries over
+data sets; sequential decides when there are enough seeds; bootstrap gives the lower bound of the promotion gate.
 """

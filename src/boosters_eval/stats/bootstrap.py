@@ -46,7 +46,7 @@ _NUDGE = 2.0**-50  # keeps the window's lower edge on the inner side of a caller
 
 
 class BootstrapInputError(ConfigError):
-    """Scores, a run id or a number of resamples that no bound can be made from."""
+    """Scores, a run id or a number of resamples that no bound can be computed from."""
 
 
 def compute_lower_bound_95(scores: Sequence[float], *, run_id: str, n_resamples: int = DEFAULT_RESAMPLES) -> float:
@@ -102,7 +102,7 @@ def _bound(values: NDArray[np.float64], seed: int, n_resamples: int) -> float:
     below, above = int(sums[rank]), int(sums[min(rank + 1, n_resamples - 1)])
     quantile: float = ((below << _RANK_BITS) + part * (above - below)) / (unit << _RANK_BITS)
     deviation = math.sqrt(math.fsum((value - mean) * (value - mean) for value in plain) / (count - 1))
-    # One index drawn N times can fall out of the window; no mean lies below the smallest score.
+    # A resample that draws one index N times may lie outside the window; no mean is below the smallest score.
     floor = max(mean - 2 * deviation + _NUDGE, min(plain))
     return min(max(quantile, floor), mean)
 

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-POWER = 0.8  # of the smallest difference that is called detectable
+POWER = 0.8  # with which the smallest detectable difference is detected
 SAME = 1e-12  # relative: differences closer than this are rounding, not variance
-TINY = 1e-140  # what is smaller has no square in floating point
-HUGE = 1e140  # what is larger has none either: a score like that is a failure
+TINY = 1e-140  # the square of anything smaller underflows
+HUGE = 1e140  # the square of anything larger overflows: such a score is a failure
 SMALLEST_P = sys.float_info.min  # a p-value is never 0
 _EXACT_RANKS = 200  # differences up to which the distribution of their ranks is enumerated
 
 
 class StatisticsInputError(ConfigError):
-    """Values or settings that no statistic can be made from."""
+    """Values or settings that no statistic can be computed from."""
 
 
-class Test(Protocol):
-    """What a verdict needs to know of a test."""
+class FittedTest(Protocol):
+    """A test with its sample: what a verdict needs to know of it."""
 
     @property
     def attainable(self) -> float:
@@ -49,10 +49,10 @@ class Test(Protocol):
         """The p-value of "the true difference is at least `shift`"."""
 
     def interval(self, alpha: float) -> tuple[float, float] | None:
-        """The two-sided interval, or nothing where the sample cannot bound it."""
+        """The two-sided interval, or None where the sample cannot bound it."""
 
     def detectable(self, alpha: float) -> float | None:
-        """The true difference that four of five such runs would show."""
+        """The true difference that four out of five such runs would show."""
 
     def positive(self) -> float:
         """How probable it is that the true difference is above zero."""
@@ -109,10 +109,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class SignedRank:
-    """Wilcoxon's test with the exact distribution of the ranks at hand, ties included; the normal one for many."""
+    """Wilcoxon's test: the exact distribution of these ranks, ties included, or the normal one for many pairs."""
 
     differences: tuple[float, ...]
-    attainable: float  # by the differences that are not zero
+    attainable: float  # with the differences that are not zero
 
     def greater(self, shift: float) -> float:
         return _signed_rank_tail(np.asarray(self.differences) - shift)
@@ -141,8 +141,8 @@ class SignedRank:
         return (1 - self.greater(0.0) + self.less(0.0)) / 2
 
 
-def paired(differences: Floats, *, overlap: float = 0.0) -> Test:
-    """Student's test on differences; `overlap` is Nadeau and Bengio's n_test / n_train, 0 for none."""
+def paired(differences: Floats, *, overlap: float = 0.0) -> FittedTest:
+    """Student's test on differences; `overlap` is Nadeau and Bengio's n_test / n_train, 0 for no correction."""
     count = len(differences)
     mean, spread = mean_and_spread(differences)
     return StudentT(mean, spread * math.sqrt(1 / count + overlap), count - 1)
@@ -155,18 +155,18 @@ def mean_and_spread(values: Floats) -> tuple[float, float]:
     return mean, math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1))
 
 
-def welch(a: Floats, b: Floats) -> Test:
-    """Welch's test of two samples taken as independent."""
+def welch(a: Floats, b: Floats) -> FittedTest:
+    """Welch's test, which takes the two samples to be independent."""
     part_a, part_b = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
     error = math.sqrt(part_a + part_b)
-    # Shares instead of squares of variances: these could underflow.
+    # Shares of the variance, because its square could underflow.
     share_a, share_b = part_a / (part_a + part_b), part_b / (part_a + part_b)
     freedom = 1 / (share_a * share_a / (len(a) - 1) + share_b * share_b / (len(b) - 1))
     return StudentT(float(a.mean() - b.mean()), error, freedom)
 
 
-def signed_rank(differences: Floats) -> Test:
-    """Wilcoxon's test; a pair without a difference says nothing of zero, but counts once the null is shifted."""
+def signed_rank(differences: Floats) -> FittedTest:
+    """Wilcoxon's test; a pair without a difference says nothing about zero, but counts once the null is shifted."""
     return SignedRank(tuple(differences.tolist()), sign_flip_floor(int(np.count_nonzero(differences))))
 
 
@@ -217,7 +217,7 @@ def _signed_rank_tail(values: Floats) -> float:
     doubled = doubled_ranks(np.abs(kept))
     observed = int(doubled[kept > 0].sum())
     if len(kept) > _EXACT_RANKS:
-        # The sum of so many ranks is normal for every purpose; the step of 1 is half a rank, the usual correction.
+        # The sum of so many ranks is normal for all purposes; the 1 is half a rank, the usual continuity correction.
         spread = math.sqrt(float((doubled.astype(np.float64) ** 2).sum())) / 2
         z = (observed - 1 - float(doubled.sum()) / 2) / spread
         return max(0.5 * math.erfc(z / math.sqrt(2)), SMALLEST_P)

@@ -1,6 +1,6 @@
-"""Who is ahead over many data sets? One number a data set and library, whatever the number of seeds behind it.
+"""Who is ahead over many data sets? One number per data set and library, however many seeds are behind it.
 
-Pooling seeds of several data sets counts the same evidence many times, so only the means enter.
+Pooling the seeds of several data sets would count the same evidence many times, so only the means enter.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from boosters_eval.stats.inference import (
 from boosters_eval.stats.tables import shared_means
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
-
-    from boosters_eval.benchmark.results import BenchmarkResult
+    from collections.abc import Hashable, Mapping
 
 MIN_DATASETS = 6  # below, Wilcoxon's smallest p-value exceeds 5 %
 
@@ -41,7 +39,7 @@ class RankedPair:
     p_adjusted: float | None = None
 
     def separated(self, alpha: float) -> bool:
-        """Whether the two can be told apart after Holm's correction."""
+        """Whether the two still differ after Holm's correction."""
         return self.p_adjusted is not None and self.p_adjusted <= alpha
 
 
@@ -72,9 +70,11 @@ def rank(
     complete = [dataset for dataset, row in scores.items() if len(row) == len(libraries)]
     table = np.array([[scores[dataset][name] for name in libraries] for dataset in complete], dtype=np.float64)
     if not (np.abs(table) < HUGE).all():
-        raise StatisticsInputError("The 'scores' parameter of a ranking must be finite numbers. Got NaN or infinity.")
+        raise StatisticsInputError(
+            "The 'scores' parameter of a ranking must be finite numbers. Got NaN or infinity instead."
+        )
     if not complete:
-        raise StatisticsInputError("A ranking needs a data set on which every library has a score. Got none.")
+        raise StatisticsInputError("A ranking needs a data set on which every library has a score. There is none.")
     signs = [-1.0 if _direction(higher_is_better, dataset) else 1.0 for dataset in complete]
     losses = table * np.array(signs)[:, None]
     averages = np.mean([doubled_ranks(_rounded(row)) / 2 for row in losses], axis=0)
@@ -103,35 +103,6 @@ def rank_splits(
     found = rank({name: one.means for name, one in shared.items()}, higher_is_better=higher_is_better, alpha=alpha)
     partial = {name: f"{one.n} of {one.total}" for name, one in shared.items() if 0 < one.n < one.total}
     return replace(found, partial={name: text for name, text in partial.items() if name not in found.left_out})
-
-
-def rank_results(
-    results: Iterable[BenchmarkResult],
-    *,
-    direction: Callable[[str], bool],
-    metric: str | None = None,
-    alpha: float = 0.05,
-) -> Ranking:
-    """Rank by each config's primary metric, or by one metric; `direction` tells whether more of it is better.
-
-    Several configs of one data set are no independent evidence: filter by booster or variant first.
-    """
-    values: dict[str, dict[str, dict[Hashable, float]]] = {}
-    better: dict[str, bool] = {}
-    configs: dict[str, str] = {}
-    for result in results:
-        name = metric or result.primary_metric
-        if name is None or name not in result.metrics:
-            continue
-        dataset = result.dataset_name
-        if configs.setdefault(dataset, result.config_name) != result.config_name:
-            raise StatisticsInputError(
-                f"The 'results' parameter of a ranking must have one config for each data set. "
-                f"Got {configs[dataset]} and {result.config_name} for {dataset} instead."
-            )
-        better[dataset] = direction(name)
-        values.setdefault(dataset, {}).setdefault(result.library, {})[result.seed, result.fold] = result.metrics[name]
-    return rank_splits(values, higher_is_better=better, alpha=alpha)
 
 
 def _pairs(columns: Mapping[str, np.ndarray], alpha: float) -> tuple[dict[tuple[str, str], RankedPair], str]:
@@ -176,7 +147,7 @@ def _groups(order: list[str], pairs: Mapping[tuple[str, str], RankedPair], alpha
 
 
 def _relative(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Differences as shares of the two sizes' mean, rounding taken for a tie."""
+    """Differences relative to the mean size of the two; what is only rounding is a tie."""
     size = (np.abs(a) + np.abs(b)) / 2
     share = np.divide(a - b, size, out=np.zeros_like(size), where=size > 0)
     return np.where(np.abs(share) <= SAME, 0.0, share)
@@ -188,7 +159,7 @@ def _two_sided(differences: np.ndarray) -> float:
 
 
 def _rounded(row: np.ndarray) -> np.ndarray:
-    """Twelve digits, so that equal scores that were summed in another order share a rank."""
+    """Twelve digits, so that equal scores summed in a different order share a rank."""
     return np.array([float(f"{value:.12g}") for value in row])
 
 

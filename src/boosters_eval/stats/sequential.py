@@ -1,8 +1,8 @@
 """When are there enough seeds? A rule that keeps its error rate although it looks more than once.
 
-The looks are fixed before the first seed runs, and each is made at alpha divided by their number (the Bonferroni
-bound over looks). Whatever the dependence between looks, the chance that any of them gives a wrong verdict is at
-most alpha. Tests made for independent increments would not hold here: splits of one data set share rows.
+The looks are fixed before the first seed runs, and each uses alpha divided by their number (the Bonferroni bound
+over looks). However the looks depend on each other, the chance that any of them gives a wrong verdict is at most
+alpha. Tests for independent increments would not be valid here, because splits of one data set share rows.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SequentialRule:
         """The numbers of seeds at which to look: 5, 10, 20, ... and the maximum."""
         counts = []
         count = FIRST_LOOK
-        while 4 * count <= 3 * self.max_seeds:  # a look shortly before the last one would cost level for nothing
+        while 4 * count <= 3 * self.max_seeds:  # a look just before the last one would waste level
             counts.append(count)
             count *= 2
         return (*counts, self.max_seeds)
@@ -65,7 +65,7 @@ class SequentialRule:
     def decide(self, look: int, comparisons: Iterable[Comparison], *, budget_left: bool = True) -> Decision:
         """Whether to stop after look number `look` (0 is the first), given every pair of every table.
 
-        A look that the budget brings on early takes the place of the next scheduled one.
+        A look that the budget brings forward takes the place of the next scheduled one.
         """
         pairs = list(comparisons)
         if any(pair.alpha != self.level for pair in pairs):

@@ -1,7 +1,7 @@
-"""Is one library better than another? Four verdicts, from paired splits that share data.
+"""Is one side better than the other? One of four verdicts, from paired splits that share data.
 
-The default test is the paired one with Nadeau and Bengio's correction: the libraries share each split, and
-the splits share rows. Welch's test, the RFC's, is offered by name.
+The default test is the paired one with Nadeau and Bengio's correction: both sides share each split, and the
+splits share rows. Welch's test, which the RFC asks for, is available by name.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from boosters_eval.stats import inference
 from boosters_eval.stats.inference import StatisticsInputError, holm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
-    from boosters_eval.stats.inference import Floats, Test
+    from boosters_eval.stats.inference import FittedTest, Floats
 
-Method = Literal["corrected", "paired", "welch", "wilcoxon"]
+TestName = Literal["corrected", "paired", "welch", "wilcoxon"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
 DEFAULT_ALPHA = 0.05
 DEFAULT_ROPE = 0.01
@@ -30,17 +29,12 @@ DEFAULT_ROPE = 0.01
 _OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
-def level_of(metadata: Mapping[str, Any], alpha: float | None = None) -> float:
-    """The level asked for, else that of a run that chose its number of seeds by it, else 5 %."""
-    return alpha if alpha is not None else metadata.get("alpha") or DEFAULT_ALPHA
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is known of a against b. Every number is a's minus (or over) b's; the verdict is a's."""
+    """What is known about a against b. Every number is a's minus (or over) b's; the verdict is from a's side."""
 
     verdict: Verdict
-    method: Method
+    test: TestName
     n: int  # splits that both have
     alpha: float
     rope: float  # region of practical equivalence, relative
@@ -52,7 +46,7 @@ class Comparison:
     percent: float | None = None  # of b
     interval: tuple[float, float] | None = None  # of the difference, or of the ratio where there is one
     ratio: float | None = None  # a over b, for times and memory
-    min_detectable: float | None = None  # in the metric's unit, or as a relative change where there is a ratio
+    min_detectable: float | None = None  # in the metric's unit, or a relative change where there is a ratio
     prob_better: float | None = None
     could_reject: bool = False  # whether this many splits can reach alpha at all
     note: str = ""
@@ -91,35 +85,35 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How a table is judged."""
+class Criteria:
+    """By what a table is judged."""
 
     higher_is_better: bool
-    method: Method = "corrected"
+    test: TestName = "corrected"
     alpha: float = DEFAULT_ALPHA
     rope: float = DEFAULT_ROPE
 
     def __post_init__(self) -> None:
-        """Refuse what no verdict can be made with."""
-        if self.method not in get_args(Method):
-            raise UnknownNameError("test", self.method, get_args(Method))
+        """Refuse criteria that no verdict can be based on."""
+        if self.test not in get_args(TestName):
+            raise UnknownNameError("test", self.test, get_args(TestName))
         if not 0 < self.alpha < 1:
             raise StatisticsInputError(f"The 'alpha' parameter must be between 0 and 1. Got {self.alpha} instead.")
         if not 0 <= self.rope < math.inf:
             raise StatisticsInputError(f"The 'rope' parameter must be 0 or more. Got {self.rope} instead.")
 
-    def refusal(self, note: str) -> Prepared:
+    def refusal(self, note: str) -> PendingComparison:
         """A comparison that cannot be made, with the reason."""
-        return Prepared(Comparison("inconclusive", self.method, 0, self.alpha, self.rope, note=note), self)
+        return PendingComparison(Comparison("inconclusive", self.test, 0, self.alpha, self.rope, note=note), self)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A comparison before the correction for its table: the test, or the reason why there is none."""
+class PendingComparison:
+    """A comparison before the correction for its table: the fitted test, or the reason why there is none."""
 
-    blank: Comparison
-    settings: Settings
-    test: Test | None = None
+    blank: Comparison  # all that is known without a p-value
+    criteria: Criteria
+    fitted: FittedTest | None = None
     margin: float = 0.0  # the region of practical equivalence in the test's unit
 
     @property
@@ -132,14 +126,14 @@ class Prepared:
         """Two one-sided tests, doubled: below alpha when the 1 - alpha interval lies inside the region."""
         return min(1.0, 2 * max(self._tails(-self.margin, self.margin)))
 
-    def noted(self, *sentences: str) -> Prepared:
-        """The same with further remarks."""
+    def noted(self, *sentences: str) -> PendingComparison:
+        """The same with further notes."""
         return replace(self, blank=replace(self.blank, note=_joined(self.blank.note, *sentences)))
 
     def _tails(self, low: float, high: float) -> tuple[float, float]:
-        if self.test is None:
+        if self.fitted is None:
             raise AssertionError("there is no p-value without a test")
-        return self.test.greater(low), self.test.less(high)
+        return self.fitted.greater(low), self.fitted.less(high)
 
 
 def compare_pair(
@@ -148,16 +142,16 @@ def compare_pair(
     *,
     higher_is_better: bool,
     test_train_ratio: float | None = None,
-    method: Method = "corrected",
+    test: TestName = "corrected",
     alpha: float = DEFAULT_ALPHA,
     rope: float = DEFAULT_ROPE,
 ) -> Comparison:
-    """Compare two libraries' scores, position by position the same split (Welch's test needs no pairs).
+    """Compare the scores of two sides; the same position is the same split (Welch's test needs no pairs).
 
-    `test_train_ratio` is n_test / n_train of the splits; the corrected test cannot do without it.
+    `test_train_ratio` is n_test / n_train of the splits; the corrected test needs it.
     """
-    settings = Settings(higher_is_better, method, alpha, rope)
-    return conclude([prepare(a, b, settings, test_train_ratio=test_train_ratio)])[0]
+    criteria = Criteria(higher_is_better, test, alpha, rope)
+    return conclude([prepare(a, b, criteria, test_train_ratio=test_train_ratio)])[0]
 
 
 def compare_times(
@@ -171,37 +165,36 @@ def compare_times(
 
     Repeated measurements do not share data as splits do, so the test is the plain paired one, on log ratios.
     """
-    settings = Settings(higher_is_better=False, method="paired", alpha=alpha, rope=rope)
-    return conclude([prepare_times(a, b, settings)])[0]
+    criteria = Criteria(higher_is_better=False, test="paired", alpha=alpha, rope=rope)
+    return conclude([prepare_times(a, b, criteria)])[0]
 
 
 def prepare(
     a: Sequence[float] | Floats,
     b: Sequence[float] | Floats,
-    settings: Settings,
+    criteria: Criteria,
     *,
     test_train_ratio: float | None,
-) -> Prepared:
+) -> PendingComparison:
     """Everything up to the correction for the table."""
-    method = settings.method
-    if method == "corrected" and not (test_train_ratio and 0 < test_train_ratio < math.inf):
+    if criteria.test == "corrected" and not (test_train_ratio and 0 < test_train_ratio < math.inf):
         raise StatisticsInputError(
             "The 'test_train_ratio' parameter of the corrected test must be a positive number "
             f"(n_test / n_train). Got {test_train_ratio!r} instead."
         )
     left, right = _values("a", a), _values("b", b)
-    if method != "welch":
+    if criteria.test != "welch":
         _check_pairs(left, right)
-    blank = _blank(left, right, settings)
-    known = _without_test(blank, left, right, settings)
+    blank = _blank(left, right, criteria)
+    known = _without_test(blank, left, right, criteria)
     if known:
         return known
-    margin = settings.rope * (abs(float(left.mean())) + abs(float(right.mean()))) / 2
-    test = _choose(left, right, method, test_train_ratio or 0.0)
-    return Prepared(_told(blank, test), settings, test, margin)
+    margin = criteria.rope * (abs(float(left.mean())) + abs(float(right.mean()))) / 2
+    fitted = _fit(left, right, criteria.test, test_train_ratio or 0.0)
+    return PendingComparison(_with_variance_note(blank, fitted), criteria, fitted, margin)
 
 
-def prepare_times(a: Sequence[float] | Floats, b: Sequence[float] | Floats, settings: Settings) -> Prepared:
+def prepare_times(a: Sequence[float] | Floats, b: Sequence[float] | Floats, criteria: Criteria) -> PendingComparison:
     """Everything up to the correction for the table, on the log ratio."""
     left, right = _values("a", a), _values("b", b)
     _check_pairs(left, right)
@@ -212,32 +205,32 @@ def prepare_times(a: Sequence[float] | Floats, b: Sequence[float] | Floats, sett
         )
     logs = np.log(left) - np.log(right)
     ratio = math.exp(float(logs.mean()))
-    blank = replace(_blank(left, right, settings), ratio=ratio, percent=100 * (ratio - 1))
-    known = _without_test(blank, left, right, settings)
+    blank = replace(_blank(left, right, criteria), ratio=ratio, percent=100 * (ratio - 1))
+    known = _without_test(blank, left, right, criteria)
     if known:
         return known
-    test: Test = inference.paired(logs)
+    fitted: FittedTest = inference.paired(logs)
     if inference.spread_is_zero(logs, 1.0):
-        test = inference.Constant(float(logs.mean()), inference.sign_flip_floor(len(logs)))
-    return Prepared(_told(blank, test), settings, test, math.log1p(settings.rope))
+        fitted = inference.Constant(float(logs.mean()), inference.sign_flip_floor(len(logs)))
+    return PendingComparison(_with_variance_note(blank, fitted), criteria, fitted, math.log1p(criteria.rope))
 
 
-def conclude(family: Sequence[Prepared]) -> list[Comparison]:
+def conclude(family: Sequence[PendingComparison]) -> list[Comparison]:
     """The verdicts of one table: Holm over its tests of difference, and over those of equivalence."""
-    tested = [index for index, ready in enumerate(family) if ready.test is not None]
+    tested = [index for index, pending in enumerate(family) if pending.fitted is not None]
     different = dict(zip(tested, holm([family[index].p_value for index in tested]), strict=True))
     alike = dict(zip(tested, holm([family[index].p_equivalence for index in tested]), strict=True))
     return [
-        _verdict(ready, different[index], alike[index], len(tested)) if index in different else ready.blank
-        for index, ready in enumerate(family)
+        _verdict(pending, different[index], alike[index], len(tested)) if index in different else pending.blank
+        for index, pending in enumerate(family)
     ]
 
 
-def _verdict(ready: Prepared, different: float, alike: float, tests: int) -> Comparison:
-    blank, test = ready.blank, ready.test
-    if test is None:
-        raise AssertionError("a comparison without a test has no verdict to find")
-    a_leads = (test.greater(0.0) < test.less(0.0)) == ready.settings.higher_is_better
+def _verdict(pending: PendingComparison, different: float, alike: float, tests: int) -> Comparison:
+    blank, fitted = pending.blank, pending.fitted
+    if fitted is None:
+        raise AssertionError("there is no verdict without a test")
+    a_leads = (fitted.greater(0.0) < fitted.less(0.0)) == pending.criteria.higher_is_better
     verdict: Verdict = "inconclusive"
     note = blank.note
     if alike <= blank.alpha:
@@ -246,32 +239,31 @@ def _verdict(ready: Prepared, different: float, alike: float, tests: int) -> Com
             note = _joined(note, "The difference is significant but inside the region of practical equivalence.")
     elif different <= blank.alpha:
         verdict = "better" if a_leads else "worse"
-    elif test.attainable > blank.alpha / tests:
-        note = _joined(
-            note, f"n too small: the smallest p-value of {_evidence(test, blank.n)} is {test.attainable:.3g}."
-        )
-    above = test.positive()
-    detectable = test.detectable(blank.alpha / tests)
-    interval = test.interval(blank.alpha)
+    elif fitted.attainable > blank.alpha / tests:
+        smallest = f"the smallest p-value of {_evidence(fitted, blank.n)} is {fitted.attainable:.3g}"
+        note = _joined(note, f"n too small: {smallest}.")
+    above = fitted.positive()
+    detectable = fitted.detectable(blank.alpha / tests)
+    interval = fitted.interval(blank.alpha)
     if blank.ratio is not None:
         interval = interval and (math.exp(interval[0]), math.exp(interval[1]))
         detectable = None if detectable is None else math.expm1(detectable)
     return replace(
         blank,
         verdict=verdict,
-        p_value=ready.p_value,
+        p_value=pending.p_value,
         p_adjusted=different,
         interval=interval,
         min_detectable=detectable,
-        prob_better=above if ready.settings.higher_is_better else 1 - above,
-        could_reject=test.attainable <= blank.alpha / tests,
+        prob_better=above if pending.criteria.higher_is_better else 1 - above,
+        could_reject=fitted.attainable <= blank.alpha / tests,
         note=note,
     )
 
 
-def _evidence(test: Test, n: int) -> str:
-    """What the smallest p-value comes from: Wilcoxon's test takes none from a difference of zero."""
-    kept = int(np.count_nonzero(test.differences)) if isinstance(test, inference.SignedRank) else n
+def _evidence(fitted: FittedTest, n: int) -> str:
+    """What the smallest p-value comes from: Wilcoxon's test learns nothing from a difference of zero."""
+    kept = int(np.count_nonzero(fitted.differences)) if isinstance(fitted, inference.SignedRank) else n
     return f"{n} splits" if kept == n else f"{kept} differences that are not zero"
 
 
@@ -279,20 +271,20 @@ def _joined(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _told(blank: Comparison, test: Test) -> Comparison:
-    if isinstance(test, inference.Constant):
+def _with_variance_note(blank: Comparison, fitted: FittedTest) -> Comparison:
+    if isinstance(fitted, inference.Constant):
         return replace(blank, note="Zero variance: the difference is the same in every split.")
     return blank
 
 
-def _blank(a: Floats, b: Floats, settings: Settings) -> Comparison:
+def _blank(a: Floats, b: Floats, criteria: Criteria) -> Comparison:
     mean_a, mean_b = float(a.mean()), float(b.mean())
     return Comparison(
         verdict="inconclusive",
-        method=settings.method,
+        test=criteria.test,
         n=min(len(a), len(b)),
-        alpha=settings.alpha,
-        rope=settings.rope,
+        alpha=criteria.alpha,
+        rope=criteria.rope,
         mean_a=mean_a,
         mean_b=mean_b,
         difference=mean_a - mean_b,
@@ -300,23 +292,23 @@ def _blank(a: Floats, b: Floats, settings: Settings) -> Comparison:
     )
 
 
-def _without_test(blank: Comparison, a: Floats, b: Floats, settings: Settings) -> Prepared | None:
-    """The answers that need no test: one split, and the same scores everywhere."""
+def _without_test(blank: Comparison, a: Floats, b: Floats, criteria: Criteria) -> PendingComparison | None:
+    """The answers that need no test: a single split, and the same scores everywhere."""
     same = len(a) == len(b) and bool(np.all(np.abs(a - b) <= max(inference.SAME * _scale(a, b), inference.TINY)))
     if blank.n == 1:
         note = "One split only: its variance is unknown" + (", but the scores are identical." if same else ".")
-        return Prepared(replace(blank, note=note), settings)
+        return PendingComparison(replace(blank, note=note), criteria)
     if same:
         unit = 1.0 if blank.ratio is not None else 0.0
         note = f"Identical scores in all {blank.n} splits."
         answer = replace(blank, verdict="equivalent", interval=(unit, unit), prob_better=0.5, note=note)
-        return Prepared(answer, settings)
+        return PendingComparison(answer, criteria)
     return None
 
 
-def _choose(a: Floats, b: Floats, method: Method, overlap: float) -> Test:
+def _fit(a: Floats, b: Floats, test: TestName, overlap: float) -> FittedTest:
     scale = _scale(a, b)
-    if method == "welch":
+    if test == "welch":
         if inference.spread_is_zero(a, scale) and inference.spread_is_zero(b, scale):
             floor = inference.permutation_floor(len(a), len(b))
             return inference.Constant(float(a.mean() - b.mean()), floor)
@@ -324,16 +316,16 @@ def _choose(a: Floats, b: Floats, method: Method, overlap: float) -> Test:
     differences = a - b
     if inference.spread_is_zero(differences, scale):
         return inference.Constant(float(differences.mean()), inference.sign_flip_floor(len(a)))
-    if method == "wilcoxon":
+    if test == "wilcoxon":
         return inference.signed_rank(differences)
-    return inference.paired(differences, overlap=overlap if method == "corrected" else 0.0)
+    return inference.paired(differences, overlap=overlap if test == "corrected" else 0.0)
 
 
 def _values(name: str, values: Sequence[float] | Floats) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not array.size or not (np.abs(array) < inference.HUGE).all():
         raise StatisticsInputError(
-            f"The '{name}' parameter of a comparison must be finite numbers. Got {values!r} instead."
+            f"The '{name}' parameter of a comparison must hold finite numbers. Got {values!r} instead."
         )
     return array
 
@@ -341,7 +333,7 @@ def _values(name: str, values: Sequence[float] | Floats) -> Floats:
 def _check_pairs(a: Floats, b: Floats) -> None:
     if len(a) != len(b):
         raise StatisticsInputError(
-            "The 'a' and 'b' parameters of a paired comparison must be of the same length. "
+            "The 'a' and 'b' parameters of a paired comparison must have the same length. "
             f"Got {len(a)} and {len(b)} values instead."
         )
 

@@ -1,4 +1,4 @@
-"""All pairs of one table: results paired by seed and fold, splits checked, one correction over the table."""
+"""All pairs of one table: observations paired by repeat, splits checked, one correction over the whole table."""
 
 from __future__ import annotations
 
@@ -9,65 +9,52 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.core.errors import UnknownNameError
-from boosters_eval.stats.inference import HUGE, StatisticsInputError, mean_and_spread, paired
+from boosters_eval.stats.inference import HUGE, mean_and_spread, paired
+from boosters_eval.stats.observations import ASSUMED_RATIO, Side, by_split, split_ratio
 from boosters_eval.stats.significance import (
     DEFAULT_ALPHA,
     DEFAULT_ROPE,
     Comparison,
-    Method,
-    Prepared,
-    Settings,
+    Criteria,
+    PendingComparison,
+    TestName,
     conclude,
     prepare,
     prepare_times,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from boosters_eval.benchmark.results import BenchmarkResult
-
-    Cell = tuple[int, int | None]
-
-# Compared by ratio; they are fields of a result, not metrics.
-MEASUREMENTS = (
-    "train_time_s",
-    "build_time_s",
-    "fit_time_s",
-    "predict_time_s",
-    "cpu_time_s",
-    "peak_memory_mb",
-    "model_size_mb",
-)
-ASSUMED_RATIO = 0.25  # n_test / n_train of the default split, for results that do not say
+    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.stats.observations import Observation, Observations
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """One library's scores over its splits."""
+class SideSummary:
+    """The values of one side over its repeats."""
 
-    mean: float  # NaN when a score is no finite number
-    std: float | None  # ddof 1; nothing for one split
+    mean: float  # NaN when a value is not finite
+    std: float | None  # ddof 1; None for a single value
     n: int
-    interval: tuple[float, float] | None  # of the mean, splits taken as independent: the RFC's
+    interval: tuple[float, float] | None  # of the mean, as `mean_interval` gives it for the table's test
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """Means over the splits that every library has: a library that fails where it is hard must not gain by it."""
+class SharedMeans:
+    """Means over the splits that every side has: a side that fails where it is hard must not gain from it."""
 
-    means: Mapping[str, float]  # empty when no split is shared; NaN when a score is no finite number
+    means: Mapping[str, float]  # empty when no split is shared; NaN when a value is not finite
     n: int
-    total: int  # splits that any library has
+    total: int  # splits that any side has
 
 
-def shared_means(scores: Mapping[str, Mapping[Hashable, float]]) -> Shared:
-    """Means that can be compared, from {library: {split: score}}."""
+def shared_means(scores: Mapping[str, Mapping[Hashable, float]]) -> SharedMeans:
+    """Means that can be compared, from {side: {split: value}}."""
     splits = list(dict.fromkeys(split for row in scores.values() for split in row))
     common = [split for split in splits if all(split in row for row in scores.values())]
     means = {name: _mean([row[split] for split in common]) for name, row in scores.items()} if common else {}
-    return Shared(means, len(common), len(splits))
+    return SharedMeans(means, len(common), len(splits))
 
 
 def _mean(values: list[float]) -> float:
@@ -76,14 +63,14 @@ def _mean(values: list[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonTable:
-    """All libraries of one config against each other in one metric."""
+    """All sides against each other in one metric."""
 
     metric: str
     higher_is_better: bool
-    method: Method
+    test: TestName
     alpha: float
-    summaries: Mapping[str, Summary]
-    shared: Shared
+    summaries: Mapping[str, SideSummary]
+    shared: SharedMeans
     pairs: Mapping[tuple[str, str], Comparison]
 
     def get(self, a: str, b: str) -> Comparison:
@@ -92,7 +79,7 @@ class ComparisonTable:
 
     @property
     def leaders(self) -> list[str]:
-        """Those with the best mean over the shared splits (over their own where none is), significant or not."""
+        """The sides with the best mean, over their own splits where none is shared; significant or not."""
         means = self.shared.means or {name: summary.mean for name, summary in self.summaries.items()}
         signed = {name: self._signed(mean) for name, mean in means.items()}
         best = min(signed.values(), default=0.0)
@@ -105,23 +92,23 @@ class ComparisonTable:
 
     @property
     def winner(self) -> str | None:
-        """The library that may be highlighted as best, or none."""
+        """The side that may be called best, or None."""
         leader = self.leader
         others = [name for name in self.summaries if name != leader]
         if leader is None or not others:
             return None
-        wins = self._rfc_wins if self.method == "welch" else self._wins
+        wins = self._rfc_wins if self.test == "welch" else self._wins
         return leader if all(wins(leader, other) for other in others) else None
 
     @property
     def tied(self) -> list[str]:
-        """The libraries that are not worse than the leader as far as is known, the leader included."""
+        """The leader, and the sides that are not known to be worse."""
         leader = self.leader
-        wins = self._rfc_wins if self.method == "welch" else self._wins
+        wins = self._rfc_wins if self.test == "welch" else self._wins
         return [name for name in self.summaries if leader and (name == leader or not wins(leader, name))]
 
     def _signed(self, mean: float) -> float:
-        """The mean, less being better and NaN being worst."""
+        """The mean with a sign that makes less better; NaN is worst."""
         if math.isnan(mean):
             return math.inf
         return -mean if self.higher_is_better else mean
@@ -130,7 +117,7 @@ class ComparisonTable:
         return self.get(leader, other).verdict == "better"
 
     def _rfc_wins(self, leader: str, other: str) -> bool:
-        """RFC-0015: best mean, intervals apart, Welch's p below alpha."""
+        """RFC-0015: the best mean, intervals apart and Welch's p below alpha."""
         pair = self.get(leader, other)
         first, second = self.summaries[leader].interval, self.summaries[other].interval
         if first is None or second is None or pair.p_value is None:
@@ -140,169 +127,145 @@ class ComparisonTable:
 
 
 def compare_table(
-    results: Iterable[BenchmarkResult],
-    metric: str,
+    observations: Observations,
     *,
+    metric: str,
     higher_is_better: bool,
-    method: Method = "corrected",
+    as_ratio: bool = False,
+    test: TestName = "corrected",
     alpha: float = DEFAULT_ALPHA,
     rope: float = DEFAULT_ROPE,
 ) -> ComparisonTable:
-    """Compare every two libraries of one config. What cannot be compared says why and gets no p-value.
+    """Compare every two sides. A pair that cannot be compared says why and gets no p-value.
 
-    Times and memory are compared by their ratio whatever the method, except for Welch's, the RFC's.
+    With `as_ratio` (times and memory) the values are compared by their ratio, with the plain paired test whatever
+    the test of the table; only Welch's test, the RFC's, still compares their difference.
     """
-    settings = Settings(higher_is_better, method, alpha, rope)
-    rows: dict[str, list[BenchmarkResult]] = {}
-    for result in results:
-        rows.setdefault(result.library, []).append(result)
-    configs = {result.config_name for group in rows.values() for result in group}
-    if len(configs) > 1:
-        raise StatisticsInputError(
-            f"The 'results' parameter of compare_table must be of one config. Got {', '.join(sorted(configs))} instead."
-        )
-    having = {name: group for name, group in rows.items() if any(_value(r, metric) is not None for r in group)}
-    if rows and not having:
-        known = {name for group in rows.values() for result in group for name in result.metrics}
-        raise UnknownNameError("metric", metric, {*known, *MEASUREMENTS})
-    names = list(combinations(having, 2))
-    sides = {name: _Side(_by_cell(group, metric), _fault(group, metric)) for name, group in having.items()}
-    ready = [_prepare_pair(sides[a], sides[b], metric, settings) for a, b in names]
-    scores: dict[str, dict[Hashable, float]] = {
-        name: {cell: _number(result, metric) for cell, result in side.cells.items()} for name, side in sides.items()
+    criteria = Criteria(higher_is_better, test, alpha, rope)
+    sides = {
+        name: _TableSide(dict(side), _fault(name, side, metric, as_ratio=as_ratio))
+        for name, side in observations.items()
+        if side
+    }
+    names = list(combinations(sides, 2))
+    pending = [_prepare_pair(sides[a], sides[b], criteria, as_ratio=as_ratio) for a, b in names]
+    values: dict[str, dict[Hashable, float]] = {
+        name: {repeat: one.value for repeat, one in side.observations.items()} for name, side in sides.items()
     }
     return ComparisonTable(
         metric=metric,
         higher_is_better=higher_is_better,
-        method=method,
+        test=test,
         alpha=alpha,
-        summaries={name: _summary(group, metric, alpha) for name, group in having.items()},
-        shared=shared_means(scores),
-        pairs=dict(zip(names, conclude(ready), strict=True)),
+        summaries={name: _summary(observations[name], criteria, as_ratio=as_ratio) for name in sides},
+        shared=shared_means(values),
+        pairs=dict(zip(names, conclude(pending), strict=True)),
     )
 
 
-def winner(
-    results: Iterable[BenchmarkResult],
-    metric: str,
+def mean_interval(
+    side: Mapping[Repeat, Observation],
     *,
-    higher_is_better: bool,
-    method: Method = "corrected",
+    test: TestName = "corrected",
     alpha: float = DEFAULT_ALPHA,
-    rope: float = DEFAULT_ROPE,
-) -> str | None:
-    """The library that may be highlighted as best in one table, or none."""
-    table = compare_table(results, metric, higher_is_better=higher_is_better, method=method, alpha=alpha, rope=rope)
-    return table.winner
+    as_ratio: bool = False,
+) -> tuple[float, float] | None:
+    """The 1 - alpha interval of one side's mean, by the rules of the test that judges it.
+
+    The corrected test counts repeats on the same split as one observation and widens the interval for the rows that
+    splits share. None where nothing bounds the mean: a single split, a value that is not finite, a repeat given twice.
+    """
+    if _is_repeated(side):
+        return None
+    corrected = test == "corrected" and not as_ratio
+    values = _averaged(side, by_split(side)) if corrected else _values(side, side)
+    if len(values) < 2 or not all(abs(value) < HUGE for value in values):
+        return None
+    if min(values) == max(values):  # the rounding of the mean must not look like variation
+        return values[0], values[0]
+    overlap = (split_ratio(side.values()) or ASSUMED_RATIO) if corrected else 0.0
+    return paired(np.asarray(values), overlap=overlap).interval(alpha)
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """One library of a table: its results by seed and fold, and why they cannot be compared at all."""
+class _TableSide:
+    """One side of a table, and why it cannot be compared with any other."""
 
-    cells: dict[Cell, BenchmarkResult]
+    observations: dict[Repeat, Observation]
     fault: str
 
 
-def _prepare_pair(first: _Side, second: _Side, metric: str, settings: Settings) -> Prepared:
-    method = settings.method
-    a, b = first.cells, second.cells
-    common = [cell for cell in a if cell in b]
+def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, as_ratio: bool) -> PendingComparison:
+    test = criteria.test
+    a, b = first.observations, second.observations
+    common = [repeat for repeat in a if repeat in b]
     reason = first.fault or second.fault or _mismatch(a, b, common)
-    if not reason and not common and method != "welch":
-        reason = "Unmatched seeds: the two libraries share no split."
+    if not reason and not common and test != "welch":
+        reason = "Unmatched seeds: the two sides share no split."
     if reason:
-        return settings.refusal(reason)
+        return criteria.refusal(reason)
+    if test == "welch":
+        return prepare(_values(a, a), _values(b, b), criteria, test_train_ratio=None)
     alone = len(a) + len(b) - 2 * len(common)
     notes = [f"{alone} result(s) without a partner on the same split are left out."] if alone else []
-    if method == "welch":
-        left, right = [_number(r, metric) for r in a.values()], [_number(r, metric) for r in b.values()]
-        return prepare(left, right, settings, test_train_ratio=None)
-    pairs = [(a[cell], b[cell]) for cell in common]
-    if metric in MEASUREMENTS:
-        ready = prepare_times(*_columns(pairs, metric), replace(settings, method="paired"))
-        return ready.noted(*notes)
-    ratio = _test_train_ratio([first for first, _ in pairs])
-    if ratio is None and method == "corrected":
+    if as_ratio:
+        ratios = prepare_times(_values(a, common), _values(b, common), replace(criteria, test="paired"))
+        return ratios.noted(*notes)
+    ratio = split_ratio(a[repeat] for repeat in common)
+    if ratio is None and test == "corrected":
         notes.append("The sizes of the splits are unknown: 80 % training and 20 % test rows are assumed.")
-    left, right = _distinct_splits(pairs, metric) if method == "corrected" else _columns(pairs, metric)
-    if len(left) < len(pairs):
-        notes.append(f"{len(pairs)} seeds share {len(left)} distinct split(s): scores on the same split are averaged.")
-    ready = prepare(left, right, settings, test_train_ratio=ratio or ASSUMED_RATIO)
-    return ready.noted(*notes)
+    groups = by_split({repeat: a[repeat] for repeat in common}) if test == "corrected" else [[r] for r in common]
+    if len(groups) < len(common):
+        notes.append(
+            f"{len(common)} seeds share {len(groups)} distinct split(s): scores on the same split are averaged."
+        )
+    left, right = _averaged(a, groups), _averaged(b, groups)
+    return prepare(left, right, criteria, test_train_ratio=ratio or ASSUMED_RATIO).noted(*notes)
 
 
-def _fault(group: list[BenchmarkResult], metric: str) -> str:
-    """Why a library cannot be compared with any other, in a sentence; empty when it can."""
-    cells = [(result.seed, result.fold) for result in group]
-    if len(set(cells)) < len(cells):
-        return f"{group[0].library} has more than one result for the same seed and fold."
-    for result in group:
-        value = _value(result, metric)
-        if value is not None and not abs(value) < HUGE:
-            return f"{metric} of {result.library} is not a finite number for seed {result.seed}."
-        if value is not None and value <= 0 and metric in MEASUREMENTS:
-            return f"{metric} of {result.library} is not positive for seed {result.seed}."
+def _fault(name: str, side: Mapping[Repeat, Observation], metric: str, *, as_ratio: bool) -> str:
+    """Why a side cannot be compared with any other, in a sentence; empty when it can."""
+    if _is_repeated(side):
+        return f"{name} has more than one result for the same seed and fold."
+    for repeat, one in side.items():
+        if not abs(one.value) < HUGE:
+            return f"{metric} of {name} is not a finite number for {repeat}."
+        if as_ratio and one.value <= 0:
+            return f"{metric} of {name} is not positive for {repeat}."
     return ""
 
 
-def _mismatch(a: dict[Cell, BenchmarkResult], b: dict[Cell, BenchmarkResult], common: list[Cell]) -> str:
-    """Why two libraries cannot be compared with each other, in a sentence; empty when they can."""
-    if len({result.data_digest for result in (*a.values(), *b.values()) if result.data_digest}) > 1:
+def _is_repeated(side: Mapping[Repeat, Observation]) -> bool:
+    return isinstance(side, Side) and side.repeated
+
+
+def _mismatch(a: Mapping[Repeat, Observation], b: Mapping[Repeat, Observation], common: Sequence[Repeat]) -> str:
+    """Why two sides cannot be compared with each other, in a sentence; empty when they can."""
+    if len({one.data_digest for one in (*a.values(), *b.values()) if one.data_digest}) > 1:
         return "The results were made on different data."
-    for cell in common:
-        first, second = a[cell].split_digest, b[cell].split_digest
+    for repeat in common:
+        first, second = a[repeat].split_digest, b[repeat].split_digest
         if first and second and first != second:
-            return f"The splits differ for seed {cell[0]}: the results cannot be compared."
+            return f"The splits differ for {repeat}: the results cannot be compared."
     return ""
 
 
-def _by_cell(group: list[BenchmarkResult], metric: str) -> dict[Cell, BenchmarkResult]:
-    return {(result.seed, result.fold): result for result in group if _value(result, metric) is not None}
+def _values(side: Mapping[Repeat, Observation], repeats: Iterable[Repeat]) -> list[float]:
+    return [side[repeat].value for repeat in repeats]
 
 
-def _columns(pairs: list[tuple[BenchmarkResult, BenchmarkResult]], metric: str) -> tuple[list[float], list[float]]:
-    return [_number(first, metric) for first, _ in pairs], [_number(second, metric) for _, second in pairs]
+def _averaged(side: Mapping[Repeat, Observation], groups: Iterable[Sequence[Repeat]]) -> list[float]:
+    """One value for each group: the mean of its observations."""
+    return [side[group[0]].value if len(group) == 1 else float(np.mean(_values(side, group))) for group in groups]
 
 
-def _distinct_splits(
-    pairs: list[tuple[BenchmarkResult, BenchmarkResult]], metric: str
-) -> tuple[list[float], list[float]]:
-    """Seeds that fall on the same split (an official one, say) are one observation of it, not several."""
-    groups: dict[object, list[tuple[BenchmarkResult, BenchmarkResult]]] = {}
-    for pair in pairs:
-        groups.setdefault(pair[0].split_digest or (pair[0].seed, pair[0].fold), []).append(pair)
-    if len(groups) == len(pairs):
-        return _columns(pairs, metric)
-    averaged = [tuple(float(np.mean(side)) for side in _columns(group, metric)) for group in groups.values()]
-    return [a for a, _ in averaged], [b for _, b in averaged]
-
-
-def _test_train_ratio(results: list[BenchmarkResult]) -> float | None:
-    ratios = [r.n_valid / r.n_train for r in results if r.n_valid and r.n_train]
-    return math.fsum(ratios) / len(ratios) if ratios and len(ratios) == len(results) else None
-
-
-def _value(result: BenchmarkResult, metric: str) -> float | None:
-    if metric in MEASUREMENTS:
-        measured: float | None = getattr(result, metric)
-        return measured
-    return result.metrics.get(metric)
-
-
-def _number(result: BenchmarkResult, metric: str) -> float:
-    value = _value(result, metric)
-    if value is None:
-        raise AssertionError("results without the metric were taken out before")
-    return value
-
-
-def _summary(group: list[BenchmarkResult], metric: str, alpha: float) -> Summary:
-    values = np.asarray([_number(result, metric) for result in _by_cell(group, metric).values()])
+def _summary(side: Mapping[Repeat, Observation], criteria: Criteria, *, as_ratio: bool) -> SideSummary:
+    values = np.asarray(_values(side, side))
     if not (np.abs(values) < HUGE).all():
-        return Summary(math.nan, None, len(values), None)
+        return SideSummary(math.nan, None, len(values), None)
     if len(values) < 2:
-        return Summary(float(values.mean()), None, 1, None)
+        return SideSummary(float(values.mean()), None, 1, None)
     mean, std = mean_and_spread(values)
-    interval = paired(values).interval(alpha) if std > 0 else (mean, mean)
-    return Summary(mean, std, len(values), interval)
+    return SideSummary(
+        mean, std, len(values), mean_interval(side, test=criteria.test, alpha=criteria.alpha, as_ratio=as_ratio)
+    )

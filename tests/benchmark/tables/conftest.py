@@ -3,7 +3,8 @@
 import pytest
 
 from boosters_eval.benchmark.config import derive_seeds
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, Unsupported
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, RunMetadata, Unsupported
+from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark, TrainingConfig
 
@@ -49,7 +50,9 @@ def recorded():
             unsupported=collection.unsupported,
             run_id=collection.run_id,
             suite=collection.suite,
-            metadata={**collection.metadata, "environment": {**ENVIRONMENT, **SOURCE, **changes}},
+            metadata=collection.metadata.model_copy(
+                update={"environment": RunFacts.model_validate({**ENVIRONMENT, **SOURCE, **changes})}
+            ),
         )
 
     return record
@@ -136,12 +139,12 @@ def sample():
         ],
         run_id="0123abcd4567ef89",
         suite="sample",
-        metadata={
-            "environment": ENVIRONMENT,
-            "n_cells": 40,
-            "n_missing": 0,
-            "configs": {"california/gbdt": TrainingConfig(max_depth=4, l2=0.5).model_dump(mode="json")},
-        },
+        metadata=RunMetadata(
+            environment=RunFacts.model_validate(ENVIRONMENT),
+            n_cells=40,
+            n_missing=0,
+            configs={"california/gbdt": TrainingConfig(max_depth=4, l2=0.5).model_dump(mode="json")},
+        ),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection, RunMetadata
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.metrics.task import Task
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
@@ -139,7 +139,7 @@ def test_no_results_are_said():
 
 
 def test_an_incomplete_run_is_said(sample):
-    report = build_tables(ResultCollection(sample.results, metadata={"n_missing": 3, "n_cells": 41}))
+    report = build_tables(ResultCollection(sample.results, metadata=RunMetadata(n_missing=3, n_cells=41)))
     assert "The run is incomplete: 3 of 41 cells have no outcome." in report.notes
 
 
@@ -179,6 +179,13 @@ def test_an_interval_ends_where_the_metric_does():
     rmse, r2 = table.rows[0].cells
     assert (rmse.low, rmse.high) == (0.0, r2.high)
     assert r2.low < 0
+
+
+def test_an_interval_ends_at_the_upper_end_too():
+    results = [variant(name, "gbdt", i, 0.0) for name in "ab" for i in range(3)]
+    high = [r.model_copy(update={"metrics": {"accuracy": (0.8, 1.0, 1.0)[r.seed]}}) for r in results]
+    (table,) = build_tables(ResultCollection(high)).tables
+    assert (table.columns[0].ceiling, table.rows[0].cells[0].high) == (1.0, 1.0)
 
 
 def test_run_times_have_the_digits_that_the_table_shows(sample):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from boosters_eval.benchmark.observations import MEASUREMENTS, observe
 from boosters_eval.benchmark.tables import notes
-from boosters_eval.benchmark.tables.contenders import clean, group, point
+from boosters_eval.benchmark.tables.contenders import clean, group
 from boosters_eval.benchmark.tables.verdicts import judge
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import PairVerdict, Status
+    from boosters_eval.stats.significance import TestName
 
 # What is measured beside the metrics; less is better of all of it.
 MEASURES = (
@@ -67,11 +68,10 @@ def build_tables(
     Without `alpha` the level is the run's own (--seeds auto), or else 5 %.
     """
     from boosters_eval.metrics import declare_metric  # noqa: PLC0415 (metrics load when they are needed)
-    from boosters_eval.stats.significance import level_of  # noqa: PLC0415 (loads scipy)
 
-    for name, better in collection.metadata.get("user_metrics", {}).items():
+    for name, better in collection.metadata.user_metrics.items():
         declare_metric(name, higher_is_better=better)
-    level = level_of(collection.metadata, alpha)
+    level = collection.metadata.level(alpha)
     options = TableOptions(metrics, times, test, level, highlight, require_significance)
     tables = [_table(name, list(rows.values()), options) for name, rows in group(collection).items()]
     return Report(tuple(tables), notes.of_report(collection, times=times), test, level)
@@ -130,28 +130,33 @@ def _metric_column(name: str, *, primary: bool) -> Column:
     metric = find(name)
     if metric is None:
         return Column(name, clean(name), None, primary=primary)
-    return Column(name, clean(metric.label), metric.higher_is_better, primary=primary, floor=metric.low)
+    return Column(
+        name, clean(metric.label), metric.higher_is_better, primary=primary, floor=metric.low, ceiling=metric.high
+    )
 
 
 def _cell(contender: Contender, column: Column, options: TableOptions) -> TableCell:
+    """A row's mean, with the interval that the test of the table gives it."""
+    from boosters_eval.stats.tables import mean_interval  # noqa: PLC0415 (loads scipy)
+
     values = contender.values(column)
     mean, std = mean_and_std(values)
     text = estimate(mean, std)
     if values and len(values) != len(contender.results):
         text += f" (n = {len(values)})"
-    half = None
-    if mean is not None and std is not None:
-        overlap = contender.overlap if column.kind == "metric" and options.test == "corrected" else 0.0
-        half = quantile(len(values) - 1, options.alpha) * std * math.sqrt(1 / len(values) + overlap)
+    low, high = mean_interval(
+        observe(contender.results, column.name),
+        test=cast("TestName", options.test),
+        alpha=options.alpha,
+        as_ratio=column.name in MEASUREMENTS,
+    ) or (None, None)
     return TableCell(
         mean=mean if mean is not None and math.isfinite(mean) else None,
         std=std,
         n=len(values),
         text=text,
-        low=None
-        if mean is None or half is None
-        else max(mean - half, -math.inf if column.floor is None else column.floor),
-        high=None if mean is None or half is None else mean + half,
+        low=low if low is None or column.floor is None else max(low, column.floor),
+        high=high if high is None or column.ceiling is None else min(high, column.ceiling),
         values=tuple(v if v is not None and math.isfinite(v) else None for v in contender.aligned(column)),
         status=_status(contender, mean),
     )
@@ -164,14 +169,6 @@ def _status(contender: Contender, mean: float | None) -> Status:
     return "ok" if math.isfinite(mean) else "error"
 
 
-@cache
-def quantile(freedom: int, alpha: float) -> float:
-    """Student's two-sided quantile."""
-    from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
-
-    return float(stdtrit(freedom, 1 - alpha / 2))
-
-
 def _row(contender: Contender, row_names: tuple[str, ...], cells: tuple[TableCell, ...]) -> Row:
     names = (clean(contender.library), clean(contender.variant or ""))
     return Row(
@@ -179,7 +176,7 @@ def _row(contender: Contender, row_names: tuple[str, ...], cells: tuple[TableCel
         cells=cells,
         n=len(contender.results),
         failed=len(contender.errors),
-        points=tuple(map(point, contender.results)),
+        points=tuple(str(result.repeat) for result in contender.results),
     )
 
 

@@ -6,6 +6,8 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from boosters_eval.benchmark.observations import value_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -24,20 +26,12 @@ class Contender:
 
     @property
     def name(self) -> str:
-        """As the row will be called."""
+        """The label of the row."""
         return clean(self.library if self.variant is None else f"{self.library} {self.variant}")
 
-    @property
-    def overlap(self) -> float:
-        """Test rows over training rows: what Nadeau and Bengio's correction adds to the variance."""
-        ratios = [r.n_valid / r.n_train for r in self.results if r.n_valid and r.n_train]
-        return sum(ratios) / len(ratios) if ratios else 0.25
-
     def aligned(self, column: Column) -> list[float | None]:
-        """What was measured, one entry a result; None where it has no such value."""
-        if column.kind == "metric":
-            return [result.metrics.get(column.name) for result in self.results]
-        return [getattr(result, column.name) for result in self.results]
+        """What was measured, one entry per result; None where it has no such value."""
+        return [value_of(result, column.name) for result in self.results]
 
     def values(self, column: Column) -> list[float]:
         """What was measured, without the gaps."""
@@ -59,6 +53,14 @@ def group(collection: ResultCollection) -> dict[str, Group]:
     return groups
 
 
+def results_by_name(contenders: Iterable[Contender]) -> dict[str, list[BenchmarkResult]]:
+    """The results of each row; rows that cannot be told apart by name are one, and cannot be compared."""
+    rows: dict[str, list[BenchmarkResult]] = {}
+    for contender in contenders:
+        rows.setdefault(contender.name, []).extend(contender.results)
+    return rows
+
+
 def _contender(
     groups: dict[str, Group], shared: dict[str, str], outcome: BenchmarkResult | BenchmarkError
 ) -> Contender:
@@ -67,9 +69,9 @@ def _contender(
 
 
 def _shared_names(outcomes: Iterable[BenchmarkResult | BenchmarkError]) -> dict[str, str]:
-    """Each variant's config is a name of its own; all variants of one ablation belong to one table.
+    """Each variant has a config name of its own, but all variants of one ablation belong to one table.
 
-    Boosters share a table only where they are what is varied: where no variant occurs with two of them.
+    Boosters share a table only if they are what is varied, so that no variant occurs with two of them.
     """
     configs = {o.config_name: o for o in outcomes if o.variant is not None}
     per_dataset: dict[str, list[BenchmarkResult | BenchmarkError]] = {}
@@ -90,8 +92,3 @@ def _shared_names(outcomes: Iterable[BenchmarkResult | BenchmarkError]) -> dict[
 def clean(name: str) -> str:
     """A name without control characters: it may come from a user and goes to a terminal."""
     return "".join("\ufffd" if unicodedata.category(char) in ("Cc", "Cf") else char for char in name)
-
-
-def point(result: BenchmarkResult) -> str:
-    """What one value belongs to."""
-    return f"seed {result.seed}" + ("" if result.fold is None else f", fold {result.fold}")

@@ -106,7 +106,7 @@ def collect_data(
         alpha=alpha,
         n_results=len(ours),
         n_failed=len(results.errors),
-        configs=_configs(ours, results.metadata.get("configs") or {}),
+        configs=_configs(ours, results.metadata.configs),
         parameters=_parameters(ours),
         errors=_errors(results),
         unsupported=tuple(

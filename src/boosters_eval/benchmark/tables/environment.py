@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.tables.contenders import clean
 from boosters_eval.core.errors import ConfigError
@@ -13,12 +13,11 @@ from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.engine.facts import RunFacts
 
 NOT_RECORDED = "not recorded"
-_SHA = re.compile(r"[0-9a-f]{7,64}")
+_SHA = re.compile(r"[0-9a-f]{7,64}")  # a commit becomes part of a file name, so nothing else will do
 _SHORT = 7  # characters of a commit in titles and file names
 
 
@@ -40,19 +39,19 @@ class Environment(Model):
     @classmethod
     def collect(cls, results: ResultCollection, *, now: datetime | None = None) -> Environment:
         """What the run recorded."""
-        recorded = run_record(results)
-        machine = _machine(recorded)
+        facts = results.metadata.facts
+        machine = _machine(facts)
         return cls(
             timestamp=(now or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0),
-            measured_at=_text(recorded, "started_at"),
-            git_sha=_commit(recorded),
-            git_branch=_text(recorded, "git_branch"),
-            git_dirty=recorded["git_dirty"] if isinstance(recorded.get("git_dirty"), bool) else None,
+            measured_at=facts.started_at or None,
+            git_sha=facts.git_sha if facts.git_sha and _SHA.fullmatch(facts.git_sha) else None,
+            git_branch=facts.git_branch,
+            git_dirty=facts.git_dirty,
             machine=machine,
             machine_digest=None if machine is None else machine.digest,
-            rust_version=_text(recorded, "rust"),
-            python_version=_text(recorded, "python"),
-            boosters_eval_version=_text(recorded, "boosters_eval"),
+            rust_version=facts.rust,
+            python_version=facts.python or None,
+            boosters_eval_version=facts.boosters_eval or None,
             boosters_version=library_versions(results).get("boosters"),
         )
 
@@ -97,11 +96,6 @@ class Environment(Model):
         ]
 
 
-def run_record(results: ResultCollection) -> Mapping[str, Any]:
-    """What the run recorded about itself; empty for results that were made by hand."""
-    return results.metadata.get("environment") or {}
-
-
 def library_versions(results: ResultCollection) -> dict[str, str]:
     """Each library's version according to its results; several if they differ."""
     found: dict[str, dict[str, None]] = {}
@@ -111,20 +105,8 @@ def library_versions(results: ResultCollection) -> dict[str, str]:
     return {library: ", ".join(versions) for library, versions in found.items()}
 
 
-def _machine(recorded: Mapping[str, Any]) -> MachineInfo | None:
-    facts = dict(recorded.get("machine") or {})
-    facts.pop("digest", None)
+def _machine(facts: RunFacts) -> MachineInfo | None:
+    known = {name: value for name, value in facts.machine.items() if name != "digest"}
     with contextlib.suppress(ConfigError):  # a file from elsewhere may say anything here
-        return MachineInfo(**facts) if facts else None
+        return MachineInfo.model_validate(known) if known else None
     return None
-
-
-def _commit(recorded: Mapping[str, Any]) -> str | None:
-    """Only what looks like a commit: it becomes part of a file name."""
-    found = _text(recorded, "git_sha")
-    return found if found and _SHA.fullmatch(found) else None
-
-
-def _text(recorded: Mapping[str, Any], key: str) -> str | None:
-    value = recorded.get(key)
-    return value if isinstance(value, str) and value else None

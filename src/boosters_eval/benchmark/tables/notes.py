@@ -38,10 +38,10 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
         "{library} is not deterministic: {text}",
     )
     out += _tally(((r.library, w) for r in collection.results for w in r.warnings), "{library}: {text}")
-    if rule := collection.metadata.get("seeds_rule"):
+    if rule := collection.metadata.seeds_rule:
         out.append(f"{rule[:1].upper() + rule[1:].rstrip('.')}.")
-    if missing := collection.metadata.get("n_missing"):
-        out.append(f"The run is incomplete: {missing} of {collection.metadata.get('n_cells')} cells have no outcome.")
+    if missing := collection.metadata.n_missing:
+        out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
     if any(result.profile == "defaults" for result in collection.results):
         out.append(
             "Profile 'defaults': each library has its own defaults, so models of unlike size and step are compared."

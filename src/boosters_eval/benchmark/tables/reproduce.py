@@ -6,7 +6,6 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.tables.contenders import clean
-from boosters_eval.benchmark.tables.environment import run_record
 from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ def commands(results: ResultCollection) -> tuple[str, ...]:
     """The command that was typed; for a run from Python an equivalent one, as far as the results tell."""
     if not results.results:
         return ()
-    words = ["boosters-eval", *(run_record(results).get("command") or _derived(results))]
+    words = ["boosters-eval", *(results.metadata.facts.command or _derived(results))]
     again = [f"boosters-eval report --run {results.run_id}"] if results.run_id else []
     return (" ".join(shlex.quote(clean(word)) for word in words), *again)
 
@@ -30,7 +29,7 @@ def _derived(results: ResultCollection) -> list[str]:
     if results.suite in (None, "compare"):
         words = ["compare", "--dataset", *dict.fromkeys(result.dataset_name for result in ours)]
         words += ["--booster", *dict.fromkeys(result.booster_type for result in ours)]
-        words += _training_options(list(results.metadata.get("configs", {}).values()), timed=timed)
+        words += _training_options(list(results.metadata.configs.values()), timed=timed)
     else:
         words = ["run", "--suite", str(results.suite)]
     words += ["--library", *dict.fromkeys(outcome.library for outcome in (*ours, *results.errors))]

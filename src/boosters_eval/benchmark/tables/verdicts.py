@@ -1,10 +1,12 @@
-"""What the statistics say of a column, in the table model's terms."""
+"""What the statistics say about a column, in the table model's terms."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from boosters_eval.benchmark.observations import compare_rows
+from boosters_eval.benchmark.tables.contenders import results_by_name
 from boosters_eval.reports.model import PairVerdict
 from boosters_eval.reports.numbers import number, percent
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import Column
     from boosters_eval.stats.significance import Comparison as Pair
-    from boosters_eval.stats.significance import Method
+    from boosters_eval.stats.significance import TestName
 
 
 @dataclass(frozen=True)
@@ -27,41 +29,23 @@ class Judgement:
 
 
 def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: str, alpha: float) -> Judgement:
-    """All pairs of one column. What is only indicative or not finite leaves the whole column without a verdict."""
-    from boosters_eval.stats.inference import StatisticsInputError  # noqa: PLC0415 (loads scipy)
-    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
-
+    """All pairs of one column. A column that is only indicative, or has no known direction, gets no verdict."""
     if column.higher_is_better is None or column.indicative:
         return Judgement()
     if not any(contender.values(column) for contender in contenders):
         return Judgement()
-    results = [result for contender in contenders for result in contender.results]
-    if any(contender.variant is not None for contender in contenders):
-        # A variant counts as a library of its own here, and all variants as one config.
-        results = [
-            result.model_copy(update={"library": contender.name, "config_name": table})
-            for contender in contenders
-            for result in contender.results
-        ]
-    rows = [index for index, contender in enumerate(contenders) for _ in contender.results]
-    row_of = {result.library: index for result, index in zip(results, rows, strict=True)}
-    try:
-        found = compare_table(
-            results,
-            column.name,
-            higher_is_better=column.higher_is_better,
-            method=cast("Method", test),
-            alpha=alpha,
-        )
-    except StatisticsInputError:
-        return Judgement()
+    row_of = {contender.name: index for index, contender in enumerate(contenders)}
+    found = compare_rows(
+        results_by_name(contenders),
+        column.name,
+        higher_is_better=column.higher_is_better,
+        test=cast("TestName", test),
+        alpha=alpha,
+    )
     return Judgement(
         winners=() if found.winner is None else (row_of[found.winner],),
         leaders=tuple(row_of[name] for name in found.leaders) if found.pairs else (),
-        comparisons=tuple(
-            _comparison(table, column, contenders[row_of[a]].name, contenders[row_of[b]].name, pair)
-            for (a, b), pair in found.pairs.items()
-        ),
+        comparisons=tuple(_comparison(table, column, a, b, pair) for (a, b), pair in found.pairs.items()),
     )
 
 

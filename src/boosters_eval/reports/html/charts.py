@@ -83,12 +83,14 @@ def cost_chart(table: ReportTable, series: Mapping[str, int]) -> str:
         _WIDTH - 14,
         log=max(costs) > 5 * min(costs),
     )
-    y = fit([bound for _, _, cell in points for bound in _spread(cell, column.floor)], bottom - 6, top + 6)
+    y = fit(
+        [bound for _, _, cell in points for bound in _spread(cell, column.floor, column.ceiling)], bottom - 6, top + 6
+    )
     parts = _x_axis(x, top, bottom, cost.heading) + _y_axis(y, left, column)
     unit = f" {cost.unit}" if cost.unit else ""
     for row, price, score in points:
         at_x, at_y = x(_mean(price)), y(_mean(score))
-        (x1, x2), (y1, y2) = _cost_spread(price), _spread(score, column.floor)
+        (x1, x2), (y1, y2) = _cost_spread(price), _spread(score, column.floor, column.ceiling)
         kind = f'<g class="s{series[row.label] % 8}">'
         parts.append(
             kind + line(x(x1), at_y, x(x2), at_y, "whisker") + line(at_x, y(y1), at_x, y(y2), "whisker") + "</g>"
@@ -216,9 +218,10 @@ def _quantity(column: Column) -> str:
     return column.quantity or column.label
 
 
-def _spread(cell: TableCell, floor: float | None) -> tuple[float, float]:
+def _spread(cell: TableCell, floor: float | None, ceiling: float | None = None) -> tuple[float, float]:
     mean, std = _mean(cell), cell.std or 0.0
-    return mean - std if floor is None else max(mean - std, floor), mean + std
+    low, high = mean - std, mean + std
+    return low if floor is None else max(low, floor), high if ceiling is None else min(high, ceiling)
 
 
 def _cost_spread(cell: TableCell) -> tuple[float, float]:

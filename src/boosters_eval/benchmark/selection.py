@@ -1,4 +1,4 @@
-"""The questions of the RFC to a whole collection: the best of each config, and whether two libraries differ."""
+"""Questions to a whole collection: the best of each config, whether two libraries differ, who leads over data sets."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from boosters_eval.benchmark.observations import MEASUREMENTS, compare_rows, value_of
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.stats.inference import StatisticsInputError
-from boosters_eval.stats.tables import MEASUREMENTS, compare_table
+from boosters_eval.stats.ranks import rank_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
     from boosters_eval.benchmark.results import BenchmarkResult
-    from boosters_eval.stats.significance import Comparison, Method
+    from boosters_eval.stats.ranks import Ranking
+    from boosters_eval.stats.significance import Comparison, TestName
     from boosters_eval.stats.tables import ComparisonTable
 
 TIE = "tie"
@@ -23,13 +25,13 @@ NOT_COMPARABLE = "not comparable"
 
 
 def best_frame(
-    results: Iterable[BenchmarkResult], metric: str, *, higher_is_better: bool, alpha: float, method: Method
+    results: Iterable[BenchmarkResult], metric: str, *, higher_is_better: bool, alpha: float, test: TestName
 ) -> pd.DataFrame:
-    """One row a config: the library that may be called best, or `tie`, `n too small`, `not comparable`."""
+    """One row per config: the library that may be called best, or `tie`, `n too small`, `not comparable`."""
     groups = _by_config(results, metric)
     rows = []
     for config, group in groups.items():
-        table = compare_table(group, metric, higher_is_better=higher_is_better, alpha=alpha, method=method)
+        table = compare_rows(_by_library(group), metric, higher_is_better=higher_is_better, alpha=alpha, test=test)
         leader = table.leader
         if leader is None:
             raise AssertionError("only configs with the metric are grouped")
@@ -59,9 +61,9 @@ def significant(
     *,
     higher_is_better: bool,
     alpha: float,
-    method: Method,
+    test: TestName,
 ) -> tuple[bool, float]:
-    """Whether two libraries differ in one config, and the p-value; 1.0 where the scores can tell nothing.
+    """Whether two libraries differ in one config, and the p-value; 1.0 where the scores say nothing.
 
     Scores of several configs must not be pooled: twelve data sets with five seeds each taken as sixty
     independent points reject a true null hypothesis in a third of all cases.
@@ -79,16 +81,45 @@ def significant(
     if len(groups) != 1:
         found = f"{len(groups)} configs ({', '.join(groups)})" if groups else "none"
         raise StatisticsInputError(
-            "The results must be of one config in which two different libraries have the metric; choose it with "
-            f"'config' or 'dataset'. Got {found} instead."
+            "The results must be those of one config in which two different libraries have the metric; choose it "
+            f"with 'config' or 'dataset'. Got {found} instead."
         )
     (group,) = groups.values()
-    table = compare_table(group, metric, higher_is_better=higher_is_better, alpha=alpha, method=method)
+    table = compare_rows(_by_library(group), metric, higher_is_better=higher_is_better, alpha=alpha, test=test)
     pair = table.get(*libraries)
     if pair.n == 0:
         raise StatisticsInputError(pair.note)
     p_value = 1.0 if pair.p_value is None else pair.p_value
     return bool(p_value < alpha), p_value
+
+
+def rank_results(
+    results: Iterable[BenchmarkResult],
+    *,
+    direction: Callable[[str], bool],
+    metric: str | None = None,
+    alpha: float = 0.05,
+) -> Ranking:
+    """Rank by each config's primary metric, or by one metric; `direction` says whether more of it is better.
+
+    Several configs of one data set are not independent evidence: filter by booster or variant first.
+    """
+    values: dict[str, dict[str, dict[Hashable, float]]] = {}
+    better: dict[str, bool] = {}
+    configs: dict[str, str] = {}
+    for result in results:
+        name = metric or result.primary_metric
+        if name is None or name not in result.metrics:
+            continue
+        dataset = result.dataset_name
+        if configs.setdefault(dataset, result.config_name) != result.config_name:
+            raise StatisticsInputError(
+                f"The 'results' parameter of a ranking must have one config for each data set. "
+                f"Got {configs[dataset]} and {result.config_name} for {dataset} instead."
+            )
+        better[dataset] = direction(name)
+        values.setdefault(dataset, {}).setdefault(result.library, {})[result.repeat] = result.metrics[name]
+    return rank_splits(values, higher_is_better=better, alpha=alpha)
 
 
 def _label(leader: str, rivals: list[Comparison]) -> str:
@@ -105,8 +136,8 @@ def _notes(table: ComparisonTable, rivals: list[Comparison]) -> list[str]:
     if len(table.summaries) == 1:
         return ["The only library."]
     shared = table.shared
-    partial = f"Led by the mean over {shared.n} of {shared.total} splits: those that all libraries have."
-    none = "No split that all libraries have: each one's mean is over its own."
+    partial = f"The leader has the best mean over the {shared.n} of {shared.total} splits that all libraries have."
+    none = "There is no split that all libraries have: each mean is over the library's own splits."
     limits = [partial if shared.n else none] if shared.n < shared.total else []
     return [*limits, *dict.fromkeys(pair.note for pair in rivals if pair.note)]
 
@@ -116,8 +147,15 @@ def _by_config(results: Iterable[BenchmarkResult], metric: str) -> dict[str, lis
     seen: set[str] = set()
     for result in results:
         seen.update(result.metrics)
-        if metric in result.metrics or (metric in MEASUREMENTS and getattr(result, metric) is not None):
+        if value_of(result, metric) is not None:
             groups.setdefault(result.config_name, []).append(result)
     if not groups:
         raise UnknownNameError("metric", metric, {*seen, *MEASUREMENTS})
     return groups
+
+
+def _by_library(results: Iterable[BenchmarkResult]) -> dict[str, list[BenchmarkResult]]:
+    rows: dict[str, list[BenchmarkResult]] = {}
+    for result in results:
+        rows.setdefault(result.library, []).append(result)
+    return rows

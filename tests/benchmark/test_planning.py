@@ -4,22 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval.api import Settings, prepare
 from boosters_eval.benchmark.config import derive_seeds
+from boosters_eval.benchmark.fit import model_seed
 from boosters_eval.engine.plan import Plan
-from boosters_eval.runners import installed as builds
-
-from .conftest import run_tiny, tiny_config
-
-
-def plan_of(*configs, seeds=2, **settings):
-    return prepare("tiny", configs, seeds, Settings(**settings)).plan
+from boosters_eval.runners.installed import installed_build
+from tiny import plan_of, prepare_tiny, run_tiny, tiny_config
 
 
 def test_same_content_has_the_same_run_id_whatever_its_order_and_name(faulty):
     one, two = tiny_config("none"), tiny_config("slow")
-    a = prepare("a", [one, two], 2, Settings()).plan
-    b = prepare("b", [two, one], 2, Settings()).plan
+    a = prepare_tiny(one, two, name="a", seeds=2).plan
+    b = prepare_tiny(two, one, name="b", seeds=2).plan
     assert a.run_id == b.run_id
     several, reversed_ = (one.replace(libraries=names) for names in (("sklearn", "faulty"), ("faulty", "sklearn")))
     assert plan_of(several).run_id == plan_of(reversed_).run_id
@@ -42,7 +37,7 @@ def test_rebuilt_library_under_the_same_version_is_a_different_plan(faulty, monk
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "faulty_runner")
     after = plan_of(tiny_config("none"))
-    assert before.libraries["faulty"].version == after.libraries["faulty"].version
+    assert before.builds["fit"]["faulty"].version == after.builds["fit"]["faulty"].version
     assert before.run_id != after.run_id
 
 
@@ -64,13 +59,13 @@ def test_build_digest_of_an_installed_library_is_the_same_twice_and_sees_a_chang
         def version():
             return "1.0"
 
-    recorded = builds.library_build(Acme)
-    assert recorded == builds.library_build(Acme)
+    recorded = installed_build(Acme)
+    assert recorded == installed_build(Acme)
     import os
 
     (package / "__init__.py").write_text("x = 2\n")
     os.utime(package / "__init__.py", (2e9, 2e9))
-    assert builds.library_build(Acme).digest != recorded.digest
+    assert installed_build(Acme).digest != recorded.digest
 
 
 def test_changed_source_of_an_adapter_is_a_different_plan(faulty, monkeypatch, tmp_path):
@@ -83,14 +78,13 @@ def test_changed_source_of_an_adapter_is_a_different_plan(faulty, monkeypatch, t
 
 def test_two_things_of_one_name_are_refused(faulty):
     from boosters_eval.core.errors import ConfigError
-
-    from .conftest import TINY, tiny_table
+    from tiny import TINY, tiny_table
 
     x, y = tiny_table()
     other = TINY.replace(loader=lambda: (x * 100, y))
     with pytest.raises(ConfigError, match="Two different data sets are named 'tiny'"):
         plan_of(tiny_config("none"), tiny_config("slow").replace(dataset=other))
-    with pytest.raises(ConfigError, match="'tiny/none' is there twice"):
+    with pytest.raises(ConfigError, match="Got 'tiny/none' twice"):
         plan_of(tiny_config("none"), tiny_config("none"))
     with pytest.raises(ConfigError, match="has a library twice"):
         plan_of(tiny_config("none").replace(libraries=("faulty", "faulty")))
@@ -106,17 +100,15 @@ def test_more_folds_than_rows_are_refused(faulty):
 
 
 def test_setting_without_effect_is_said_and_equal_variants_are_refused():
-    from boosters_eval import GrowthStrategy, TrainingConfig
-    from boosters_eval.api import comparison_configs
+    from boosters_eval import GrowthStrategy, TrainingConfig, prepare_comparison
     from boosters_eval.core.errors import ConfigError
 
     leafwise = TrainingConfig(growth_strategy=GrowthStrategy.LEAFWISE)
-    configs, _ = comparison_configs("iris", "sklearn", training=leafwise.replace(max_depth=3))
-    assert "max_depth=3 has no effect in iris/gbdt" in prepare("x", configs, 1, Settings()).notes
+    prepared = prepare_comparison("iris", "sklearn", seeds=1, training=leafwise.replace(max_depth=3))
+    assert "max_depth=3 has no effect in iris/gbdt" in prepared.notes
     twins = {"a": leafwise.replace(max_depth=3), "b": leafwise.replace(max_depth=9)}
-    configs, _ = comparison_configs("iris", "sklearn", variants=twins)
     with pytest.raises(ConfigError, match="'a' and 'b' are the same"):
-        prepare("x", configs, 1, Settings())
+        prepare_comparison("iris", "sklearn", seeds=1, variants=twins)
 
 
 def test_plan_survives_its_file(faulty):
@@ -136,15 +128,15 @@ def test_order_of_running_is_shuffled_by_library_but_fixed(faulty):
     plan = plan_of(*configs, seeds=6)
     order = plan.in_running_order(plan.cells)
     assert order == plan.in_running_order(plan.cells)
-    assert [c.seed for c in order] == sorted(c.seed for c in order)
-    by_seed = {tuple(c.library for c in order if c.seed == seed) for seed in derive_seeds(6)}
+    assert [c.repeat.seed for c in order] == sorted(c.repeat.seed for c in order)
+    by_seed = {tuple(c.target for c in order if c.repeat.seed == seed) for seed in derive_seeds(6)}
     assert len(by_seed) > 1
     assert {frozenset(libraries) for libraries in by_seed} == {frozenset(configs[0].libraries)}
 
 
 def test_model_seed_is_the_same_in_every_process_and_apart_for_each_library(faulty):
     plan = plan_of(tiny_config("none").replace(libraries=("faulty", "sklearn")))
-    seeds = {cell.key: cell.model_seed for cell in plan.cells}
+    seeds = {cell.key: model_seed(cell) for cell in plan.cells}
     assert len(set(seeds.values())) == len(seeds)
     code = "import hashlib; print(int.from_bytes(hashlib.sha256(b'42|42|tiny/none|faulty').digest()[:4]) & 0x7FFFFFFF)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -155,10 +147,10 @@ def test_unsupported_combination_is_set_apart_with_its_reason(faulty):
     from boosters_eval.runners.parameters import BoosterType
 
     plan = plan_of(tiny_config("none"), tiny_config("slow", booster_type=BoosterType.GBLINEAR))
-    assert [(u.config_name, u.library, u.reason) for u in plan.unsupported] == [
+    assert [(item.spec, item.target, item.reason) for item in plan.excluded] == [
         ("tiny/slow", "faulty", "it has no linear booster")
     ]
-    assert {c.config.name for c in plan.cells} == {"tiny/none"}
+    assert {c.spec.name for c in plan.cells} == {"tiny/none"}
 
 
 def test_nothing_to_run_is_an_error(faulty):

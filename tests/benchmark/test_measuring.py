@@ -14,9 +14,7 @@ from boosters_eval.core.machine import available_cpus
 from boosters_eval.engine import memory, threads
 from boosters_eval.engine.execute import jobs_for
 from boosters_eval.runners import RUNNERS
-
-from .conftest import run_tiny, tiny_config
-from .test_plan import plan_of
+from tiny import plan_of, prepare_tiny, run_tiny, tiny_config
 
 
 def test_timing_mode_warms_up_times_apart_and_takes_the_median_prediction(faulty, home):
@@ -25,8 +23,8 @@ def test_timing_mode_warms_up_times_apart_and_takes_the_median_prediction(faulty
     assert result.n_threads == min(len(available_cpus()), threads.physical_cores())
     assert result.train_time_s == pytest.approx(result.build_time_s + result.fit_time_s)
     assert result.fit_time_s >= 0.05
-    assert result.build_time_s < 0.01
-    assert result.predict_time_s < 0.01
+    assert 0 < result.build_time_s < result.fit_time_s
+    assert 0 < result.predict_time_s < result.fit_time_s
 
 
 def test_timing_mode_runs_one_cell_at_a_time(faulty):
@@ -126,9 +124,7 @@ def test_each_library_keeps_to_the_threads_it_was_given(library, home):
 
 
 def test_user_is_told_when_fewer_threads_are_to_be_had(faulty):
-    from boosters_eval.api import Settings, prepare
-
-    notes = prepare("tiny", [tiny_config("none")], 1, Settings(threads=4000)).notes
+    notes = prepare_tiny(tiny_config("none"), threads=4000).notes
     assert any("4000 threads were asked for" in note for note in notes)
 
 

@@ -1,0 +1,343 @@
+"""The workload `fit`: train a library on a split, predict, and score."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from boosters_eval.benchmark.measure import hold_out, measure, measured_fields
+from boosters_eval.benchmark.results import BenchmarkResult
+from boosters_eval.benchmark.usermetrics import UserMetric
+from boosters_eval.core.errors import MetricInputError
+from boosters_eval.core.model import Model
+from boosters_eval.core.modules import address_of, at_address
+from boosters_eval.core.repeat import Repeat
+from boosters_eval.datasets import Split, open_stored, split_rows
+from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.engine import memory
+from boosters_eval.engine.cell import Build, Cell, Spec
+from boosters_eval.engine.child import message_of
+from boosters_eval.engine.plan import CellRef, Exclusion, Plan, canonical, digest
+from boosters_eval.engine.processes import die_with_parent
+from boosters_eval.engine.workload import Workload
+from boosters_eval.metrics import MetricWarning, compute_metrics
+from boosters_eval.metrics.compute import load_implementations
+from boosters_eval.metrics.task import Task
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.base import FitRequest, TrainData
+from boosters_eval.runners.installed import installed_build
+from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from boosters_eval.benchmark.measure import Measurement
+    from boosters_eval.datasets import Table
+    from boosters_eval.engine.cell import Lane
+    from boosters_eval.runners.base import Runner, Translation
+
+_BUSY = 0.7  # below so many CPU seconds per second, a single-threaded fit did not have its core to itself
+_LONG_ENOUGH = 0.1  # seconds, below which that ratio says nothing
+
+
+class Timing(Model):
+    """How a fit is measured."""
+
+    timed: bool = False
+    warmup: int = 0
+    predict_runs: int = 1
+    memory: bool = False
+
+
+class FitSpec(Spec):
+    """A benchmark with everything resolved that its result depends on, short of library and repeat."""
+
+    workload: Literal["fit"] = "fit"
+    dataset: str
+    data_digest: str
+    task: Task
+    booster_type: BoosterType
+    training: TrainingConfig
+    profile: Profile
+    variant: str | None
+    n_classes: int | None
+    quantiles: tuple[float, ...]
+    categorical: tuple[int, ...]
+    has_missing: bool
+    weighted: bool
+    max_categories: int
+    split: SplitSpec
+    metrics: tuple[str, ...]
+    primary_metric: str
+    timing: Timing
+    user_metrics: tuple[UserMetric, ...] = ()
+
+    @property
+    def preload(self) -> tuple[str, ...]:
+        """The files with metrics of the user's own."""
+        return tuple(metric.model_dump_json() for metric in self.user_metrics)
+
+    def identity(self) -> dict[str, Any]:
+        """Where the file of a metric lies does not matter, only what it holds."""
+        content = self.model_dump(mode="json", exclude={"user_metrics"})
+        users = sorted((metric.name, metric.higher_is_better, metric.digest) for metric in self.user_metrics)
+        return {**content, "user_metrics": users}
+
+    def request(self, seed: int) -> FitRequest:
+        """What a runner is asked for."""
+        return FitRequest(
+            task=self.task,
+            training=self.training,
+            booster_type=self.booster_type,
+            profile=self.profile,
+            n_classes=self.n_classes,
+            quantiles=self.quantiles,
+            categorical=self.categorical,
+            has_missing=self.has_missing,
+            weighted=self.weighted,
+            max_categories=self.max_categories,
+            n_threads=self.n_threads,
+            seed=seed,
+        )
+
+
+def spec_of(cell: Cell) -> FitSpec:
+    """The spec of a cell of this workload."""
+    if not isinstance(cell.spec, FitSpec):
+        raise TypeError(f"{cell} is not a cell of the workload 'fit'.")
+    return cell.spec
+
+
+def model_seed(cell: Cell) -> int:
+    """The seed of the model: different for every spec and library, the same in every process."""
+    text = f"{cell.repeat.seed}|{spec_of(cell).training.seed}|{cell.spec.name}|{cell.target}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) & 0x7FFF_FFFF
+
+
+def identity_of(spec: FitSpec) -> dict[str, Any]:
+    """What every record of a spec's cells repeats."""
+    return {
+        "config_name": spec.name,
+        "task": spec.task,
+        "booster_type": spec.booster_type.value,
+        "dataset_name": spec.dataset,
+        "variant": spec.variant,
+        "profile": spec.profile.value,
+    }
+
+
+class Fit(Workload):
+    """Its targets are libraries, each behind the runner of its name."""
+
+    name: ClassVar[str] = "fit"
+    spec_type: ClassVar[type[Spec]] = FitSpec
+    outcome_type: ClassVar[type[BenchmarkResult]] = BenchmarkResult
+
+    @classmethod
+    def build(cls, target: str) -> Build:
+        """The installed library, together with the adapter that maps parameters to it."""
+        return installed_build(RUNNERS[target])
+
+    @classmethod
+    def address(cls, target: str) -> dict[str, Any]:
+        """The runner's class: a script may have registered one that no other process knows by name."""
+        return address_of(RUNNERS[target], "runner")
+
+    @classmethod
+    def imports(cls, target: str) -> tuple[str, ...]:
+        """This module, and the large packages that the library imports too."""
+        return ("numpy", "boosters_eval.benchmark.fit", *RUNNERS[target].dependencies)
+
+    @classmethod
+    def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Runner]:
+        """The library, and all that scoring its predictions needs."""
+        runner: type[Runner] = at_address(address)
+        RUNNERS.register(lane.target, runner, replace=True)
+        runner.load()
+        runner.version()  # it imports the standard library's reader of package metadata
+        for module in runner.dependencies:
+            import_module(module)
+        for text in lane.preload:
+            UserMetric.model_validate_json(text).load()
+        load_implementations()
+        return runner
+
+    @classmethod
+    def run(
+        cls, cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase: Callable[[str], None]
+    ) -> BenchmarkResult:
+        """One fit: load, build, fit, predict, score."""
+        phase("load")
+        spec = spec_of(cell)
+        before = set(sys.modules)
+        table = open_stored(Path(inputs["data"]))
+        split = _split(cell, table, inputs.get("split"))
+        translation = loaded.translate(spec.request(model_seed(cell)))
+        train = hold_out(_train_data(table, split), translation.request, cell.repeat.seed)
+        x_valid = np.ascontiguousarray(table.x[split.valid])
+        peak_mb: float | None = None
+        troubles: tuple[str, ...] = ()
+        if spec.timing.memory:
+            peak_mb, troubles = _peak_memory_mb(loaded, translation, train, x_valid)
+        done = measure(
+            loaded,
+            translation,
+            train,
+            x_valid,
+            warmup=spec.timing.warmup,
+            predict_runs=spec.timing.predict_runs,
+            phase=phase,
+        )
+        phase("score")
+        metrics, said = _score(spec, table, split, done)
+        late = _late_imports(before)
+        phase("done")
+        return BenchmarkResult(
+            **identity_of(spec),
+            library=cell.target,
+            seed=cell.repeat.seed,
+            fold=cell.repeat.fold,
+            metrics=metrics,
+            primary_metric=spec.primary_metric,
+            **measured_fields(loaded, translation, done),
+            peak_memory_mb=peak_mb,
+            memory_method=None if peak_mb is None else memory.METHOD,
+            n_train=len(split.train),
+            n_valid=len(split.valid),
+            split_digest=split.digest,
+            data_digest=spec.data_digest,
+            model_seed=model_seed(cell),
+            n_threads=spec.n_threads,
+            timing_mode=spec.timing.timed,
+            warnings=(*said, *troubles, *late, *_contention(spec, done)),
+        )
+
+    @classmethod
+    def upgraded_plan(cls, raw: dict[str, Any]) -> Plan:
+        """Schema version 1 knew fits only: configs, libraries, and metrics of the user's own beside them."""
+        users = raw.get("user_metrics", [])
+        specs = [_upgraded_spec(config, users) for config in raw["configs"]]
+        content = {
+            "schema_version": 1,
+            "configs": sorted(map(canonical, raw["configs"])),
+            "cells": sorted(
+                Cell(specs[config], library, Repeat(seed, fold)).key for config, library, seed, fold in raw["refs"]
+            ),
+            "libraries": raw["libraries"],
+            "user_metrics": sorted((m["name"], m["higher_is_better"], m["digest"]) for m in users),
+        }
+        return Plan.upgraded(
+            digest(content),
+            name=raw["suite"],
+            specs=tuple(specs),
+            refs=tuple(CellRef(*ref) for ref in raw["refs"]),
+            builds={cls.name: raw["libraries"]},
+            excluded=tuple(
+                Exclusion(spec=item["config_name"], target=item["library"], reason=item["reason"])
+                for item in raw.get("unsupported", [])
+            ),
+        )
+
+
+def _upgraded_spec(config: dict[str, Any], users: list[dict[str, Any]]) -> FitSpec:
+    own = [metric for metric in users if metric["name"] in config["metrics"]]
+    return FitSpec.model_validate({**config, "alone": config["timing"]["timed"], "user_metrics": own})
+
+
+def _late_imports(before: set[str]) -> tuple[str, ...]:
+    """What the lane should have had before the fork: the runner's dependencies lack it, and the clock counted it."""
+    late = sorted({name.partition(".")[0] for name in sys.modules.keys() - before})
+    return (f"modules were imported while the cell ran: {', '.join(late)}",) if late else ()
+
+
+def _score(spec: FitSpec, table: Table, split: Split, done: Measurement) -> tuple[dict[str, float], tuple[str, ...]]:
+    """All metrics, and what they warn of: a score that means little must not look like one that does."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        metrics = compute_metrics(
+            spec.task,
+            np.asarray(table.y[split.valid]),
+            done.predictions,
+            spec.n_classes,
+            _rows(table.weights, split.valid),
+            groups=_rows(table.groups, split.valid),
+            sensitive=_rows(table.sensitive, split.valid),
+            quantiles=spec.quantiles,
+            metrics=spec.metrics,
+        )
+    for name, value in metrics.items():
+        if not math.isfinite(value):
+            raise MetricInputError(f"The metric '{name}' must be finite. Got {value} instead.")
+    return metrics, tuple(str(warning.message) for warning in caught if issubclass(warning.category, MetricWarning))
+
+
+def _split(cell: Cell, table: Table, split_file: str | None) -> Split:
+    """The rows; a data set's own splitter cannot cross processes, so its rows come in a file."""
+    spec = spec_of(cell)
+    if split_file is None:
+        return split_rows(table, spec.task, spec.split, cell.repeat.seed, cell.repeat.fold)
+    with np.load(split_file, allow_pickle=False) as stored:
+        return Split(train=stored["train"], valid=stored["valid"], digest=str(stored["digest"]))
+
+
+def _rows(column: Any, rows: Any) -> Any:
+    return None if column is None else np.asarray(column[rows])
+
+
+def _train_data(table: Table, split: Split) -> TrainData:
+    rows = split.train
+    return TrainData(
+        x=np.ascontiguousarray(table.x[rows]),
+        y=np.asarray(table.y[rows]),
+        weights=_rows(table.weights, rows),
+        groups=_rows(table.groups, rows),
+        feature_names=table.feature_names,
+    )
+
+
+def _peak_memory_mb(
+    runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any
+) -> tuple[float | None, tuple[str, ...]]:
+    """The peak of a fit in a process of its own: forked before any parallel region, apart from the timed run."""
+    reader, writer = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        die_with_parent(parent)
+        try:
+            start = memory.start_peak()
+            measure(runner, translation, train, x_valid)
+            answer: dict[str, Any] = {"peak": memory.peak_since(start) / 2**20}
+        except BaseException as error:  # noqa: BLE001 (the process ends right after)
+            answer = {"failed": f"{type(error).__name__}: {message_of(error)}"}
+        with contextlib.suppress(OSError):
+            os.write(writer, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    answer = json.loads(text) if text else {"failed": "the process died"}
+    if "failed" in answer:
+        return None, (f"the memory run failed: {answer['failed']}",)
+    return answer["peak"], ()
+
+
+def _contention(spec: FitSpec, done: Measurement) -> tuple[str, ...]:
+    wall = done.build_s + done.fit_s
+    if spec.timing.timed and spec.n_threads == 1 and wall > _LONG_ENOUGH and done.cpu_s < _BUSY * wall:
+        share = done.cpu_s / wall
+        return (
+            f"the processor was shared while training: {share:.2f} CPU seconds per second; repeat on an idle machine",
+        )
+    return ()

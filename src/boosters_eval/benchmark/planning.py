@@ -1,0 +1,393 @@
+"""From what a person asks for to a plan: data, threads, metrics and libraries resolved, and nothing run yet."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.benchmark.config import (
+    DEFAULT_SEEDS,
+    MAX_SEEDS,
+    BenchmarkConfig,
+    derive_seeds,
+)
+from boosters_eval.benchmark.fit import FitSpec, Timing, spec_of
+from boosters_eval.benchmark.looks import Growth
+from boosters_eval.benchmark.suites import resolve_suite
+from boosters_eval.benchmark.usermetrics import UserMetric, from_spec
+from boosters_eval.core.errors import ConfigError, MissingLibraryError, UnknownNameError
+from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
+from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.engine import threads
+from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
+from boosters_eval.metrics import for_task, primary_metric
+from boosters_eval.metrics.task import Task
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from boosters_eval.benchmark.config import BenchmarkSuite
+    from boosters_eval.benchmark.settings import Settings
+    from boosters_eval.datasets import Stored
+    from boosters_eval.engine.cell import Cell
+
+
+@dataclass(frozen=True)
+class Benchmarks:
+    """What is asked for: the benchmarks with the libraries that are here, and what a person should know about them."""
+
+    name: str
+    configs: tuple[BenchmarkConfig, ...]
+    notes: tuple[str, ...] = ()
+    default_seeds: int = DEFAULT_SEEDS
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """Where the data of each cell lies on this machine."""
+
+    stored: Mapping[str, Stored]
+    splitters: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def __call__(self, cell: Cell, scratch: Path) -> dict[str, str]:
+        """A data set's own splitter may be a lambda, so it is called here and its rows are handed over in a file."""
+        spec = spec_of(cell)
+        data = self.stored[spec.dataset]
+        splitter = self.splitters.get(spec.dataset)
+        if splitter is None:
+            return {"data": str(data.path)}
+        seed, fold = cell.repeat
+        file = scratch / f"{list(self.stored).index(spec.dataset)}-{seed}-{fold}.npz"
+        if not file.exists():
+            table = open_stored(data.path)
+            split = split_rows(table, spec.task, spec.split, seed, fold, splitter=splitter)
+            np.savez(file, train=split.train, valid=split.valid, digest=np.array(split.digest))
+        return {"data": str(data.path), "split": str(file)}
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A plan that is ready to run, and what a person should know before it does."""
+
+    plan: Plan
+    inputs: FitInputs
+    settings: Settings
+    benchmarks: Benchmarks
+    notes: tuple[str, ...] = ()
+    growth: Growth | None = None  # how seeds are added; the plan is that of the first look
+
+
+def comparison(
+    datasets: str | Sequence[str],
+    libraries: str | Sequence[str] | None = None,
+    booster: BoosterType | str | Sequence[BoosterType | str] = "gbdt",
+    *,
+    training: TrainingConfig | None = None,
+    variants: Mapping[str, TrainingConfig] | None = None,
+    metrics: Sequence[str] = (),
+    cv: str | int | None = None,
+    task: Task | str | None = None,
+    profile: Profile | str = Profile.PARITY,
+) -> Benchmarks:
+    """One benchmark for each data set, booster and variant; missing libraries are left out, with a note."""
+    usable, notes = _usable(_names(libraries) if libraries is not None else None)
+    folds, repeats = parse_cv(cv)
+    wanted_task = Task(_choice("task", task, Task)) if task else None
+    rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()] or [
+        (None, training or TrainingConfig())
+    ]
+    configs = []
+    for text in _names(datasets):
+        dataset = resolve_dataset(text, wanted_task)
+        if "inferred" in dataset.description:
+            notes.append(f"{dataset.name}: {dataset.description}")
+        for kind in _boosters(booster):
+            for variant, chosen in rows:
+                configs.append(
+                    BenchmarkConfig(
+                        name=f"{dataset.name}/{kind.value}" + (f"-{variant}" if variant else ""),
+                        dataset=dataset,
+                        task=dataset.task,
+                        booster_type=kind,
+                        training=chosen,
+                        libraries=tuple(usable),
+                        folds=folds,
+                        seeds=derive_seeds(repeats) if folds else (),
+                        variant=variant,
+                        profile=Profile(_choice("profile", profile, Profile)),
+                        metrics=tuple(metrics),
+                    )
+                )
+    return Benchmarks("compare", tuple(configs), tuple(notes))
+
+
+def suite_benchmarks(
+    suite: str | BenchmarkSuite,
+    libraries: str | Sequence[str] | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    profile: Profile | str | None = None,
+) -> Benchmarks:
+    """The benchmarks of a suite, with the libraries that are here and, where some are named, only those."""
+    found = resolve_suite(suite)
+    only = _names(libraries) if libraries is not None else None
+    every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
+    usable, notes = _usable(every, required=only is not None)
+    changes: dict[str, Any] = {} if profile is None else {"profile": Profile(_choice("profile", profile, Profile))}
+    configs = []
+    for config in found.configs:
+        mine = tuple(
+            name for name in (only or config.libraries) if name in usable and name in (*config.libraries, *(only or ()))
+        )
+        configs.append(config.replace(libraries=mine, metrics=(*config.metrics, *metrics), **changes))
+    return Benchmarks(found.name, tuple(configs), tuple(notes), found.default_seeds)
+
+
+def prepare(
+    benchmarks: Benchmarks,
+    seeds: int | str | None,
+    settings: Settings,
+    *,
+    max_seeds: int | None = None,
+    budget: str | float | None = None,
+) -> PreparedRun:
+    """Resolve everything that the plan's identity depends on; nothing runs yet.
+
+    With seeds="auto" seeds are added until every pair has a verdict, `max_seeds` are used, or the budget is.
+    """
+    if settings.resume and settings.rerun_failed:
+        raise ConfigError("Use either --resume or --rerun-failed, not both.")
+    growth = Growth.of(max_seeds, budget) if seeds == "auto" else None
+    if growth is None and budget is not None:
+        raise ConfigError("The '--budget' option needs --seeds auto.")
+    if growth is not None and any(config.folds or config.seeds for config in benchmarks.configs):
+        raise ConfigError("Use --seeds auto only where neither folds nor seeds are fixed.")
+    count = growth.rule.schedule[0] if growth else _seeds(seeds, benchmarks.default_seeds)
+    return replace(prepare_seeds(benchmarks, count, settings), growth=growth)
+
+
+def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> PreparedRun:
+    """The plan with this many seeds."""
+    timed = settings.timing_mode
+    warmup = settings.warmup if settings.warmup is not None else int(timed)
+    timing = Timing(timed=timed, warmup=warmup, predict_runs=3 if timed else 1, memory=settings.measure_memory)
+    wish = settings.threads if settings.threads is not None else (threads.timing_threads() if timed else None)
+    configs = benchmarks.configs
+    plan, stored = make_plan(benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish)
+    said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
+    splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
+    return PreparedRun(plan, FitInputs(stored, splitters), settings, benchmarks, tuple(dict.fromkeys(said)))
+
+
+def make_plan(
+    name: str,
+    configs: Sequence[BenchmarkConfig],
+    *,
+    seeds: int,
+    timing: Timing | None = None,
+    n_threads: int | None = None,
+) -> tuple[Plan, dict[str, Stored]]:
+    """Resolve data, threads and libraries; what a library cannot do is set apart with its reason."""
+    users = _user_metrics(configs)
+    _check_names(configs)
+    for metric in users.values():
+        metric.load()
+    stored = _store(configs)
+    specs: list[FitSpec] = []
+    refs: list[CellRef] = []
+    excluded: list[Exclusion] = []
+    for config in configs:
+        data = stored[config.dataset.name]
+        _check_folds(config, data)
+        spec = _resolve(config, data, timing or Timing(), n_threads, users)
+        reasons = {library: RUNNERS[library].unsupported(spec.request(0)) for library in config.libraries}
+        excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
+        refs += _refs(len(specs), config, [name for name, why in reasons.items() if why is None], seeds, len(refs))
+        specs.append(spec)
+    return Plan.of(name, specs, refs, excluded), stored
+
+
+def _refs(position: int, config: BenchmarkConfig, libraries: list[str], seeds: int, before: int) -> list[CellRef]:
+    chosen = config.seeds or derive_seeds(seeds)
+    folds = [None] if config.folds is None else range(config.folds)
+    if before + len(libraries) * len(chosen) * len(folds) > MAX_CELLS:
+        raise ConfigError(f"The plan has more than {MAX_CELLS} cells. Use fewer seeds, folds or data sets.")
+    return [CellRef(position, library, seed, fold) for library in libraries for seed in chosen for fold in folds]
+
+
+def _user_metrics(configs: Sequence[BenchmarkConfig]) -> dict[str, UserMetric]:
+    """The metrics that come out of a user's file, by their spec in the config."""
+    found: dict[str, UserMetric] = {}
+    names: dict[str, UserMetric] = {}
+    for text in dict.fromkeys(text for config in configs for text in config.metrics):
+        metric = from_spec(text)
+        if metric is None:
+            continue
+        if names.setdefault(metric.name, metric) != metric:
+            raise ConfigError(f"Two different metrics are named '{metric.name}': rename one of the functions.")
+        found[text] = metric
+    return found
+
+
+def _check_names(configs: Sequence[BenchmarkConfig]) -> None:
+    """A cell is known by its names, so two things of one name would be taken for one."""
+    names: set[str] = set()
+    for config in configs:
+        if config.name in names:
+            raise ConfigError(f"Config names must be unique. Got '{config.name}' twice.")
+        names.add(config.name)
+        for kind, given in (("library", config.libraries), ("seed", config.seeds)):
+            if len(set(given)) < len(given):
+                raise ConfigError(f"The config '{config.name}' has a {kind} twice: {', '.join(map(str, given))}.")
+
+
+def _store(configs: Sequence[BenchmarkConfig]) -> dict[str, Stored]:
+    """Every data set in the cache, by its name; one name must mean one content."""
+    stored: dict[str, Stored] = {}
+    for config in configs:
+        data = materialise(config.dataset)
+        if stored.setdefault(data.name, data).digest != data.digest:
+            raise ConfigError(f"Two different data sets are named '{data.name}': rename one of them.")
+    return stored
+
+
+def _check_folds(config: BenchmarkConfig, data: Stored) -> None:
+    rows = data.n_groups if config.task is Task.RANKING and data.n_groups else data.n_samples
+    if config.folds is not None and config.folds > rows:
+        raise ConfigError(f"{config.folds} folds are more than the {rows} rows or queries of {config.dataset.name}.")
+
+
+def _resolve(
+    config: BenchmarkConfig, data: Stored, timing: Timing, n_threads: int | None, users: Mapping[str, UserMetric]
+) -> FitSpec:
+    """The further metrics in canonical form; one that does not fit the task is refused before anything runs."""
+    own = [users[text] for text in config.metrics if text in users]
+    names = [users[text].name if text in users else text for text in config.metrics]
+    return FitSpec(
+        name=config.name,
+        n_threads=threads.resolve(n_threads if n_threads is not None else config.training.n_threads),
+        alone=timing.timed,
+        dataset=config.dataset.name,
+        data_digest=data.digest,
+        task=config.task,
+        booster_type=config.booster_type,
+        training=config.training,
+        profile=config.profile,
+        variant=config.variant,
+        n_classes=data.n_classes,
+        quantiles=config.dataset.quantiles,
+        categorical=data.categorical,
+        has_missing=data.has_missing,
+        weighted=data.weighted,
+        max_categories=data.max_categories,
+        split=SplitSpec(validation_fraction=config.validation_fraction, folds=config.folds),
+        metrics=tuple(for_task(name, config.task).spec for name in names),
+        primary_metric=config.dataset.primary_metric or primary_metric(config.task),
+        timing=timing,
+        user_metrics=tuple(dict.fromkeys(own)),
+    )
+
+
+def parse_cv(text: str | int | None) -> tuple[int | None, int]:
+    """`5` is five folds once, `5x10` five folds repeated ten times."""
+    if text is None:
+        return None, 1
+    match = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", str(text))
+    folds, repeats = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
+    if folds < 2 or repeats < 1:
+        raise ConfigError(
+            f"The 'cv' parameter must be folds or folds x repeats, such as 5 or 5x10. Got {text!r} instead."
+        )
+    return folds, repeats
+
+
+def _names(value: str | Sequence[str]) -> list[str]:
+    names = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"A name, or a list of names, is needed. Got {value!r} instead.")
+    return list(dict.fromkeys(names))
+
+
+def _boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:
+    given = [value] if isinstance(value, (str, BoosterType)) else list(value)
+    names = _names([item.value if isinstance(item, BoosterType) else item for item in given])
+    return [BoosterType(_choice("booster", name, BoosterType)) for name in names]
+
+
+def _choice(kind: str, value: Any, enum: type[BoosterType | Profile | Task | GrowthStrategy]) -> str:
+    text = str(getattr(value, "value", value))
+    valid = [str(member.value) for member in enum]
+    if text not in valid:
+        raise UnknownNameError(kind, text, valid)
+    return text
+
+
+def _usable(names: list[str] | None, *, required: bool = False) -> tuple[list[str], list[str]]:
+    """The libraries that are installed; of the others, why not."""
+    reasons = {name: RUNNERS[name].missing() for name in (names if names is not None else RUNNERS)}
+    notes = [f"{name} is left out: {reason}" for name, reason in reasons.items() if reason]
+    usable = [name for name, reason in reasons.items() if reason is None]
+    if notes and (required or not usable):
+        raise MissingLibraryError(f"{notes[0].replace(' is left out:', ':')}.")
+    return usable, notes
+
+
+def _seeds(given: int | str | None, default: int) -> int:
+    """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
+    text = str(given if given is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:
+        what = "'seeds' parameter" if given is not None else "BOOSTERS_EVAL_SEEDS variable"
+        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}. Got '{text}' instead.")
+    return int(text)
+
+
+def _idle_parameters(plan: Plan) -> list[str]:
+    """Settings without effect get a note, and variants that are one and the same are refused."""
+
+    def native(spec: FitSpec, training: TrainingConfig) -> dict[str, Any]:
+        """What each library would be given, and what it says of it."""
+        request = replace(spec.request(0), training=training)
+        found = {name: RUNNERS[name].translate(request) for name in plan.targets_of(spec)}
+        return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
+
+    usual = TrainingConfig()
+    out: list[str] = []
+    seen: dict[tuple[str, BoosterType], list[tuple[FitSpec, dict[str, Any]]]] = {}
+    for spec in fit_specs(plan).values():
+        training, given = spec.training, native(spec, spec.training)
+        changed = [name for name in TrainingConfig.model_fields if getattr(training, name) != getattr(usual, name)]
+        out += [
+            f"{name}={getattr(training, name)} has no effect in {spec.name}"
+            for name in changed
+            if name not in ("seed", "n_threads")
+            and given == native(spec, training.replace(**{name: getattr(usual, name)}))
+        ]
+        others = seen.setdefault((spec.dataset, spec.booster_type), [])
+        for other, theirs in others if spec.variant else ():
+            if theirs == given and other.n_threads == spec.n_threads and given:
+                names = f"'{other.variant}' and '{spec.variant}'"
+                raise ConfigError(f"The variants {names} are the same for every library in {spec.dataset}.")
+        others.append((spec, given))
+    return out
+
+
+def fit_specs(plan: Plan) -> dict[str, FitSpec]:
+    """The specs of fits, by name."""
+    return {spec.name: spec for spec in plan.specs if isinstance(spec, FitSpec)}
+
+
+def _thread_notes(configs: Sequence[BenchmarkConfig], wish: int | None) -> list[str]:
+    asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
+    return [
+        f"{count} threads were asked for; each cell gets the {threads.resolve(count)} that this process may use"
+        for count in asked
+        if threads.resolve(count) < count
+    ]

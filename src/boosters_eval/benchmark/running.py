@@ -1,0 +1,157 @@
+"""From a prepared run to its results, whether it runs now or ran long ago."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.benchmark.fit import identity_of
+from boosters_eval.benchmark.looks import grow
+from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
+from boosters_eval.benchmark.results import (
+    BenchmarkError,
+    BenchmarkResult,
+    ResultCollection,
+    RunMetadata,
+    Unsupported,
+)
+from boosters_eval.engine.execute import Mode, execute, jobs_for
+from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.pool import start_method
+from boosters_eval.engine.runs import find_run, folder_of, run_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from boosters_eval.benchmark.fit import FitSpec
+    from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.runs import Run
+
+_RECENT = 20  # runs that are looked at for one like this
+
+
+def run_prepared(
+    prepared: PreparedRun,
+    observer: Observer | None = None,
+    *,
+    executor: Executor | str = "local",
+    say: Callable[[str], None] = lambda _: None,
+) -> ResultCollection:
+    """Execute a prepared run. An executor given by name is made and closed here; any other is left open."""
+    start_method()  # refuse a wrong one before anything is written
+    with contextlib.ExitStack() as stack:
+        used = executor
+        if isinstance(used, str):
+            used = stack.enter_context(EXECUTORS[used](jobs_of(prepared)))
+        growth = prepared.growth
+        if growth is None:
+            return collect(_run(prepared, used, observer))
+
+        def look(seeds: int, known: ResultCollection | None) -> ResultCollection:
+            following = prepare_seeds(prepared.benchmarks, seeds, prepared.settings)
+            done = {result.key: result for result in known.results} if known else {}
+            return collect(_run(following, used, observer, known=done, alpha=growth.rule.level, rule=growth.sentence))
+
+        return grow(look, growth.rule, budget_s=growth.budget_s, say=say)
+
+
+def jobs_of(prepared: PreparedRun) -> int:
+    """How many cells will run at a time."""
+    return jobs_for(prepared.plan, prepared.settings.jobs)
+
+
+def _run(
+    prepared: PreparedRun,
+    executor: Executor,
+    observer: Observer | None,
+    *,
+    known: Mapping[str, Outcome | Failure] | None = None,
+    alpha: float | None = None,
+    rule: str = "",
+) -> Run:
+    settings, plan = prepared.settings, prepared.plan
+    mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
+    facts: dict[str, Any] = {
+        "command": settings.command,
+        "executor": type(executor).__name__,
+        "start_method": start_method(),
+    }
+    if alpha is not None:
+        facts |= {"alpha": alpha, "seeds_rule": rule}
+    earlier = folder_of(plan, settings.home) if mode is not Mode.NEW else None
+    if earlier is not None and earlier.facts(earlier.attempts()[-1]).alpha != alpha:
+        # That attempt is judged at another level, and its record is not rewritten: its outcomes are taken over.
+        known, mode = {**earlier.load().outcomes, **(known or {})}, Mode.NEW
+    return execute(
+        plan,
+        executor,
+        locate=prepared.inputs,
+        mode=mode,
+        limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
+        home=settings.home,
+        observer=observer,
+        known=known,
+        facts=facts,
+    )
+
+
+def has_attempt(prepared: PreparedRun) -> bool:
+    """Whether this very plan was begun before."""
+    return folder_of(prepared.plan, prepared.settings.home) is not None
+
+
+def similar_run(prepared: PreparedRun) -> str | None:
+    """A recent run of the same cells that is not this plan: made by another version, or on other builds or data."""
+    keys = {cell.key for cell in prepared.plan.cells}
+    for folder in run_folders(prepared.settings.home)[:_RECENT]:
+        with contextlib.suppress(Exception):  # a plan that cannot be read is no plan to go on with
+            plan = folder.plan()
+            if plan.run_id != prepared.plan.run_id and {cell.key for cell in plan.cells} == keys:
+                return folder.run_id
+    return None
+
+
+def load_run(reference: str, home: Path | None = None) -> ResultCollection:
+    """The latest attempt of a run, by its id, the beginning of its id, or `last`; a damaged journal is refused."""
+    return collect(find_run(reference, home).load())
+
+
+def collect(run: Run) -> ResultCollection:
+    """The results of a run, in the plan's order, whatever the order in which they came."""
+    plan = run.plan
+    specs = fit_specs(plan)
+    found = [outcome for cell in plan.cells if (outcome := run.outcomes.get(cell.key)) is not None]
+    return ResultCollection(
+        (outcome for outcome in found if isinstance(outcome, BenchmarkResult)),
+        (_error(outcome, specs[outcome.spec]) for outcome in found if isinstance(outcome, Failure)),
+        unsupported=(
+            Unsupported(config_name=item.spec, library=item.target, reason=item.reason) for item in plan.excluded
+        ),
+        run_id=plan.run_id,
+        suite=plan.name,
+        metadata=RunMetadata(
+            attempt=run.attempt,
+            begin=run.begin,
+            environment=run.facts,
+            n_cells=len(plan.cells),
+            n_missing=len(plan.cells) - len(found),
+            configs={name: _parameters(spec) for name, spec in specs.items()},
+            user_metrics={metric.name: metric.higher_is_better for s in specs.values() for metric in s.user_metrics},
+            alpha=run.facts.alpha,
+            seeds_rule=run.facts.seeds_rule or None,
+        ),
+    )
+
+
+def _error(failure: Failure, spec: FitSpec) -> BenchmarkError:
+    facts = failure.model_dump(exclude={"spec", "target", "seed", "fold"})
+    return BenchmarkError(**identity_of(spec), library=failure.target, seed=failure.seed, fold=failure.fold, **facts)
+
+
+def _parameters(spec: FitSpec) -> dict[str, Any]:
+    """What reports say of a benchmark beside its results."""
+    return {**spec.training.model_dump(mode="json"), "n_threads": spec.n_threads, "folds": spec.split.folds}

@@ -1,0 +1,43 @@
+"""How a plan is measured and executed: the settings that every program which runs cells has in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+from annotated_types import Ge, Gt, Le
+
+from boosters_eval.core.model import Model
+from boosters_eval.runners.parameters import Threads
+
+
+class RunOptions(TypedDict, total=False):
+    """The fields of `Settings` as keyword arguments, so that an editor knows them."""
+
+    timing_mode: bool
+    warmup: int | None
+    measure_memory: bool
+    threads: int | None
+    jobs: int | None
+    timeout: float | None
+    memory_limit: float | None
+    resume: bool
+    rerun_failed: bool
+    home: Path | None
+    command: tuple[str, ...]
+
+
+class Settings(Model):
+    """How a plan is measured and executed."""
+
+    timing_mode: bool = False
+    warmup: Annotated[int, Ge(0)] | None = None  # None: 1 in timing mode, else 0
+    measure_memory: bool = False
+    threads: Threads | None = None  # None: what each config says, all cores in timing mode
+    jobs: Annotated[int, Ge(1), Le(4096)] | None = None  # None: as many as there are cores for
+    timeout: Annotated[float, Gt(0)] | None = None  # seconds per cell
+    memory_limit: Annotated[float, Gt(0), Le(2**30)] | None = None  # megabytes per cell
+    resume: bool = False
+    rerun_failed: bool = False
+    home: Path | None = None
+    command: tuple[str, ...] = ()  # what was typed, for the report's "how to reproduce"

@@ -1,0 +1,120 @@
+"""The process that all lanes with one thread count are forked from: it imports what they share, and computes nothing.
+
+It is started with the thread limits already in its environment, because libraries read them when they are loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from typing import Any, NoReturn
+
+from boosters_eval.engine import lane
+from boosters_eval.engine.channel import receive
+from boosters_eval.engine.processes import die_with_parent, wake_on_exit
+from boosters_eval.engine.threads import pin
+
+# Set in every worker: a script that runs a comparison when it is imported would otherwise start it again here.
+IN_WORKER = "BOOSTERS_EVAL_IN_WORKER"
+_GRACE = 1.0  # seconds for lanes to end by themselves
+
+
+def main() -> None:
+    """The ancestor, or in its place the process of one cell where forking is not safe."""
+    setup = json.loads(sys.argv[1])
+    die_with_parent(setup["parent"])
+    os.environ[IN_WORKER] = "1"
+    pin(setup["cpus"])
+    if "request" in setup:
+        lane.run_spawned(setup)
+    _import(setup["imports"])
+    _Ancestor(socket.socket(fileno=setup["channel"])).serve()
+
+
+def _import(modules: list[str]) -> None:
+    for name in modules:
+        with contextlib.suppress(BaseException):  # the lanes that need it import it again, and say what is wrong
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # nothing that was imported is garbage: no child need search it again
+
+
+class _Ancestor:
+    """Forks lanes, and says how each of them ended."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._lanes: dict[int, int] = {}  # number by process id
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(channel, selectors.EVENT_READ, "requests")
+        self._wake = wake_on_exit()
+        self._selector.register(self._wake, selectors.EVENT_READ, "reap")
+
+    def serve(self) -> None:
+        """Until the program closes the channel, or is gone."""
+        while True:
+            for key, _ in self._selector.select():
+                if key.data == "reap":
+                    os.read(self._wake, 4096)
+                elif not self._accept():
+                    self._end()
+                    return
+            self._reap()
+
+    def _accept(self) -> bool:
+        received = receive(self._channel)
+        if received is None:
+            return False
+        setup, files = received
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            die_with_parent(parent)
+            self._become_lane(setup, files)
+        for file in files:
+            os.close(file)
+        self._lanes[pid] = setup["number"]
+        return True
+
+    def _become_lane(self, setup: dict[str, Any], files: list[int]) -> NoReturn:
+        """In the fork: forget that we were the ancestor."""
+        signal.set_wakeup_fd(-1)
+        self._selector.close()
+        self._channel.close()
+        os.close(self._wake)
+        try:
+            lane.serve(setup, *files)
+        except BaseException:  # noqa: BLE001 (nothing of the ancestor may run in this process)
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(70)
+        os._exit(0)
+
+    def _reap(self) -> None:
+        for pid in list(self._lanes):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                event = {"lane": self._lanes.pop(pid), "exit": os.waitstatus_to_exitcode(status)}
+                with contextlib.suppress(OSError):  # the program may be gone
+                    self._channel.sendall(json.dumps(event).encode() + b"\n")
+
+    def _end(self) -> None:
+        """A lane that serves ends with its own channel; one that is still importing is ended here."""
+        for pid in self._lanes:
+            os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE
+        while self._lanes and time.monotonic() < deadline:
+            self._reap()
+            time.sleep(0.002)
+        for pid in self._lanes:
+            os.kill(pid, signal.SIGKILL)
+        os._exit(0)

@@ -1,0 +1,58 @@
+"""Messages between the program and its worker processes: JSON over local sockets, with open files attached."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_HEADER = 8  # bytes that say how long a message is
+_MOST_FILES = 4
+
+
+def send(channel: socket.socket, message: dict[str, Any], files: Sequence[int] = ()) -> None:
+    """One message, with open files that the receiver gets copies of."""
+    body = json.dumps(message).encode()
+    socket.send_fds(channel, [len(body).to_bytes(_HEADER)], list(files))
+    channel.sendall(body)
+
+
+def receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """The next message and its files, or None when the other side is gone."""
+    try:
+        header, files, _, _ = socket.recv_fds(channel, _HEADER, _MOST_FILES)
+        for file in files:
+            os.set_inheritable(file, False)
+        while header and len(header) < _HEADER:
+            header += _some(channel, _HEADER - len(header))
+        if not header:
+            return None
+        body = b""
+        while len(body) < (size := int.from_bytes(header)):
+            body += _some(channel, size - len(body))
+    except (ConnectionError, EOFError):
+        return None
+    return json.loads(body), files
+
+
+def _some(channel: socket.socket, most: int) -> bytes:
+    data = channel.recv(most)
+    if not data:
+        raise EOFError
+    return data
+
+
+class Lines:
+    """JSON lines out of a stream of bytes that arrives in pieces."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that are complete now."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return lines

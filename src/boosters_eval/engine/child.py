@@ -1,0 +1,100 @@
+"""The process of one cell, from its isolation to its answer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from boosters_eval.core.repeat import Repeat
+from boosters_eval.engine import memory
+from boosters_eval.engine.cell import Cell
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.threads import pin
+
+if TYPE_CHECKING:
+    from boosters_eval.engine.workload import Workload
+
+RESULT, FAILURE = "result", "failure"  # how an answer begins
+_TRACEBACK = 8_000  # characters
+_MESSAGE = 2_000
+
+
+class _Phases:
+    """The step under way; each is told to the lane, which needs it when this process dies."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self.now = "start"
+
+    def __call__(self, phase: str) -> None:
+        self.now = phase
+        _write(self._pipe, f"phase {phase}\n")
+
+
+def run_child(workload: type[Workload], loaded: Any, request: dict[str, Any], pipe: int, capture: int) -> NoReturn:
+    """Run the cell and answer; this process ends here, whatever happens."""
+    try:
+        _isolate(request["cpus"], capture)
+        if request["memory_limit"] is not None:
+            memory.limit(request["memory_limit"])
+        spec = workload.spec_type.model_validate(request["spec"])
+        cell = Cell(spec, request["target"], Repeat(*request["repeat"]))
+        _write(pipe, _answer(workload, loaded, cell, request["inputs"], _Phases(pipe)))
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 (even the answering failed: say it on stderr, and end)
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(70)
+
+
+def _answer(workload: type[Workload], loaded: Any, cell: Cell, inputs: dict[str, str], phases: _Phases) -> str:
+    """The outcome, or the failure that it ended in: a Rust panic is a BaseException, so all are caught."""
+    try:
+        outcome = workload.run(cell, loaded, inputs, phases)
+        _check(workload, cell, outcome)
+        return f"{RESULT} {outcome.model_dump_json()}\n"
+    except BaseException as error:  # noqa: BLE001 (see above; the process ends right after)
+        failure = Failure.of(
+            cell,
+            phase=phases.now,
+            error_type=type(error).__name__,
+            error_message=message_of(error),
+            traceback=traceback.format_exc()[-_TRACEBACK:].encode(errors="replace").decode(),
+        )
+        return f"{FAILURE} {failure.model_dump_json()}\n"
+
+
+def _check(workload: type[Workload], cell: Cell, outcome: Any) -> None:
+    wanted = workload.outcome_type
+    if not isinstance(outcome, wanted) or outcome.key != cell.key:
+        raise TypeError(f"The workload '{workload.name}' must return the {wanted.__name__} of {cell.key}.")
+
+
+def message_of(error: BaseException) -> str:
+    """What an exception says; it may not even be printable."""
+    try:
+        return str(error)[:_MESSAGE].encode(errors="replace").decode()
+    except Exception:  # noqa: BLE001 (see above)
+        return "(no message)"
+
+
+def _write(pipe: int, text: str) -> None:
+    data = text.encode()
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _isolate(cpus: list[int], capture: int) -> None:
+    """A process group, CPUs and output of its own."""
+    with contextlib.suppress(OSError):  # its parent may have been faster
+        os.setpgid(0, 0)
+    for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    pin(cpus)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(capture, 1)
+    os.dup2(capture, 2)

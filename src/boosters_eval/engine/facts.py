@@ -1,0 +1,85 @@
+"""What a run depends on beside its plan, written down when it runs and never looked up later."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
+from boosters_eval import __version__
+from boosters_eval.core.machine import MachineInfo
+from boosters_eval.engine import threads
+
+if TYPE_CHECKING:
+    from boosters_eval.engine.plan import Plan
+
+SCHEMA_VERSION = 2
+
+
+class RunFacts(BaseModel):
+    """Where, when, with what and from which commit a run was made: environment.json, and part of a results file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = SCHEMA_VERSION
+    started_at: str = ""
+    boosters_eval: str = ""
+    python: str = ""
+    git_sha: str | None = None  # None: not in a repository, or the run is older than this field
+    git_branch: str | None = None
+    git_dirty: bool | None = None
+    rust: str | None = None
+    machine: dict[str, str | int | float | None] = Field(default_factory=dict)
+    # Schema version 1 called the targets libraries.
+    targets: dict[str, dict[str, str]] = Field(
+        default_factory=dict, validation_alias=AliasChoices("targets", "libraries")
+    )
+    jobs: int = 1
+    executor: str = ""
+    start_method: str = ""
+    wait_policy: str = ""
+    command: tuple[str, ...] = ()  # the words behind `boosters-eval`; empty when it was run from Python
+    alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where a rule of looks sets another level
+    seeds_rule: str = ""
+
+    @classmethod
+    def collect(cls, plan: Plan, **known: Any) -> Self:
+        """Look at the machine, the tools and the repository now; `known` is what the caller decides."""
+        machine = MachineInfo.collect()
+        commit = _first_line("git", "rev-parse", "--short=7", "HEAD")
+        return cls(
+            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            boosters_eval=__version__,
+            python=platform.python_version(),
+            git_sha=commit,
+            git_branch=commit and _first_line("git", "rev-parse", "--abbrev-ref", "HEAD"),
+            git_dirty=None if commit is None else bool(_first_line("git", "status", "--porcelain", "-uno")),
+            rust=(_first_line("rustc", "--version") or "").removeprefix("rustc ") or None,
+            machine={**machine.model_dump(), "digest": machine.digest},
+            targets={name: build.model_dump() for targets in plan.builds.values() for name, build in targets.items()},
+            wait_policy=threads.WAIT_POLICY,
+            **known,
+        )
+
+    def recorded(self) -> dict[str, Any]:
+        """As plain data, without what was never set."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+def _first_line(program: str, *arguments: str) -> str | None:
+    """The first line that a program prints, or None where it is missing, fails or prints nothing."""
+    path = shutil.which(program)
+    if path is None:
+        return None
+    try:
+        done = subprocess.run(  # noqa: S603 (fixed arguments)
+            [path, *arguments], capture_output=True, text=True, check=False, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip().partition("\n")[0] or None if done.returncode == 0 else None

@@ -1,0 +1,244 @@
+"""A lane: a process that has imported all that its cells use, and forks one process for each of them."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, NoReturn
+
+from boosters_eval.core.modules import at_address
+from boosters_eval.engine.cell import Lane
+from boosters_eval.engine.channel import Lines
+from boosters_eval.engine.child import run_child
+from boosters_eval.engine.processes import die_with_parent, kill_group, wake_on_exit
+from boosters_eval.engine.threads import busy_threads, observed
+
+if TYPE_CHECKING:
+    from boosters_eval.engine.workload import Workload
+
+# How a worker process starts: from the very package, and with the very import path, that the program has.
+START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1])['path'];"
+    "from boosters_eval.engine.ancestor import main; main()"
+)
+TAIL = 4_000  # characters of a dead process's stderr
+_POLL = 0.01  # seconds between looks at a child's threads and deadline
+
+
+def serve(setup: dict[str, Any], channel: int, words: int) -> None:
+    """Load what the cells need, say that we are ready, and fork on request until the program closes the channel."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number in (1, 2):
+        os.dup2(words, number)  # what a library prints while it is imported is not an answer
+    answers = socket.socket(fileno=channel)
+    start = time.perf_counter()
+    loaded = None
+    try:
+        workload: type[Workload] = at_address(setup["workload"])
+        if setup["start_method"] == "fork":
+            loaded = _load(workload, setup)
+    except BaseException as error:  # noqa: BLE001 (an import may fail in any way; all its cells must learn why)
+        event: dict[str, Any] = {
+            "failed": type(error).__name__,
+            "message": str(error)[:2_000],
+            "traceback": traceback.format_exc()[-TAIL:],
+        }
+    else:
+        event = {"ready": time.perf_counter() - start}
+    answers.sendall(json.dumps(event).encode() + b"\n")
+    if "ready" in event:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # from now on the closed channel ends us, and our cells first
+        _Zygote(workload, loaded, setup, answers).serve()
+
+
+def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
+    name, target, n_threads, preload = setup["lane"]
+    loaded = workload.load(Lane(name, target, n_threads, tuple(preload)), setup["address"])
+    gc.collect()
+    gc.freeze()  # nothing that was imported is garbage: no child need search it again
+    return loaded
+
+
+def run_spawned(setup: dict[str, Any]) -> NoReturn:
+    """Where a fork is not safe: the process of one cell, which loads all that it needs for itself."""
+    workload: type[Workload] = at_address(setup["workload"])
+    run_child(workload, _load(workload, setup), setup["request"], setup["pipe"], os.dup(2))
+
+
+@dataclass
+class _Child:
+    number: int
+    pid: int
+    pipe: int
+    capture: IO[bytes]
+    deadline: float | None
+    input: Lines = field(default_factory=Lines)
+    phase: str = "start"
+    ended: str | None = None  # why we ended it
+    busy: Counter[int] = field(default_factory=Counter)
+    answer: bytes | None = None
+
+
+class _Zygote:
+    """Forks, watches and reaps; it never computes."""
+
+    def __init__(self, workload: type[Workload], loaded: Any, setup: dict[str, Any], channel: socket.socket) -> None:
+        self._workload = workload
+        self._loaded = loaded
+        self._setup = setup
+        self._channel = channel
+        self._requests = Lines()
+        self._children: dict[int, _Child] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(channel, selectors.EVENT_READ, "requests")
+        self._wake = wake_on_exit()
+        self._selector.register(self._wake, selectors.EVENT_READ, "reap")
+
+    def serve(self) -> None:
+        """Until the program closes the channel; then every child dies with us."""
+        while True:
+            for key, _ in self._selector.select(_POLL if self._children else None):
+                if key.data == "requests":
+                    if not self._read_requests():
+                        self._end_all()
+                        return
+                elif key.data == "reap":
+                    os.read(self._wake, 4096)
+                else:
+                    self._read_child(key.data)
+            self._watch()
+            self._reap()
+
+    def _tell(self, **event: Any) -> None:
+        self._channel.sendall(json.dumps(event).encode() + b"\n")
+
+    def _read_requests(self) -> bool:
+        try:
+            data = self._channel.recv(1 << 20)
+        except ConnectionError:
+            return False
+        for line in self._requests.feed(data):
+            self._start(json.loads(line))
+        return bool(data)
+
+    def _start(self, request: dict[str, Any]) -> None:
+        reader, writer = os.pipe()
+        capture = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child)
+        if self._setup["start_method"] == "fork":
+            pid = self._fork(request, writer, capture)
+        else:
+            pid = self._spawn(request, writer, capture)
+        os.close(writer)
+        os.set_blocking(reader, False)
+        timeout = request["timeout"]
+        child = _Child(
+            number=request["number"],
+            pid=pid,
+            pipe=reader,
+            capture=capture,
+            deadline=None if timeout is None else time.monotonic() + timeout,
+        )
+        self._children[pid] = child
+        self._selector.register(reader, selectors.EVENT_READ, child)
+
+    def _fork(self, request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            die_with_parent(parent)
+            signal.set_wakeup_fd(-1)
+            self._let_go()
+            run_child(self._workload, self._loaded, request, writer, capture.fileno())
+        with contextlib.suppress(OSError):  # the child does it too: whoever is first, its group exists before any kill
+            os.setpgid(pid, pid)
+        return pid
+
+    def _let_go(self) -> None:
+        """In the fork: a cell has its own descriptors only, none of ours."""
+        self._selector.close()
+        self._channel.close()
+        os.close(self._wake)
+        for child in self._children.values():
+            os.close(child.pipe)
+            child.capture.close()
+
+    def _spawn(self, request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
+        setup = {**self._setup, "parent": os.getpid(), "request": request, "pipe": writer}
+        os.set_inheritable(writer, True)
+        output = [(os.POSIX_SPAWN_DUP2, capture.fileno(), number) for number in (1, 2)]
+        command = [sys.executable, "-c", START, json.dumps(setup)]
+        return os.posix_spawn(sys.executable, command, os.environ, file_actions=output, setpgroup=0)
+
+    def _read_child(self, child: _Child) -> bool:
+        """Take what there is; False when there is nothing more for now."""
+        try:
+            data = os.read(child.pipe, 1 << 20)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._forget(child)
+            return False
+        for line in child.input.feed(data):
+            if line.startswith(b"phase "):
+                child.phase = line[6:].decode(errors="replace")
+                self._tell(number=child.number, phase=child.phase)
+            else:
+                child.answer = line
+        return True
+
+    def _forget(self, child: _Child) -> None:
+        if child.pipe in self._selector.get_map():
+            self._selector.unregister(child.pipe)
+
+    def _watch(self) -> None:
+        for child in self._children.values():
+            child.busy[busy_threads(child.pid)] += 1
+            if child.deadline is not None and time.monotonic() > child.deadline and child.ended is None:
+                child.ended = "timeout"
+                os.kill(child.pid, signal.SIGKILL)
+                kill_group(child.pid)
+
+    def _reap(self) -> None:
+        for child in list(self._children.values()):
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
+            if pid:
+                self._drain(child)
+                kill_group(child.pid)  # whatever it started itself
+                del self._children[child.pid]
+                self._report(child, os.waitstatus_to_exitcode(status))
+
+    def _drain(self, child: _Child) -> None:
+        while self._read_child(child):
+            pass
+        self._forget(child)
+        os.close(child.pipe)
+
+    def _report(self, child: _Child, code: int) -> None:
+        child.capture.seek(0, os.SEEK_END)
+        child.capture.seek(max(0, child.capture.tell() - TAIL))
+        tail = child.capture.read().decode(errors="replace")
+        child.capture.close()
+        self._tell(
+            number=child.number,
+            exit=code,
+            phase=child.phase,
+            answer=None if child.answer is None else child.answer.decode(errors="replace"),
+            ended=child.ended,
+            threads=observed(child.busy),
+            stderr=tail,
+        )
+
+    def _end_all(self) -> None:
+        for child in self._children.values():
+            kill_group(child.pid)

@@ -1,0 +1,96 @@
+"""Who watches a run: progress bars, trackers. Several at once; each hears typed events and the end with its results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.registry import Registry
+
+if TYPE_CHECKING:
+    from boosters_eval.engine.cell import Cell
+    from boosters_eval.engine.outcome import Failure, Outcome
+    from boosters_eval.engine.plan import Plan
+    from boosters_eval.engine.runs import Run
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """A run begins."""
+
+    plan: Plan
+    todo: int  # cells that will run
+    kept: int  # cells that have an outcome already
+
+
+@dataclass(frozen=True)
+class PhaseStarted:
+    """A cell entered a phase."""
+
+    cell: Cell
+    phase: str
+
+
+@dataclass(frozen=True)
+class CellEnded:
+    """A cell ended, and how it ended is on disk."""
+
+    cell: Cell
+    outcome: Outcome | Failure
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """Nothing more will come."""
+
+    run: Run | None  # None: the run was interrupted
+
+
+class Observer:
+    """The base of all observers; a subclass overrides what it wants to hear."""
+
+    def begin(self, event: RunStarted) -> None:
+        """The run starts."""
+
+    def phase(self, event: PhaseStarted) -> None:
+        """A cell entered a phase."""
+
+    def outcome(self, event: CellEnded) -> None:
+        """A cell ended."""
+
+    def end(self, event: RunEnded) -> None:
+        """The run is over."""
+
+
+class Observers(Observer):
+    """Several observers as one."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def begin(self, event: RunStarted) -> None:
+        """Tell all."""
+        for observer in self._observers:
+            observer.begin(event)
+
+    def phase(self, event: PhaseStarted) -> None:
+        """Tell all."""
+        for observer in self._observers:
+            observer.phase(event)
+
+    def outcome(self, event: CellEnded) -> None:
+        """Tell all."""
+        for observer in self._observers:
+            observer.outcome(event)
+
+    def end(self, event: RunEnded) -> None:
+        """Tell all."""
+        for observer in self._observers:
+            observer.end(event)
+
+
+def _is_observer(item: object) -> bool:
+    return isinstance(item, type) and issubclass(item, Observer)
+
+
+OBSERVERS: Registry[type[Observer]] = Registry("observer", group="boosters_eval.observers", accepts=_is_observer)

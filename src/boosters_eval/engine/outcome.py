@@ -1,0 +1,85 @@
+"""How a cell ends: with the outcome that its workload names, or with a failure. Both are data, and both are kept."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from boosters_eval.core.repeat import Repeat
+from boosters_eval.engine.cell import cell_key
+
+if TYPE_CHECKING:
+    from boosters_eval.engine.cell import Cell
+
+
+class Sighting(NamedTuple):
+    """What was seen of a cell's process from outside."""
+
+    threads: int | None
+    start_method: str
+
+
+class Common(BaseModel):
+    """What the outcomes of one spec and target have in common: written once, and held once in memory."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Self:
+        """The common part of an outcome."""
+        return cls(**{name: getattr(outcome, name) for name in cls.taken()})
+
+    def give_to(self, outcome: Outcome) -> None:
+        """Put the common part back into an outcome that was read without it."""
+        vars(outcome).update({name: getattr(self, name) for name in self.taken()})
+
+    @classmethod
+    def taken(cls) -> frozenset[str]:
+        """The fields of the outcome that are written here instead of in its own line."""
+        return frozenset(cls.model_fields)
+
+
+class Outcome(BaseModel):
+    """A cell that finished. A workload's own outcome says which cell it is of, and what came out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    common_type: ClassVar[type[Common] | None] = None
+
+    @property
+    @abstractmethod
+    def key(self) -> str:
+        """The key of its cell."""
+
+    def with_sighting(self, sighting: Sighting) -> Self:  # noqa: ARG002 (an outcome may have no use for it)
+        """The same outcome, with what was seen of its process."""
+        return self
+
+
+class Failure(BaseModel):
+    """A cell that failed: what, where, and everything needed to find out why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spec: str
+    target: str
+    seed: int
+    fold: int | None = None
+    error_type: str
+    error_message: str
+    traceback: str | None = None
+    phase: str = "start"
+    signal: str | None = None
+    stderr_tail: str = ""
+
+    @classmethod
+    def of(cls, cell: Cell, **facts: Any) -> Self:
+        """The failure of a cell."""
+        return cls(spec=cell.spec.name, target=cell.target, seed=cell.repeat.seed, fold=cell.repeat.fold, **facts)
+
+    @property
+    def key(self) -> str:
+        """The key of its cell."""
+        return cell_key(self.spec, self.target, Repeat(self.seed, self.fold))

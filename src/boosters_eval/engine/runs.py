@@ -1,0 +1,216 @@
+"""The runs on disk: one folder per plan, with a journal and the facts of each attempt."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from filelock import FileLock, Timeout
+from pydantic import ValidationError
+
+from boosters_eval.core.errors import ConfigError, FileFormatError, RunError, suggest
+from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
+from boosters_eval.core.home import home
+from boosters_eval.engine.facts import RunFacts
+from boosters_eval.engine.journal import Journal, Reading, no_collection, read
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boosters_eval.engine.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Run:
+    """One attempt at a plan: how its cells ended, and what was written down about it."""
+
+    plan: Plan
+    outcomes: dict[str, Outcome | Failure]  # by the key of their cell; a cell that did not run has none
+    facts: RunFacts
+    attempt: int
+    begin: dict[str, Any]
+    digest: str = ""  # of the journal's last line
+
+    @property
+    def results(self) -> list[Outcome]:
+        """The cells that finished, in the plan's order."""
+        return [outcome for outcome in self._ordered() if not isinstance(outcome, Failure)]
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The cells that failed, in the plan's order."""
+        return [outcome for outcome in self._ordered() if isinstance(outcome, Failure)]
+
+    @property
+    def missing(self) -> int:
+        """How many cells of the plan have no outcome."""
+        return sum(cell.key not in self.outcomes for cell in self.plan.cells)
+
+    def _ordered(self) -> Iterator[Outcome | Failure]:
+        for cell in self.plan.cells:
+            outcome = self.outcomes.get(cell.key)
+            if outcome is not None:
+                yield outcome
+
+
+class RunFolder:
+    """`<home>/runs/<run_id>`: the plan, and one journal and environment per attempt."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, plan: Plan, where: Path | None = None) -> Self:
+        """The folder of a plan, made where it does not exist yet."""
+        folder = cls(home(where) / "runs" / plan.run_id)
+        try:
+            folder.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"Cannot make {folder.path}: {error.strerror}; set BOOSTERS_EVAL_HOME.") from None
+        if not (folder.path / "plan.json").exists():
+            write_atomically(folder.path / "plan.json", plan.model_dump_json(indent=1) + "\n")
+        return folder
+
+    @property
+    def run_id(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    def plan(self) -> Plan:
+        """The plan that all attempts follow."""
+        path = self.path / "plan.json"
+        return Plan.parse(read_text(path, limit=MAX_RESULTS), str(path))
+
+    def attempts(self) -> list[int]:
+        """The numbers of the attempts that have a journal."""
+        names = (re.fullmatch(r"journal(?:-(\d+))?\.jsonl", path.name) for path in self.path.glob("journal*.jsonl"))
+        return sorted(int(match.group(1) or 1) for match in names if match)
+
+    def journal_path(self, attempt: int) -> Path:
+        """The first attempt has the plain name."""
+        return self.path / _numbered("journal", attempt, "jsonl")
+
+    def write_facts(self, attempt: int, facts: RunFacts) -> None:
+        """Write down where and with what an attempt is made, once, as it begins."""
+        text = json.dumps(facts.recorded(), indent=1) + "\n"
+        write_atomically(self.path / _numbered("environment", attempt, "json"), text)
+
+    def facts(self, attempt: int) -> RunFacts:
+        """What `write_facts` wrote, or nothing."""
+        path = self.path / _numbered("environment", attempt, "json")
+        if not path.exists():
+            return RunFacts()
+        try:
+            return RunFacts.model_validate_json(read_text(path))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise FileFormatError(f"{path} cannot be read: {first['msg']}.") from None
+
+    def load(self, attempt: int | None = None) -> Run:
+        """One attempt, by default the latest; a damaged journal is refused."""
+        known = self.attempts()
+        if not known:
+            raise RunError(f"Run {self.run_id} has no journal.")
+        number = known[-1] if attempt is None else attempt
+        path = self.journal_path(number)
+        with no_collection():
+            reading = read(path)
+            if reading.damage:
+                raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {self.run_id}'.")
+            return self.run(self.plan(), number, reading)
+
+    def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
+        """An attempt, from its journal as it was read."""
+        return Run(plan, reading.outcomes, self.facts(attempt), attempt, reading.begin, reading.last)
+
+    def open(self, *, new: bool) -> tuple[Journal, int]:
+        """A new attempt beside earlier ones, or the latest one to go on with. Locked against other processes."""
+        lock = FileLock(self.path / "lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise RunError(f"Run {self.run_id} is being executed by another process; wait for it or stop it.") from None
+        try:
+            known = self.attempts()
+            attempt = (known[-1] if known else 0) + 1 if new or not known else known[-1]
+            return _open_journal(self.journal_path(attempt), lock), attempt
+        except BaseException:
+            lock.release()
+            raise
+
+
+def _open_journal(path: Path, lock: FileLock) -> Journal:
+    """Ready to append: a cut last line is taken away, a damaged journal is left alone."""
+    reading = read(path) if path.exists() else Reading()
+    if reading.damage:
+        raise RunError(f"{path} is damaged: {reading.damage}. It is left as it is; start a new attempt.")
+    try:
+        file = path.open("ab")
+        file.truncate(reading.good_bytes)
+    except OSError as error:
+        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+    return Journal(path, file, lock, reading)
+
+
+def _numbered(name: str, attempt: int, suffix: str) -> str:
+    return f"{name}.{suffix}" if attempt == 1 else f"{name}-{attempt}.{suffix}"
+
+
+def folder_of(plan: Plan, where: Path | None = None) -> RunFolder | None:
+    """The folder of this very plan, if it was begun before."""
+    folder = RunFolder(home(where) / "runs" / plan.run_id)
+    return folder if folder.attempts() else None
+
+
+def run_folders(where: Path | None = None) -> list[RunFolder]:
+    """All runs that have a journal, the latest first."""
+    root = home(where) / "runs"
+    folders = [RunFolder(path) for path in root.iterdir()] if root.is_dir() else []
+    with_journal = [folder for folder in folders if folder.attempts()]
+    return sorted(with_journal, key=lambda f: f.journal_path(f.attempts()[-1]).stat().st_mtime, reverse=True)
+
+
+def find_run(reference: str, where: Path | None = None) -> RunFolder:
+    """A run by its id, the beginning of its id, or `last`."""
+    folders = run_folders(where)
+    if reference == "last" and folders:
+        return folders[0]
+    found = [folder for folder in folders if folder.run_id.startswith(reference)] if reference else []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ConfigError(f"The run id '{reference}' is ambiguous: {', '.join(f.run_id for f in found)}.")
+    ids = [folder.run_id for folder in folders]
+    raise ConfigError(f"No run '{reference}' in {home(where) / 'runs'}.{suggest(reference, ids)}")
+
+
+def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
+    """For each attempt (its journal's name, what is wrong or ''): complete, untouched, and of this plan."""
+    plan = folder.plan()
+    if plan.run_id != folder.run_id:
+        yield "plan.json", f"has the digest {plan.run_id}, so it is not the plan of run {folder.run_id}"
+    keys = {cell.key for cell in plan.cells}
+    for attempt in folder.attempts():
+        path = folder.journal_path(attempt)
+        yield path.name, _fault(read(path), keys, folder.run_id)
+
+
+def _fault(reading: Reading, keys: set[str], run_id: str) -> str:
+    missing = len(keys - reading.outcomes.keys())
+    foreign = reading.outcomes.keys() - keys
+    if reading.damage:
+        return f"damaged: {reading.damage}"
+    if reading.begin.get("run_id") != run_id:
+        return "does not begin with this run's id"
+    if foreign:
+        return f"has a cell that is not in the plan: {min(foreign)}"
+    if missing:
+        return f"incomplete: {missing} of {len(keys)} cells have no outcome"
+    if reading.cut or not reading.sealed:
+        return "not sealed: the run was not ended, or the end of the file was changed"
+    return ""

@@ -1,0 +1,71 @@
+"""What the statistics take: what was seen on each side of a comparison, by repeat. Nothing else is known of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.repeat import Repeat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ASSUMED_RATIO = 0.25  # n_test / n_train of the default split, for observations that do not say
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One value, and what tells whether another one may be compared with it."""
+
+    value: float
+    split_digest: str | None = None
+    n_train: int | None = None
+    n_valid: int | None = None
+    data_digest: str | None = None
+
+
+class Side(Mapping[Repeat, Observation]):
+    """One side's observations by repeat. Unlike a dict, it remembers whether a repeat was given twice."""
+
+    def __init__(self, pairs: Iterable[tuple[Repeat, Observation | None]]) -> None:
+        """Collect the pairs; None stands for a repeat that was made but has no value."""
+        seen: set[Repeat] = set()
+        self.repeated = False  # some repeat was given more than once, so no pair can be trusted
+        self._observations: dict[Repeat, Observation] = {}
+        for repeat, observation in pairs:
+            self.repeated = self.repeated or repeat in seen
+            seen.add(repeat)
+            if observation is not None:
+                self._observations[repeat] = observation
+
+    def __getitem__(self, repeat: Repeat) -> Observation:
+        return self._observations[repeat]
+
+    def __iter__(self) -> Iterator[Repeat]:
+        return iter(self._observations)
+
+    def __len__(self) -> int:
+        return len(self._observations)
+
+
+Observations = Mapping[str, Mapping[Repeat, Observation]]  # {side: {repeat: observation}}
+
+
+def by_split(side: Mapping[Repeat, Observation]) -> list[list[Repeat]]:
+    """The repeats that fall on the same split (an official one, say): together they are one observation of it."""
+    groups: dict[str | Repeat, list[Repeat]] = {}
+    for repeat, observation in side.items():
+        groups.setdefault(observation.split_digest or repeat, []).append(repeat)
+    return list(groups.values())
+
+
+def split_ratio(observations: Iterable[Observation]) -> float | None:
+    """The mean n_test / n_train of the splits, or None where some observation does not know its own."""
+    ratios = []
+    for one in observations:
+        if not one.n_train or not one.n_valid or one.n_train < 0 or one.n_valid < 0:
+            return None
+        ratios.append(one.n_valid / one.n_train)
+    return math.fsum(ratios) / len(ratios) if ratios else None

@@ -1,0 +1,105 @@
+"""What a table shows beside a verdict comes from the observations that the verdict came from."""
+
+import pytest
+
+from boosters_eval.benchmark.observations import observe
+from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.tables.build import build_tables
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.metrics.task import Task
+from boosters_eval.stats.tables import compare_table
+
+SCORES = {"a": (0.50, 0.53, 0.47, 0.51, 0.49), "b": (0.56, 0.58, 0.53, 0.56, 0.55)}
+
+
+def result(library, index, value, **changes):
+    fields = {
+        "config_name": "toy/gbdt",
+        "dataset_name": "toy",
+        "library": library,
+        "seed": index,
+        "task": Task.REGRESSION,
+        "metrics": {"rmse": value},
+        "primary_metric": "rmse",
+        "n_train": 80,
+        "n_valid": 20,
+        "split_digest": f"split{index}",
+    }
+    return BenchmarkResult(**{**fields, **changes})
+
+
+def results(**changes):
+    return [
+        result(library, index, value, **changes)
+        for library, values in SCORES.items()
+        for index, value in enumerate(values)
+    ]
+
+
+def only_table(rows, **options):
+    (table,) = build_tables(ResultCollection(rows), **options).tables
+    return table
+
+
+def test_five_seeds_on_an_official_split_show_no_interval():
+    table = only_table(results(split_digest="official"))
+    cells = [row.cells[0] for row in table.rows]
+    assert [(cell.n, cell.low, cell.high) for cell in cells] == [(5, None, None)] * 2
+    assert [cell.text for cell in cells] == ["0.500 ± 0.022", "0.556 ± 0.018"]
+    (pair,) = table.comparisons
+    assert (pair.n, pair.verdict, pair.low, pair.high) == (1, "inconclusive", None, None)
+
+
+def test_seeds_that_share_splits_are_as_many_observations_as_there_are_splits():
+    shared = [one.model_copy(update={"split_digest": f"split{one.seed // 3}"}) for one in results()]
+    table = only_table(shared)
+    means = [
+        result(library, index, sum(part) / len(part))
+        for library, values in SCORES.items()
+        for index, part in enumerate((values[:3], values[3:]))
+    ]
+    expected = only_table(means)
+    for row, other in zip(table.rows, expected.rows, strict=True):
+        assert (row.cells[0].low, row.cells[0].high) == pytest.approx((other.cells[0].low, other.cells[0].high))
+    assert table.comparisons[0].n == 2
+    assert table.comparisons[0].high == pytest.approx(expected.comparisons[0].high)
+
+
+@pytest.mark.parametrize("test", ["corrected", "paired", "welch", "wilcoxon"])
+def test_what_is_shown_is_what_the_statistics_used(test):
+    rows = results()
+    table = only_table(rows, test=test, alpha=0.2)
+    sides = {name: observe([one for one in rows if one.library == name], "rmse") for name in SCORES}
+    used = compare_table(sides, metric="rmse", higher_is_better=False, test=test, alpha=0.2)
+    for row in table.rows:
+        assert (row.cells[0].low, row.cells[0].high) == used.summaries[row.library].interval
+    (pair,) = table.comparisons
+    assert (pair.low, pair.high) == used.get("a", "b").interval
+    assert pair.p == used.get("a", "b").p_adjusted
+
+
+def test_a_repeat_with_two_results_has_neither_verdict_nor_interval():
+    rows = results()
+    table = only_table([*rows, rows[0]])
+    (pair,) = table.comparisons
+    assert pair.verdict == "inconclusive"
+    assert pair.note == "a has more than one result for the same seed and fold."
+    assert [row.cells[0].low is None for row in table.rows] == [True, False]
+
+
+def test_variants_are_sides_of_their_own_though_their_library_is_one():
+    rows = [
+        one.model_copy(update={"library": "lib", "variant": one.library, "config_name": f"toy/{one.library}"})
+        for one in results()
+    ]
+    table = only_table(rows)
+    (pair,) = table.comparisons
+    plain = only_table(results()).comparisons[0]
+    assert (pair.a, pair.b) == ("lib a", "lib b")
+    assert (pair.verdict, pair.p, pair.low, pair.high) == (plain.verdict, plain.p, plain.low, plain.high)
+    assert [row.cells[0].best for row in table.rows] == [True, False]
+
+
+def test_a_level_that_is_no_level_is_refused():
+    with pytest.raises(ConfigError, match="'alpha' parameter must be between 0 and 1"):
+        only_table(results(), alpha=5)

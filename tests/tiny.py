@@ -1,0 +1,44 @@
+"""Small benchmarks of a library that fails on request, and how tests run them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from boosters_eval import DatasetConfig, Settings, Task, TrainingConfig
+from boosters_eval.benchmark.config import BenchmarkConfig
+from boosters_eval.benchmark.planning import Benchmarks, prepare
+from boosters_eval.benchmark.running import run_prepared
+
+
+def tiny_table():
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((60, 3)).astype(np.float32)
+    return x, x[:, 0].astype(np.float64) + 2.0
+
+
+TINY = DatasetConfig(name="tiny", task=Task.REGRESSION, loader=tiny_table)
+
+
+def tiny_config(fault="none", name=None, library="faulty", **changes):
+    import faulty_runner
+
+    return BenchmarkConfig(
+        name=name or f"tiny/{fault}",
+        dataset=TINY,
+        task=Task.REGRESSION,
+        training=TrainingConfig(max_depth=faulty_runner.BY_NAME[fault]),
+        libraries=(library,),
+        **changes,
+    )
+
+
+def prepare_tiny(*configs, seeds=1, name="tiny", **settings):
+    return prepare(Benchmarks(name, tuple(configs)), seeds, Settings(**settings))
+
+
+def plan_of(*configs, seeds=2, **settings):
+    return prepare_tiny(*configs, seeds=seeds, **settings).plan
+
+
+def run_tiny(*configs, seeds=1, observer=None, executor="local", **settings):
+    return run_prepared(prepare_tiny(*configs, seeds=seeds, **settings), observer, executor=executor)
