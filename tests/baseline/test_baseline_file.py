@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from boosters_eval.baseline import Snapshot, check, load_baseline, make_baseline, save_baseline
 from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats
+from boosters_eval.benchmark.results import RunMetadata
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError, RunError
+from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
@@ -30,6 +32,13 @@ def test_a_recorded_run_reads_back_the_same(make, path):
     baseline = make_baseline(make.run(), now=NOW)
     save_baseline(baseline, path)
     assert load_baseline(path) == baseline
+
+
+def test_the_commit_and_the_machine_are_those_of_the_run(make):
+    run = make.run(metadata=RunMetadata(environment=RunFacts(git_sha="0123abc")))
+    assert make_baseline(run, now=NOW).git_sha == "0123abc"
+    unknown = make_baseline(make.run(metadata=RunMetadata()), now=NOW)
+    assert (unknown.git_sha, unknown.boosters_eval_version, unknown.machine) == (None, None, {})
 
 
 def test_the_file_has_the_fields_of_version_1_and_what_version_2_adds(make, document):

@@ -1,5 +1,6 @@
 """What version 0.1.0 measured still gives the tables and verdicts that it gave."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,13 @@ def test_there_are_results_to_look_at():
     assert {"auto", "cv", "failed", "timed", "variants"} <= {path.stem for path in RESULTS}
 
 
+def reworded(text):
+    """What version 0.1.0 wrote, with the two phrases that were changed on purpose since."""
+    text = text.replace("Capacity differs (mean a model):", "Capacity differs (mean per model):")
+    return re.sub("\u2013 {4}", "error", text)  # a row of nothing but failures had dashes in its cells
+
+
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
 def test_the_markdown_is_the_same_to_the_last_character(path):
-    assert ResultCollection.load_partial(path).to_markdown() == path.with_suffix(".md").read_text(encoding="utf-8")
+    written = path.with_suffix(".md").read_text(encoding="utf-8")
+    assert ResultCollection.load_partial(path).to_markdown() == reworded(written)

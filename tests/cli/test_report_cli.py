@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, RunMetadata
 from boosters_eval.cli.app import run
 from boosters_eval.metrics.task import Task
 
@@ -62,7 +62,7 @@ def test_three_files_are_written_to_docs_benchmarks(place, capsys):
 def test_format_and_directory_can_be_chosen(place, capsys):
     assert run(["report", "--results", source(place), "-o", "out", "-f", "json", "-q"]) == 0
     (path,) = (place / "out").iterdir()
-    assert json.loads(path.read_text())["report_type"] == "quality"
+    assert json.loads(path.read_text())["data"]["report_type"] == "quality"
     assert capsys.readouterr().err == ""
 
 
@@ -85,12 +85,12 @@ def test_dry_run_of_a_suite_runs_and_writes_nothing(place, capsys):
 def test_the_test_can_be_the_rfcs(place):
     assert run(["report", "--results", source(place), "--test", "welch", "-f", "json", "-o", "out"]) == 0
     (path,) = (place / "out").iterdir()
-    assert json.loads(path.read_text())["test"] == "welch"
+    assert json.loads(path.read_text())["data"]["test"] == "welch"
 
 
 @pytest.mark.parametrize(("recorded", "used"), [(0.01, 0.01), (None, 0.05)])
 def test_the_level_is_that_of_the_run_where_it_has_one(place, recorded, used):
-    ResultCollection(results(), metadata={"alpha": recorded}).to_json(place / "own.json")
+    ResultCollection(results(), metadata=RunMetadata(alpha=recorded)).to_json(place / "own.json")
     assert run(["report", "--results", "own.json", "-f", "json", "-o", "out"]) == 0
     assert json.loads(next((place / "out").iterdir()).read_text())["alpha"] == used
 
@@ -160,11 +160,12 @@ def test_a_suite_is_run_and_then_found_again_by_its_run(place, capsys):
     assert run(["report", "--suite", "minimal", "--library", "boosters", "--seeds", "2", "-f", "json", "-o", "a"]) == 0
     assert run(["report", "--run", "last", "-f", "json", "-o", "b"]) == 0
     first, second = (json.loads(next((place / name).iterdir()).read_text()) for name in "ab")
-    assert first["environment"]["machine_is_of_run"]
+    assert first["data"]["environment"]["machine"]
     for document in (first, second):
-        del document["environment"]["timestamp"]
+        del document["data"]["environment"]["timestamp"]
+        document["environment"] = [row for row in document["environment"] if row[0] != "Date"]
     assert first == second
-    assert first["n_results"] > 0
+    assert first["data"]["n_results"] > 0
 
 
 def test_help_imports_nothing_scientific():

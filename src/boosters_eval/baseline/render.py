@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 
 from boosters_eval.baseline.check import Status
 from boosters_eval.baseline.model import HOME_LIBRARY
-from boosters_eval.benchmark.tables.build import label
 from boosters_eval.benchmark.tables.contenders import clean
+from boosters_eval.metrics import label
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.text import escape, markdown_table
 
@@ -95,7 +95,7 @@ def rows(check: Check, *, everything: bool = True) -> list[list[str]]:
         [
             clean(f.config),
             clean(f.library),
-            label(f.metric) if f.metric else MISSING,
+            clean(label(f.metric)) if f.metric else MISSING,
             MISSING if f.baseline is None else estimate(f.baseline.mean, f.baseline.std),
             MISSING if f.current is None else estimate(f.current.mean, f.current.std),
             MISSING if f.change is None else _change(f.change, f.tolerance),

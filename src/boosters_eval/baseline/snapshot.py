@@ -17,6 +17,7 @@ from boosters_eval.baseline.model import (
     MetricStats,
     mapping_digest,
 )
+from boosters_eval.benchmark.tables.environment import Environment
 from boosters_eval.core.errors import RunError, UnknownNameError
 from boosters_eval.engine.cell import Build
 
@@ -98,8 +99,6 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Base
         )
     if not snapshot.results or snapshot.not_run:
         raise RunError("No baseline was recorded: the run has no results for some or all of its cells.")
-    from boosters_eval.benchmark.tables.environment import NO_GIT, Environment  # noqa: PLC0415 (starts programs)
-
     facts = Environment.collect(run, now=now)
     results = tuple(snapshot.results.values())
     build = snapshot.libraries.get(HOME_LIBRARY)
@@ -107,12 +106,12 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Base
         boosters_version=build.version if build else None,
         boosters_eval_version=facts.boosters_eval_version,
         recorded_at=now or datetime.now(UTC).replace(microsecond=0),
-        git_sha=None if facts.git_sha == NO_GIT else facts.git_sha,
+        git_sha=facts.git_sha,
         run_id=run.run_id,
         config=BaselineConfig(suite=run.suite, seeds=tuple(dict.fromkeys(r.seed for r in run.results))),
         libraries=snapshot.libraries,
         mapping_digest=mapping_digest(results),
-        machine={**facts.machine.model_dump(), "digest": facts.machine_digest},
+        machine={} if facts.machine is None else {**facts.machine.model_dump(), "digest": facts.machine_digest},
         results=results,
     )
 

@@ -1,4 +1,4 @@
-"""What metrics there are, as data: names, directions, tasks, parameters. Nothing scientific is imported here."""
+"""What metrics there are, as data: names, directions, ranges, tasks, parameters. It imports nothing scientific."""
 
 from __future__ import annotations
 
@@ -46,6 +46,9 @@ class MetricInfo:
     aliases: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()  # "groups", "sensitive"
     reversed_by: tuple[str, str] | None = None  # the parameter value with which the direction is the other one
+    label: str = ""  # as a person reads it; the name where it is empty
+    low: float | None = None  # what no value can be below; None: unbounded, or unknown of a user's metric
+    high: float | None = None
 
     @property
     def direction(self) -> Direction:
@@ -75,6 +78,8 @@ _BUILTIN = (
         _POINT,
         "regression:rmse",
         aliases=("root_mean_squared_error",),
+        label="RMSE",
+        low=0.0,
     ),
     MetricInfo(
         "mae",
@@ -83,6 +88,8 @@ _BUILTIN = (
         _POINT,
         "regression:mae",
         aliases=("mean_absolute_error",),
+        label="MAE",
+        low=0.0,
     ),
     MetricInfo(
         "r2",
@@ -91,6 +98,8 @@ _BUILTIN = (
         _POINT,
         "regression:r2",
         aliases=("rsquared", "r_squared"),
+        label="R²",
+        high=1.0,
     ),
     MetricInfo(
         "mape",
@@ -100,6 +109,8 @@ _BUILTIN = (
         "regression:mape",
         params=(Param("epsilon", "float", None, low=0.0),),
         aliases=("mean_absolute_percentage_error",),
+        label="MAPE",
+        low=0.0,
     ),
     MetricInfo(
         "rmsle",
@@ -108,6 +119,8 @@ _BUILTIN = (
         _POINT,
         "regression:rmsle",
         aliases=("root_mean_squared_log_error",),
+        label="RMSLE",
+        low=0.0,
     ),
     MetricInfo(
         "median_ae",
@@ -116,6 +129,8 @@ _BUILTIN = (
         _POINT,
         "regression:median_ae",
         aliases=("median_absolute_error",),
+        label="Median AE",
+        low=0.0,
     ),
     MetricInfo(
         "pinball",
@@ -125,6 +140,8 @@ _BUILTIN = (
         "regression:pinball",
         params=(_ALPHAS,),
         aliases=("pinball_loss", "quantile_loss"),
+        label="Pinball loss",
+        low=0.0,
     ),
     MetricInfo(
         "crps",
@@ -133,6 +150,8 @@ _BUILTIN = (
         _QUANTILE,
         "regression:crps",
         params=(_ALPHAS,),
+        label="CRPS",
+        low=0.0,
     ),
     MetricInfo(
         "logloss",
@@ -141,6 +160,8 @@ _BUILTIN = (
         _BINARY,
         "binary:logloss",
         aliases=("log_loss", "binary_logloss"),
+        label="Log loss",
+        low=0.0,
     ),
     MetricInfo(
         "accuracy",
@@ -150,6 +171,9 @@ _BUILTIN = (
         "multiclass:accuracy",
         params=(_THRESHOLD,),
         aliases=("multi_accuracy", "multiclass_accuracy"),
+        label="Accuracy",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "auc_roc",
@@ -158,6 +182,9 @@ _BUILTIN = (
         _BINARY,
         "binary:auc_roc",
         aliases=("auc", "roc_auc"),
+        label="AUC",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "f1",
@@ -167,6 +194,9 @@ _BUILTIN = (
         "binary:f1",
         params=(_THRESHOLD,),
         aliases=("f1_score",),
+        label="F1",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "average_precision",
@@ -175,6 +205,9 @@ _BUILTIN = (
         _BINARY,
         "binary:average_precision",
         aliases=("ap",),
+        label="Average precision",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "matthews",
@@ -184,6 +217,9 @@ _BUILTIN = (
         "binary:matthews",
         params=(_THRESHOLD,),
         aliases=("mcc", "matthews_corrcoef"),
+        label="MCC",
+        low=-1.0,
+        high=1.0,
     ),
     MetricInfo(
         "brier",
@@ -192,6 +228,9 @@ _BUILTIN = (
         _BINARY,
         "calibration:brier",
         aliases=("brier_score",),
+        label="Brier",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "ece",
@@ -201,6 +240,9 @@ _BUILTIN = (
         "calibration:ece",
         params=(Param("n_bins", "int", 10, low=1, high=1_000_000),),
         aliases=("expected_calibration_error",),
+        label="ECE",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "mlogloss",
@@ -209,6 +251,8 @@ _BUILTIN = (
         _MULTICLASS,
         "multiclass:mlogloss",
         aliases=("multi_logloss", "multiclass_logloss"),
+        label="Log loss",
+        low=0.0,
     ),
     MetricInfo(
         "macro_f1",
@@ -217,6 +261,9 @@ _BUILTIN = (
         _MULTICLASS,
         "multiclass:macro_f1",
         aliases=("f1_macro",),
+        label="Macro F1",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "top_k_accuracy",
@@ -226,6 +273,9 @@ _BUILTIN = (
         "multiclass:top_k_accuracy",
         params=(Param("k", "int", 2, low=1),),
         aliases=("top_k",),
+        label="Top-k accuracy",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "ndcg",
@@ -235,6 +285,9 @@ _BUILTIN = (
         "ranking:ndcg",
         params=(_CUT, Param("gain", "choice", "exp", choices=("exp", "linear"))),
         needs=("groups",),
+        label="NDCG",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "map",
@@ -245,6 +298,9 @@ _BUILTIN = (
         params=(_CUT, Param("divisor", "choice", "min", choices=("min", "all"))),
         aliases=("mean_average_precision",),
         needs=("groups",),
+        label="MAP",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "mrr",
@@ -255,6 +311,9 @@ _BUILTIN = (
         params=(_CUT,),
         aliases=("mean_reciprocal_rank",),
         needs=("groups",),
+        label="MRR",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "demographic_parity",
@@ -265,6 +324,9 @@ _BUILTIN = (
         params=(_THRESHOLD, _MODE),
         needs=("sensitive",),
         reversed_by=("mode", "ratio"),
+        label="Demographic parity",
+        low=0.0,
+        high=1.0,
     ),
     MetricInfo(
         "equalized_odds",
@@ -275,6 +337,9 @@ _BUILTIN = (
         params=(_THRESHOLD, _MODE),
         needs=("sensitive",),
         reversed_by=("mode", "ratio"),
+        label="Equalized odds",
+        low=0.0,
+        high=1.0,
     ),
 )
 

@@ -48,6 +48,21 @@ class Metric:
         return "higher_better" if self.higher_is_better else "lower_better"
 
     @property
+    def low(self) -> float | None:
+        """What no value can be below; None where there is no such bound, or none is known."""
+        return self.info.low
+
+    @property
+    def high(self) -> float | None:
+        """What no value can be above; None where there is no such bound, or none is known."""
+        return self.info.high
+
+    @property
+    def label(self) -> str:
+        """The metric as a person reads it, with its parameters: "NDCG@10"."""
+        return (self.info.label or self.name) + self.spec.removeprefix(self.name)
+
+    @property
     def spec(self) -> str:
         """The canonical string: parameters in declared order, defaults left out; `get` reads it back."""
         items = [
@@ -97,6 +112,20 @@ def get(name: str | Metric, **params: Any) -> Metric:
         given[key] = value
     values = {param.name: given.get(param.name, param.default) for param in info.params}
     return Metric(info, tuple((param.name, _checked(info, param, values[param.name])) for param in info.params))
+
+
+def find(spec: str) -> Metric | None:
+    """The metric of a spec, or None where this process does not know it: the name may come from anyone's file."""
+    try:
+        return get(spec)
+    except ConfigError:
+        return None
+
+
+def label(spec: str) -> str:
+    """A metric as a person reads it; a name that is not known here stays as it is."""
+    metric = find(spec)
+    return spec if metric is None else metric.label
 
 
 def for_task(spec: str | Metric, task: Task | str) -> Metric:

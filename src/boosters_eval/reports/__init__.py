@@ -1,25 +1,59 @@
-"""One table model, and its renderings: terminal, Markdown, JSON, CSV and HTML."""
+"""One table model, and its renderings: terminal, Markdown, JSON, CSV and HTML. It knows no type of result."""
 
 from __future__ import annotations
 
+from boosters_eval.reports.document import (
+    Code,
+    Details,
+    Fact,
+    Listing,
+    ListItem,
+    Paragraph,
+    PlainTable,
+    ReportDocument,
+    Section,
+)
+from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.html.page import render_page
 from boosters_eval.reports.html.tables import render_fragment
-from boosters_eval.reports.model import Cell, Column, Comparison, Ranking, Report, Row, Table
+from boosters_eval.reports.model import (
+    Column,
+    PairVerdict,
+    RankingPair,
+    RankingTable,
+    Report,
+    ReportTable,
+    Row,
+    Status,
+    TableCell,
+)
 from boosters_eval.reports.terminal import print_report
 from boosters_eval.reports.text import render_csv, render_json, render_markdown
 
 __all__ = [
-    "Cell",
+    "Code",
     "Column",
-    "Comparison",
-    "Ranking",
+    "Details",
+    "Fact",
+    "ListItem",
+    "Listing",
+    "PairVerdict",
+    "Paragraph",
+    "PlainTable",
+    "RankingPair",
+    "RankingTable",
     "Report",
+    "ReportDocument",
+    "ReportTable",
     "Row",
-    "Table",
+    "Section",
+    "Status",
+    "TableCell",
     "print_report",
     "render_csv",
     "render_fragment",
     "render_json",
     "render_markdown",
     "render_page",
+    "render_report",
 ]

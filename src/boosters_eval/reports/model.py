@@ -1,11 +1,28 @@
-"""The one table model that every rendering reads. It holds plain text and numbers, and no markup."""
+"""The one table model that every rendering reads. It holds plain text and numbers, and no markup.
+
+What a table is about (a benchmark, a paper, the bindings of a model) is data here: keys, row names and statuses.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping  # noqa: TC003 (read when a report is validated)
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
+
+from boosters_eval.reports.numbers import MISSING
+
+Status = Literal[
+    "ok",  # a value that nothing was expected of
+    "pass",  # as expected
+    "warn",  # as expected, with a reservation
+    "fail",  # not as expected
+    "skipped",  # left out on purpose
+    "unsupported",  # known to be impossible, so it was not tried
+    "missing",  # it should be there and is not
+    "error",  # it was tried and gave no usable value
+]
 
 
 class _Strict:
@@ -23,9 +40,18 @@ class Column(_Strict):
     label: str  # as a person reads it: "RMSE", "Train time (s)"
     higher_is_better: bool | None  # None: neither is
     kind: str = "metric"  # or "time", "memory"
-    primary: bool = False
-    floor: float | None = None  # what no value can be below
-    indicative: bool = False  # taken without timing mode: shown, but never judged
+    primary: bool = False  # what the table is decided by
+    cost: bool = False  # what the primary column is weighed against, summed up in Markdown
+    quantity: str = ""  # in a caption: "Training time"; the label where it is empty
+    unit: str = ""
+    floor: float | None = None  # no value can be below it
+    ceiling: float | None = None  # or above it
+    caveat: str = ""  # why the values are shown but never judged
+
+    @property
+    def indicative(self) -> bool:
+        """Whether the values are shown but never judged."""
+        return bool(self.caveat)
 
     @property
     def heading(self) -> str:
@@ -36,7 +62,7 @@ class Column(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell(_Strict):
+class TableCell(_Strict):
     """A number with its uncertainty, ready to print."""
 
     mean: float | None
@@ -47,27 +73,40 @@ class Cell(_Strict):
     low: float | None = None  # the interval of the mean, with the correction of the table's test
     high: float | None = None
     values: tuple[float | None, ...] = ()  # one for each of Row.points; None: missing or not finite
+    status: Status = "ok"
+
+    @property
+    def shown(self) -> str:
+        """The text with its status; the status alone where there is no value."""
+        if self.status == "ok":
+            return self.text or MISSING
+        return self.status if self.text in ("", MISSING) else f"{self.text} ({self.status})"
 
 
 @dataclass(frozen=True, slots=True)
 class Row(_Strict):
-    """One competitor: a library, or a variant of one."""
+    """One competitor, named by as many parts as the table has row names."""
 
-    library: str
-    variant: str | None
-    n: int
-    failed: int
-    cells: tuple[Cell, ...]
+    names: tuple[str, ...]  # a part that does not apply is empty
+    cells: tuple[TableCell, ...]
+    n: int | None = None  # repeats behind the row; None: they are not counted
+    failed: int = 0  # repeats that failed
     points: tuple[str, ...] = ()  # what each value belongs to: "seed 42", "seed 42, fold 1"
 
     @property
     def label(self) -> str:
-        """Library and variant in one name."""
-        return self.library if self.variant is None else f"{self.library} {self.variant}"
+        """All parts in one name."""
+        return " ".join(name for name in self.names if name)
+
+    @property
+    def count(self) -> str:
+        """The repeats, and those that failed."""
+        n = MISSING if self.n is None else str(self.n)
+        return f"{n} ({self.failed} failed)" if self.failed else n
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(_Strict):
+class PairVerdict(_Strict):
     """What the test says of two competitors on one metric."""
 
     table: str
@@ -89,64 +128,79 @@ class Comparison(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Table(_Strict):
-    """One benchmark: competitors by measurements."""
+class ReportTable(_Strict):
+    """Competitors by measurements."""
 
     name: str  # "california/gbdt"
-    task: str
-    dataset: str
-    booster: str
-    splits: str  # "5 seeds", "3 seeds x 5 folds"
-    profile: str
+    row_names: tuple[str, ...]  # the headings of the rows' names: ("Library", "Variant")
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    keys: Mapping[str, str] = field(default_factory=dict)  # to group, search and export by: {"task": "regression"}
+    details: tuple[str, ...] = ()  # beside the name in the title: "5 seeds"
     notes: tuple[str, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
+    pairs: tuple[PairVerdict, ...] = ()
 
     @property
     def title(self) -> str:
-        """Name, sample size and, where it is not the usual one, the profile."""
-        label = ", library defaults" if self.profile == "defaults" else ""
-        return f"{self.name} ({self.splits}{label})"
+        """The name with its details."""
+        return f"{self.name} ({', '.join(self.details)})" if self.details else self.name
 
     @property
-    def has_variants(self) -> bool:
-        """Whether a column for variants is needed."""
-        return any(row.variant is not None for row in self.rows)
+    def counted(self) -> bool:
+        """Whether a column for the repeats is needed."""
+        return any(row.n is not None for row in self.rows)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of names, columns and, where they are counted, repeats."""
+        return (*self.row_names, *(column.heading for column in self.columns), *(("n",) if self.counted else ()))
+
+    @property
+    def cost(self) -> int | None:
+        """The position of the column that counts as the cost."""
+        return next((position for position, column in enumerate(self.columns) if column.cost), None)
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPair(_Strict):
-    """Two competitors over the data sets."""
+class RankingPair(_Strict):
+    """Two competitors over everything that they were ranked on."""
 
     a: str
     b: str
     wins: int  # of a
     losses: int
     ties: int
-    p: float | None  # Wilcoxon's, corrected by Holm; None: too few data sets
+    p: float | None  # Wilcoxon's, corrected by Holm; None: too few to test
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking(_Strict):
-    """Average ranks over the data sets; 1 is best."""
+class RankingTable(_Strict):
+    """Average ranks; 1 is best."""
 
-    booster: str
-    measure: str
+    name: str  # what the competitors have in common: "gbdt"
+    heading: str  # what a competitor is: "Library"
+    measure: str  # what they are ranked by
+    over: str  # what the ranks are averaged over: "data sets"
     ranks: tuple[tuple[str, float], ...]  # best first
-    pairs: tuple[RankedPair, ...]
+    pairs: tuple[RankingPair, ...]
     groups: tuple[tuple[str, ...], ...]  # neighbours that cannot be told apart
     n: int
-    left_out: tuple[str, ...]  # data sets without a split that every competitor has
-    note: str
-    partial: tuple[tuple[str, str], ...] = ()  # data sets with failures, and how many splits entered: "3 of 5"
+    descriptive: bool = False  # too few to test
+    left_out: tuple[str, ...] = ()  # what no repeat of every competitor exists for
+    partial: tuple[tuple[str, str], ...] = ()  # where some repeats failed, and how many entered: "3 of 5"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is ranked, and over how many."""
+        return f"{self.name}: average rank by {self.measure} over {self.n} {self.over}"
 
 
 @dataclass(frozen=True, slots=True)
 class Report(_Strict):
-    """All tables of a run and what must be said about them."""
+    """Tables and what must be said about them."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[ReportTable, ...]
     notes: tuple[str, ...] = ()
     test: str = "corrected"
     alpha: float = 0.05

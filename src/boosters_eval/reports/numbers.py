@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MISSING = "\u2013"
-_LONE_DIGITS = 4  # of a number whose uncertainty is unknown
-_EXACT_DIGITS = 6  # of a number that did not vary at all
-_FACTOR = 1e4  # percent from which a change is told as a factor
+_LONE_DIGITS = 4  # for a number whose uncertainty is unknown
+_EXACT_DIGITS = 6  # for a number that did not vary at all
+_FACTOR = 1e4  # percent from which a change is written as a factor
 _SMALL, _LARGE = 1e-4, 1e7  # beyond these a number is written with an exponent
 
 
 def mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Mean and standard deviation (ddof 1); None where there are too few values to tell."""
+    """Mean and standard deviation (ddof 1); None if there are too few values."""
     if not values:
         return None, None
     if not all(map(math.isfinite, values)):
@@ -57,7 +57,7 @@ def number(value: float, digits: int = _LONE_DIGITS) -> str:
 
 
 def percent(share: float, *, sign: bool = True) -> str:
-    """A relative change, for example "+2.6 %"; a hundredfold one and more as the factor that it is."""
+    """A relative change such as "+2.6 %"; a hundredfold change or more is written as a factor."""
     size = abs(share) * 100
     if size >= _FACTOR:
         return f"x {number(1 + share, 2)}"
@@ -65,12 +65,12 @@ def percent(share: float, *, sign: bool = True) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value; below a thousandth only that is said."""
+    """A p-value; one below 0.001 is only said to be so."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def count(value: float) -> str:
-    """A whole number with thin groups of three, as 12 400."""
+    """A whole number in groups of three digits: 12 400."""
     return f"{round(value):,}".replace(",", "\u202f")
 
 

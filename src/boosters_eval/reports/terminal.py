@@ -11,7 +11,18 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from boosters_eval.reports.model import Cell, Report, Table
+    from boosters_eval.reports.model import Report, ReportTable, Row, Status, TableCell
+
+_STYLES: dict[Status, str] = {
+    "ok": "",
+    "pass": "green",
+    "warn": "yellow",
+    "fail": "bold red",
+    "error": "bold red",
+    "missing": "red",
+    "skipped": "dim",
+    "unsupported": "dim",
+}
 
 
 def print_report(report: Report, console: Console) -> None:
@@ -26,23 +37,23 @@ def print_report(report: Report, console: Console) -> None:
         console.print(Text(f"Note: {note}", style="dim"))
 
 
-def _grid(table: Table, *, styled: bool) -> RichTable:
+def _grid(table: ReportTable, *, styled: bool) -> RichTable:
     grid = RichTable(box=box.SQUARE, header_style="bold")
-    grid.add_column("Library", no_wrap=True)
-    if table.has_variants:
-        grid.add_column("Variant", no_wrap=True)
-    for column in table.columns:
-        grid.add_column(Text(column.heading), no_wrap=True)
-    grid.add_column("n", justify="right")
+    for heading in (*table.row_names, *(column.heading for column in table.columns)):
+        grid.add_column(Text(heading), no_wrap=True)
+    if table.counted:
+        grid.add_column("n", justify="right")
     for row in table.rows:
-        names = [Text(row.library)] + ([Text(row.variant or "")] if table.has_variants else [])
-        n = Text(f"{row.n} ({row.failed} failed)" if row.failed else str(row.n))
-        grid.add_row(*names, *(_text(cell, styled=styled) for cell in row.cells), n)
+        grid.add_row(*_texts(row, styled=styled), *([Text(row.count)] if table.counted else []))
     return grid
 
 
-def _text(cell: Cell, *, styled: bool) -> Text:
-    """Bold where the terminal has it, asterisks where it has not."""
-    if not cell.best:
-        return Text(cell.text)
-    return Text(cell.text, style="bold green") if styled else Text(f"**{cell.text}**")
+def _texts(row: Row, *, styled: bool) -> list[Text]:
+    return [*map(Text, row.names), *(_text(cell, styled=styled) for cell in row.cells)]
+
+
+def _text(cell: TableCell, *, styled: bool) -> Text:
+    """Bold and coloured where the terminal can; asterisks where it cannot. The status is always a word too."""
+    if cell.best and not styled:
+        return Text(f"**{cell.shown}**")
+    return Text(cell.shown, style="bold green" if cell.best else _STYLES[cell.status])

@@ -15,24 +15,9 @@ from boosters_eval.reports.numbers import estimate, number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.reports.model import Report, Table
+    from boosters_eval.reports.model import Report, ReportTable
 
 _SPECIAL = re.compile(r"([\\`*\[\]|<>&])|(?<![A-Za-z0-9])(_)|(_)(?![A-Za-z0-9])")
-_CSV_COLUMNS = (
-    "config",
-    "task",
-    "dataset",
-    "booster",
-    "library",
-    "variant",
-    "metric",
-    "mean",
-    "std",
-    "n",
-    "failed",
-    "text",
-    "best",
-)
 
 
 def escape(text: str) -> str:
@@ -50,57 +35,54 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> st
     return "".join(f"| {' | '.join(line)} |\n" for line in padded)
 
 
-def markdown_section(table: Table, *, level: int = 2) -> str:
-    """One benchmark: heading, table, run times in total, notes."""
-    headings = ["Library", *(["Variant"] if table.has_variants else [])]
-    headings += [*(escape(column.heading) for column in table.columns), "n"]
+def markdown_section(table: ReportTable, *, level: int = 2) -> str:
+    """One table: heading, cells, total costs, notes."""
     rows = []
     for row in table.rows:
-        names = [escape(row.library), *([escape(row.variant or "")] if table.has_variants else [])]
-        cells = [f"**{cell.text}**" if cell.best else cell.text for cell in row.cells]
-        rows.append([*names, *cells, f"{row.n} ({row.failed} failed)" if row.failed else str(row.n)])
-    parts = [f"{'#' * level} {escape(table.title)}\n", markdown_table(headings, rows)]
-    if totals := _run_times(table):
+        cells = [f"**{escape(cell.shown)}**" if cell.best else escape(cell.shown) for cell in row.cells]
+        rows.append([*map(escape, row.names), *cells, *([row.count] if table.counted else [])])
+    parts = [f"{'#' * level} {escape(table.title)}\n", markdown_table([*map(escape, table.headings)], rows)]
+    if totals := _totals(table):
         parts.append(totals)
     if table.notes:
-        parts.append("**Notes:**\n\n" + "".join(f"- {escape(note)}\n" for note in table.notes))
+        parts.append("**Notes:**\n\n" + markdown_list(table.notes))
     return "\n".join(parts)
+
+
+def markdown_list(notes: Sequence[str]) -> str:
+    """Plain text as a list."""
+    return "".join(f"- {escape(note)}\n" for note in notes)
 
 
 def render_markdown(report: Report) -> str:
     """All tables and notes."""
     parts = [markdown_section(table) for table in report.tables]
     if report.notes:
-        parts.append("## Notes\n\n" + "".join(f"- {escape(note)}\n" for note in report.notes))
+        parts.append("## Notes\n\n" + markdown_list(report.notes))
     return "\n".join(parts) or "No results.\n"
 
 
 def render_csv(report: Report) -> str:
-    """One line a cell: full numbers for programs, the text for people."""
+    """One line per cell: full numbers for programs, the text for people."""
+    keys = list(dict.fromkeys(key for table in report.tables for key in table.keys))
+    names = list(dict.fromkeys(name for table in report.tables for name in table.row_names))
+    identity = [key.lower().replace(" ", "_") for key in (*keys, *names)]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(_CSV_COLUMNS)
+    writer.writerow(_unique(["table", *identity, "column", "mean", "std", "n", "failed", "status", "text", "best"]))
     for table in report.tables:
         for row in table.rows:
+            named = dict(zip(table.row_names, row.names, strict=True))
+            start = [table.name, *(table.keys.get(key) for key in keys), *(named.get(name) for name in names)]
             for column, cell in zip(table.columns, row.cells, strict=True):
-                writer.writerow(
-                    (
-                        table.name,
-                        table.task,
-                        table.dataset,
-                        table.booster,
-                        row.library,
-                        row.variant,
-                        column.name,
-                        cell.mean,
-                        cell.std,
-                        cell.n,
-                        row.failed,
-                        cell.text,
-                        str(cell.best).lower(),
-                    )
-                )
+                numbers = (cell.mean, cell.std, cell.n, row.failed)
+                writer.writerow((*start, column.name, *numbers, cell.status, cell.text, str(cell.best).lower()))
     return buffer.getvalue()
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Headings of which no two are the same: a second "model" becomes "model_2"."""
+    return [name if (n := names[:i].count(name)) == 0 else f"{name}_{n + 1}" for i, name in enumerate(names)]
 
 
 def render_json(report: Report) -> str:
@@ -108,16 +90,18 @@ def render_json(report: Report) -> str:
     return TypeAdapter(type(report)).dump_json(report, indent=1).decode() + "\n"
 
 
-def _run_times(table: Table) -> str:
-    """The RFC's run-time list: average and total training time a competitor."""
-    position = next((i for i, column in enumerate(table.columns) if column.name == "train_time_s"), None)
+def _totals(table: ReportTable) -> str:
+    """The RFC's run-time list: average and total cost of each competitor."""
+    position = table.cost
     if position is None:
         return ""
-    lines = ["**Runtime Statistics:**\n\n"]
+    column = table.columns[position]
+    unit = f" {escape(column.unit)}" if column.unit else ""
+    lines = [f"**{'Runtime' if column.kind == 'time' else 'Cost'} Statistics:**\n\n"]
     for row in table.rows:
         cell = row.cells[position]
         values = [value for value in cell.values if value is not None]
         if values:
             total = number(math.fsum(values))
-            lines.append(f"- {escape(row.label)}: avg {estimate(cell.mean, cell.std)} s, total {total} s\n")
+            lines.append(f"- {escape(row.label)}: avg {estimate(cell.mean, cell.std)}{unit}, total {total}{unit}\n")
     return "".join(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boosters_eval.benchmark.tables.build import build_tables
-from boosters_eval.benchmark.tables.document import ReportDocument, build_document
+from boosters_eval.benchmark.tables.document import BenchmarkDocument, build_document
 from boosters_eval.benchmark.tables.generate import (
     check_request,
     check_test,
@@ -13,7 +13,7 @@ from boosters_eval.benchmark.tables.generate import (
 )
 
 __all__ = [
-    "ReportDocument",
+    "BenchmarkDocument",
     "build_document",
     "build_tables",
     "check_request",

@@ -1,93 +1,103 @@
-"""Where a report comes from. This is the only part of a report that may differ between two renderings."""
+"""Where results come from, as their run recorded it. Nothing is looked up when a report is made but the time."""
 
 from __future__ import annotations
 
 import contextlib
-import platform
-import shutil
-import subprocess
+import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from boosters_eval import __version__
+from boosters_eval.benchmark.tables.contenders import clean
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.engine.facts import RunFacts
 
-NO_GIT = "nogit"
+NOT_RECORDED = "not recorded"
+_SHA = re.compile(r"[0-9a-f]{7,64}")  # a commit becomes part of a file name, so nothing else will do
+_SHORT = 7  # characters of a commit in titles and file names
 
 
 class Environment(Model):
-    """Commit, time, machine and versions."""
+    """Commit, time, machine and versions; None is what the run did not record."""
 
-    git_sha: str
-    git_branch: str | None
-    timestamp: datetime  # of the report
-    measured_at: str | None  # of the run
-    machine: MachineInfo
-    machine_digest: str
-    machine_is_of_run: bool  # False: the results do not say where they were measured, so this machine is shown
-    rust_version: str | None
-    python_version: str
-    boosters_eval_version: str
-    boosters_version: str | None
+    timestamp: datetime  # of the report; everything else is of the run
+    measured_at: str | None = None
+    git_sha: str | None = None
+    git_branch: str | None = None
+    git_dirty: bool | None = None  # whether the working copy had changes that are not in the commit
+    machine: MachineInfo | None = None
+    machine_digest: str | None = None
+    rust_version: str | None = None
+    python_version: str | None = None
+    boosters_eval_version: str | None = None
+    boosters_version: str | None = None
 
     @classmethod
-    def collect(
-        cls, results: ResultCollection, *, now: datetime | None = None, where: Path | None = None
-    ) -> Environment:
-        """What the run recorded; what it did not, from here and now."""
-        recorded = results.metadata.facts.recorded()
-        machine = _recorded_machine(recorded)
-        versions = library_versions(results)
-        shown = machine or MachineInfo.collect(load_blas=True)
+    def collect(cls, results: ResultCollection, *, now: datetime | None = None) -> Environment:
+        """What the run recorded."""
+        facts = results.metadata.facts
+        machine = _machine(facts)
         return cls(
-            git_sha=_command("git", "rev-parse", "--short=7", "HEAD", where=where) or NO_GIT,
-            git_branch=_command("git", "rev-parse", "--abbrev-ref", "HEAD", where=where),
             timestamp=(now or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0),
-            measured_at=recorded.get("started_at"),
-            machine=shown,
-            machine_digest=shown.digest,
-            machine_is_of_run=machine is not None,
-            rust_version=(_command("rustc", "--version") or "").removeprefix("rustc ") or None,
-            python_version=recorded.get("python") or platform.python_version(),
-            boosters_eval_version=recorded.get("boosters_eval") or __version__,
-            boosters_version=versions.get("boosters"),
+            measured_at=facts.started_at or None,
+            git_sha=facts.git_sha if facts.git_sha and _SHA.fullmatch(facts.git_sha) else None,
+            git_branch=facts.git_branch,
+            git_dirty=facts.git_dirty,
+            machine=machine,
+            machine_digest=None if machine is None else machine.digest,
+            rust_version=facts.rust,
+            python_version=facts.python or None,
+            boosters_eval_version=facts.boosters_eval or None,
+            boosters_version=library_versions(results).get("boosters"),
         )
 
-    def rows(self) -> list[tuple[str, str]]:
-        """The environment table."""
-        machine = self.machine
-        here = "" if self.machine_is_of_run else " (of this report: the results do not name theirs)"
-        commit = self.git_sha + (f" ({self.git_branch})" if self.git_branch else "")
-        cpus = "" if machine.cpus_available is None else f", {machine.cpus_available} usable"
+    @property
+    def short_sha(self) -> str | None:
+        """The commit as it is shown and as files are named by it."""
+        return None if self.git_sha is None else self.git_sha[:_SHORT]
+
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """The environment table. What every run should record says so if it is missing."""
         found = [
-            ("Commit", commit),
+            ("Commit", self._commit_text()),
             ("Date", self.timestamp.strftime("%Y-%m-%d %H:%M:%S UTC")),
             ("Measured", self.measured_at),
-            ("Machine", f"{machine.cpu_model}{here}"),
+            *self._machine_rows(),
+            ("Rust", self.rust_version or NOT_RECORDED),
+            ("Python", self.python_version or NOT_RECORDED),
+            ("boosters-eval", self.boosters_eval_version or NOT_RECORDED),
+            ("boosters", self.boosters_version),
+        ]
+        return tuple((name, clean(value)) for name, value in found if value)
+
+    def _commit_text(self) -> str:
+        if self.short_sha is None:
+            return NOT_RECORDED
+        remarks = [*([self.git_branch] if self.git_branch else []), *(["with changes"] if self.git_dirty else [])]
+        return f"{self.short_sha} ({', '.join(remarks)})" if remarks else self.short_sha
+
+    def _machine_rows(self) -> list[tuple[str, str | None]]:
+        machine = self.machine
+        if machine is None:
+            return [("Machine", NOT_RECORDED)]
+        cpus = "" if machine.cpus_available is None else f", {machine.cpus_available} usable"
+        return [
+            ("Machine", machine.cpu_model),
             ("Processors", f"{machine.cpu_cores} cores, {machine.cpu_threads} threads{cpus}"),
             ("Memory", f"{machine.memory_gb:.1f} GB"),
             ("System", machine.os),
             ("BLAS", machine.blas_backend),
             ("Build type", machine.build_type),
             ("Fingerprint", self.machine_digest),
-            ("Rust", self.rust_version),
-            ("Python", self.python_version),
-            ("boosters-eval", self.boosters_eval_version),
-            ("boosters", self.boosters_version),
         ]
-        return [(name, value) for name, value in found if value]
 
 
 def library_versions(results: ResultCollection) -> dict[str, str]:
-    """Each library's version as its results say; several where they differ."""
+    """Each library's version according to its results; several if they differ."""
     found: dict[str, dict[str, None]] = {}
     for result in results.results:
         if result.library_version:
@@ -95,23 +105,8 @@ def library_versions(results: ResultCollection) -> dict[str, str]:
     return {library: ", ".join(versions) for library, versions in found.items()}
 
 
-def _recorded_machine(recorded: Mapping[str, Any]) -> MachineInfo | None:
-    facts = dict(recorded.get("machine") or {})
-    facts.pop("digest", None)
+def _machine(facts: RunFacts) -> MachineInfo | None:
+    known = {name: value for name, value in facts.machine.items() if name != "digest"}
     with contextlib.suppress(ConfigError):  # a file from elsewhere may say anything here
-        return MachineInfo(**facts) if facts else None
+        return MachineInfo.model_validate(known) if known else None
     return None
-
-
-def _command(program: str, *arguments: str, where: Path | None = None) -> str | None:
-    """The first line that a program prints, or None where it is missing or fails."""
-    path = shutil.which(program)
-    if path is None:
-        return None
-    try:
-        done = subprocess.run(  # noqa: S603 (fixed arguments)
-            [path, *arguments], capture_output=True, text=True, check=False, timeout=10, cwd=where
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip().partition("\n")[0] or None if done.returncode == 0 else None

@@ -1,4 +1,4 @@
-"""Writing reports: dated, with the commit in their name, in any of three formats."""
+"""Writing reports: named by date and commit, in any of three formats."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from boosters_eval.benchmark.tables.document import ReportDocument, ReportType, build_document
+from boosters_eval.benchmark.tables.data import ReportType
+from boosters_eval.benchmark.tables.document import TESTS, BenchmarkDocument, build_document
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.files import write_atomically
-from boosters_eval.reports.full_markdown import TESTS, render_report
+from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.html.page import render_page
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.results import ResultCollection
 
 OUTPUT_DIR = Path("docs/benchmarks")
+NO_GIT = "nogit"  # in the name of a file whose results do not say which commit they are of
 
 
-def _render_json(document: ReportDocument) -> str:
+def _render_json(document: BenchmarkDocument) -> str:
     return document.model_dump_json(indent=1) + "\n"
 
 
-_RENDERERS: dict[str, Callable[[ReportDocument], str]] = {
+_RENDERERS: dict[str, Callable[[BenchmarkDocument], str]] = {
     "md": render_report,
     "json": _render_json,
     "html": render_page,
@@ -44,7 +46,7 @@ def generate_report(
     alpha: float | None = None,
     now: datetime | None = None,
 ) -> tuple[Path, ...]:
-    """Write the report and return its paths, one a format, in the order asked for."""
+    """Write the report and return its paths, one per format, in the order asked for."""
     files = render_files(results, report_type, output_dir, formats, test=test, alpha=alpha, now=now)
     for path, text in files.items():
         write_atomically(path, text)
@@ -68,10 +70,10 @@ def render_files(
     return {Path(output_dir) / f"{stem}.{name}": _RENDERERS[name](document) for name in dict.fromkeys(formats)}
 
 
-def file_stem(document: ReportDocument) -> str:
+def file_stem(document: BenchmarkDocument) -> str:
     """YYYY-MM-DD-<sha>-<type>-report, the date in UTC."""
-    environment = document.environment
-    return f"{environment.timestamp:%Y-%m-%d}-{environment.git_sha}-{document.report_type}-report"
+    environment = document.data.environment
+    return f"{environment.timestamp:%Y-%m-%d}-{environment.short_sha or NO_GIT}-{document.data.report_type}-report"
 
 
 def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
@@ -83,7 +85,7 @@ def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
         if name not in FORMATS:
             raise UnknownNameError("report format", name, FORMATS)
     if not formats:
-        raise ConfigError(f"The '--format' option must name at least one of {', '.join(FORMATS)}. Got none instead.")
+        raise ConfigError(f"The '--format' option must name at least one of {', '.join(FORMATS)}. Got nothing instead.")
 
 
 def check_test(test: str) -> None:

@@ -13,19 +13,20 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
-    from boosters_eval.reports.model import Column, Comparison
+    from boosters_eval.reports.model import Column, PairVerdict
 
-_LEAVES_APART = 0.10  # how far the built leaves may lie apart before it is said
-_SHOWN = 12  # different findings before the rest is only counted
+_LEAVES_APART = 0.10  # the relative difference in leaves from which it is worth a note
+_SHOWN = 12  # different findings; further ones are only counted
 
 
 def of_table(
-    contenders: Sequence[Contender], columns: Sequence[Column], comparisons: Sequence[Comparison]
+    contenders: Sequence[Contender], columns: Sequence[Column], pairs: Sequence[PairVerdict]
 ) -> tuple[str, ...]:
     """Failures, unequal capacity, and the verdicts on the primary metric."""
     primary = [column.name for column in columns if column.primary]
-    judged = [c for c in comparisons if c.metric in primary]
-    return (*_failures(contenders), *_capacity(contenders), *_decided(judged), *_undecided(judged))
+    judged = [pair for pair in pairs if pair.metric in primary]
+    found = (*_failures(contenders), *_capacity(contenders), *_decided(judged), *_undecided(judged))
+    return tuple(map(clean, found))
 
 
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
@@ -38,17 +39,19 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     )
     out += _tally(((r.library, w) for r in collection.results for w in r.warnings), "{library}: {text}")
     if rule := collection.metadata.seeds_rule:
-        out.append(f"{clean(rule[:1].upper() + rule[1:]).rstrip('.')}.")
+        out.append(f"{rule[:1].upper() + rule[1:].rstrip('.')}.")
     if missing := collection.metadata.n_missing:
         out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
     if any(result.profile == "defaults" for result in collection.results):
-        out.append("Profile 'defaults': each library as it comes, so models of unlike size and step are compared.")
+        out.append(
+            "Profile 'defaults': each library has its own defaults, so models of unlike size and step are compared."
+        )
     if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
         out.append("Times are indicative only: they were not taken with --timing-mode, so they are not judged.")
-    return tuple(out)
+    return tuple(map(clean, out))
 
 
-def _decided(pairs: Sequence[Comparison]) -> list[str]:
+def _decided(pairs: Sequence[PairVerdict]) -> list[str]:
     """Who is better than whom, and who is as good as whom, in one sentence."""
     relations: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
@@ -64,8 +67,8 @@ def _decided(pairs: Sequence[Comparison]) -> list[str]:
     return [f"{pairs[0].label}: {'; '.join(parts)}."]
 
 
-def _undecided(pairs: Sequence[Comparison]) -> list[str]:
-    """Pairs without a verdict; where they are many, what these splits could have shown at best and at worst."""
+def _undecided(pairs: Sequence[PairVerdict]) -> list[str]:
+    """Pairs without a verdict; if there are many, what these splits could have shown at best and at worst."""
     undecided = [pair for pair in pairs if pair.verdict == "inconclusive"]
     visible = [pair.detectable / abs(scale) for pair in undecided if pair.detectable and (scale := _scale(pair))]
     if len(undecided) < 3 or len(visible) < len(undecided):
@@ -78,7 +81,7 @@ def _undecided(pairs: Sequence[Comparison]) -> list[str]:
     return [text]
 
 
-def _scale(pair: Comparison) -> float | None:
+def _scale(pair: PairVerdict) -> float | None:
     """What the percentages of a pair are of."""
     if not pair.difference or not pair.percent:
         return None
@@ -119,7 +122,7 @@ def _capacity(contenders: Sequence[Contender]) -> list[str]:
         ]
         if sizes:
             parts.append(f"{contender.name} {', '.join(sizes)}")
-    return [f"Capacity differs (mean a model): {'; '.join(parts)}."]
+    return [f"Capacity differs (mean per model): {'; '.join(parts)}."]
 
 
 def _means(contenders: Iterable[Contender], name: str) -> dict[str, float]:
@@ -132,7 +135,7 @@ def _means(contenders: Iterable[Contender], name: str) -> dict[str, float]:
 
 
 def _marks(collection: ResultCollection) -> list[str]:
-    """Every canonical parameter that a library does not take exactly, once."""
+    """Every canonical parameter that a library does not take exactly, each once."""
     seen: dict[tuple[str, str, str, str], set[str]] = {}
     for result in collection.results:
         for mark in result.marks:
@@ -151,7 +154,7 @@ def _configs(names: set[str]) -> str:
 
 
 def _tally(findings: Iterable[tuple[str, str]], form: str) -> list[str]:
-    """Each finding once, with how often it was made; a flood is cut short and counted."""
+    """Each finding once, with how often it was made; a flood is cut short, and the rest is counted."""
     counted = Counter(findings)
     out = []
     for (library, text), times in counted.most_common(_SHOWN):

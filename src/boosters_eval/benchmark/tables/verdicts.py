@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from boosters_eval.benchmark.observations import compare_rows
 from boosters_eval.benchmark.tables.contenders import results_by_name
-from boosters_eval.reports.model import Comparison
+from boosters_eval.reports.model import PairVerdict
 from boosters_eval.reports.numbers import number, percent
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Judgement:
 
     winners: tuple[int, ...] = ()
     leaders: tuple[int, ...] = ()  # the best means over the splits that all have, whatever their uncertainty
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[PairVerdict, ...] = ()
 
 
 def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: str, alpha: float) -> Judgement:
@@ -49,9 +49,9 @@ def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: 
     )
 
 
-def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> Comparison:
+def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> PairVerdict:
     low, high = pair.interval or (None, None)
-    return Comparison(
+    return PairVerdict(
         table=table,
         metric=column.name,
         label=column.label,

@@ -11,7 +11,8 @@ from boosters_eval.reports.numbers import number
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boosters_eval.reports.model import Cell, Column, Ranking, Row, Table
+    from boosters_eval.reports.document import ReportDocument
+    from boosters_eval.reports.model import Column, RankingTable, ReportTable, Row, TableCell
 
 Series = dict[str, int]  # a competitor's colour and shape, the same in every picture
 
@@ -20,14 +21,15 @@ _ROW = 34
 _MAX_ROWS = 60  # of the ratio picture
 
 
-def series_of(tables: tuple[Table, ...]) -> Series:
+def series_of(document: ReportDocument) -> Series:
     """Competitors in the order of first appearance."""
-    names = dict.fromkeys(row.label for table in tables for row in table.rows)
+    names = dict.fromkeys(row.label for table in document.tables for row in table.rows)
+    names |= dict.fromkeys(name for ranking in document.rankings for name, _ in ranking.ranks)
     return {name: index for index, name in enumerate(names)}
 
 
-def metric_chart(table: Table, position: int, series: Mapping[str, int], alpha: float) -> str:
-    """One row a competitor: every seed a dot, the mean a mark, the interval a bar."""
+def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], alpha: float) -> str:
+    """One row per competitor: every value is a dot, the mean a mark, the interval a bar."""
     column = table.columns[position]
     rows = [(row, row.cells[position]) for row in table.rows if row.cells[position].mean is not None]
     if not rows:
@@ -43,11 +45,12 @@ def metric_chart(table: Table, position: int, series: Mapping[str, int], alpha: 
         parts.append(label(left, y + 4, _short(row.label), "name best" if cell.best else "name", "end"))
     summary = "; ".join(f"{row.label} {cell.text}" for row, cell in rows)
     picture = drawing(_WIDTH, bottom + 38, parts, f"{column.label} of {table.name}: {summary}.")
-    caption = f"{column.label}: each split a dot, the mean and its {_level(alpha)} interval"
+    interval = f" and its {_level(alpha)} interval" if any(cell.low is not None for _, cell in rows) else ""
+    caption = f"{column.label}: each repeat a dot, the mean{interval}"
     return _figure(picture, caption + _caveat(column))
 
 
-def _strip(row: Row, cell: Cell, scale: Scale, y: float, series: int) -> list[str]:
+def _strip(row: Row, cell: TableCell, scale: Scale, y: float, series: int) -> list[str]:
     parts = []
     if cell.low is not None and cell.high is not None:
         parts.append(f'<g class="s{series % 8}">{line(scale(cell.low), y, scale(cell.high), y, "bar")}</g>')
@@ -59,81 +62,87 @@ def _strip(row: Row, cell: Cell, scale: Scale, y: float, series: int) -> list[st
     return parts
 
 
-def time_quality_chart(table: Table, series: Mapping[str, int]) -> str:
-    """Training time against the primary metric: the good corner is where both are best."""
-    metric = next((i for i, column in enumerate(table.columns) if column.primary), None)
-    time = next((i for i, column in enumerate(table.columns) if column.name == "train_time_s"), None)
-    if metric is None or time is None:
+def cost_chart(table: ReportTable, series: Mapping[str, int]) -> str:
+    """The cost against the primary metric: the good corner is where both are best."""
+    metric, position = next((i for i, column in enumerate(table.columns) if column.primary), None), table.cost
+    if metric is None or position is None:
         return ""
     points = [
-        (row, row.cells[time], row.cells[metric])
+        (row, row.cells[position], row.cells[metric])
         for row in table.rows
-        if _mean(row.cells[time]) > 0 and row.cells[metric].mean is not None
+        if _mean(row.cells[position]) > 0 and row.cells[metric].mean is not None
     ]
     if len(points) < 2:
         return ""
-    column = table.columns[metric]
+    column, cost = table.columns[metric], table.columns[position]
     left, top, bottom = 58, 12, 176
-    times = [_mean(cell) for _, cell, _ in points]
+    costs = [_mean(cell) for _, cell, _ in points]
     x = fit(
-        [bound for _, cell, _ in points for bound in _time_spread(cell)],
+        [bound for _, cell, _ in points for bound in _cost_spread(cell)],
         left + 8,
         _WIDTH - 14,
-        log=max(times) > 5 * min(times),
+        log=max(costs) > 5 * min(costs),
     )
-    y = fit([bound for _, _, cell in points for bound in _spread(cell, column.floor)], bottom - 6, top + 6)
-    parts = _x_axis(x, top, bottom, "Train time (s) ↓") + _y_axis(y, left, column)
-    for row, when, score in points:
-        at_x, at_y = x(_mean(when)), y(_mean(score))
-        (x1, x2), (y1, y2) = _time_spread(when), _spread(score, column.floor)
+    y = fit(
+        [bound for _, _, cell in points for bound in _spread(cell, column.floor, column.ceiling)], bottom - 6, top + 6
+    )
+    parts = _x_axis(x, top, bottom, cost.heading) + _y_axis(y, left, column)
+    unit = f" {cost.unit}" if cost.unit else ""
+    for row, price, score in points:
+        at_x, at_y = x(_mean(price)), y(_mean(score))
+        (x1, x2), (y1, y2) = _cost_spread(price), _spread(score, column.floor, column.ceiling)
         kind = f'<g class="s{series[row.label] % 8}">'
         parts.append(
             kind + line(x(x1), at_y, x(x2), at_y, "whisker") + line(at_x, y(y1), at_x, y(y2), "whisker") + "</g>"
         )
-        hover = f"{row.label}: {when.text} s, {column.label} {score.text}"
+        hover = f"{row.label}: {price.text}{unit}, {column.label} {score.text}"
         parts.append(marker(at_x, at_y, series[row.label], 5, "mean", hover))
-    summary = "; ".join(f"{row.label} {when.text} s, {score.text}" for row, when, score in points)
-    picture = drawing(_WIDTH, bottom + 38, parts, f"Training time against {column.label} of {table.name}: {summary}.")
+    summary = "; ".join(f"{row.label} {price.text}{unit}, {score.text}" for row, price, score in points)
+    against = f"{_quantity(cost)} against {column.label}"
+    picture = drawing(_WIDTH, bottom + 38, parts, f"{against} of {table.name}: {summary}.")
     key = legend([row.label for row, _, _ in points], series)
-    caption = f"Training time against {column.label}, mean ± standard deviation"
-    return _figure(key + picture, caption + _caveat(table.columns[time]))
+    return _figure(key + picture, f"{against}, mean ± standard deviation{_caveat(cost)}")
 
 
-def ratio_chart(tables: tuple[Table, ...], series: Mapping[str, int]) -> str:
-    """Training time of each library over that of one of them, on a log axis, one row a benchmark."""
-    reference = next(iter(series), None)
-    reference = "boosters" if "boosters" in series else reference
-    rows = [(table, _ratios(table, reference)) for table in tables]
+def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> str:
+    """The cost of each competitor over that of one of them, on a log axis, one row per table."""
+    reference = document.reference if document.reference in series else next(iter(series), None)
+    column = next((table.columns[table.cost] for table in document.tables if table.cost is not None), None)
+    if reference is None or column is None:
+        return ""
+    rows = [(table, _ratios(table, column, reference)) for table in document.tables]
     rows = [(table, found) for table, found in rows if found]
-    if reference is None or not rows:
+    if not rows:
         return ""
     hidden, rows = len(rows) - _MAX_ROWS, rows[:_MAX_ROWS]
     left, top, row_height = min(_gutter([table.name for table, _ in rows]), 170), 10, 26
     bottom = top + row_height * len(rows)
     every = [v for _, found in rows for ratio in found.values() for v in ratio]
     scale = fit([*every, 1.0], left + 8, _WIDTH - 10, log=True)
-    parts = _x_axis(scale, top, bottom, f"Training time over that of {_short(reference)} (log axis)")
+    quantity = _quantity(column)
+    parts = _x_axis(scale, top, bottom, f"{quantity} over that of {_short(reference)} (log axis)")
     parts.append(line(scale(1), top, scale(1), bottom, "unit"))
     for index, (table, found) in enumerate(rows):
         y = top + row_height * (index + 0.5)
         parts.append(label(left, y + 4, _short(table.name, 26), "name", "end"))
         for name, (ratio, low, high) in found.items():
             parts.append(f'<g class="s{series[name] % 8}">{line(scale(low), y, scale(high), y, "whisker")}</g>')
-            bounds = f"{number(low, 3)} to {number(high, 3)}"
-            hover = f"{table.name}: {name} takes {number(ratio, 3)} times as long as {reference} ({bounds})"
+            times = f"{number(ratio, 3)} times ({number(low, 3)} to {number(high, 3)})"
+            hover = f"{table.name}: {quantity} of {name} is {times} that of {reference}"
             parts.append(marker(scale(ratio), y, series[name], 4.5, "mean", hover))
-    picture = drawing(_WIDTH, bottom + 38, parts, f"Training time over that of {reference}, for each benchmark.")
+    over = f"{quantity} over that of {reference}"
+    picture = drawing(_WIDTH, bottom + 38, parts, f"{over}, for each {document.table_noun}.")
     others = [name for name in series if any(name in found for _, found in rows)]
-    more = f" The first {_MAX_ROWS} benchmarks; {hidden} more are in the tables." if hidden > 0 else ""
-    caption = f"Training time over that of {reference}, with interval: left of 1 is faster.{more}"
-    return _figure(legend(others, series) + picture, caption)
+    more = f" The first {_MAX_ROWS} {document.table_noun}s; {hidden} more are in the tables." if hidden > 0 else ""
+    less = "faster" if column.kind == "time" else "less"
+    return _figure(legend(others, series) + picture, f"{over}, with interval: left of 1 is {less}.{more}")
 
 
-def _ratios(table: Table, reference: str | None) -> dict[str, tuple[float, float, float]]:
+def _ratios(table: ReportTable, column: Column, reference: str) -> dict[str, tuple[float, float, float]]:
     """Each other competitor's ratio with its interval."""
     out = {}
-    for item in table.comparisons:
-        if item.metric == "train_time_s" and item.ratio and reference in (item.a, item.b):
+    for item in table.pairs:
+        if item.metric == column.name and item.ratio and reference in (item.a, item.b):
             ratio, low, high = item.ratio, item.low or item.ratio, item.high or item.ratio
             if item.a == reference:
                 ratio, low, high = 1 / ratio, 1 / high, 1 / low
@@ -141,8 +150,8 @@ def _ratios(table: Table, reference: str | None) -> dict[str, tuple[float, float
     return out
 
 
-def rank_chart(ranking: Ranking, series: Mapping[str, int]) -> str:
-    """Average ranks on a line; a bar joins those that the data sets cannot tell apart."""
+def rank_chart(ranking: RankingTable, series: Mapping[str, int]) -> str:
+    """Average ranks on a line; a bar joins those that cannot be told apart."""
     count = len(ranking.ranks)
     axis, edge = 26, 118
     scale = Scale(1, count, edge, _WIDTH - edge)
@@ -166,14 +175,14 @@ def rank_chart(ranking: Ranking, series: Mapping[str, int]) -> str:
         shown = f"{_short(name, 12)} {average:.2f}"
         parts.append(label(end - 5 if left else end + 5, y + 4, shown, "name", "end" if left else "start"))
     summary = "; ".join(f"{name} {rank:.2f}" for name, rank in ranking.ranks)
-    picture = drawing(_WIDTH, top + 20 * half, parts, f"Average ranks of {ranking.booster}: {summary}.")
+    picture = drawing(_WIDTH, top + 20 * half, parts, f"Average ranks of {ranking.name}: {summary}.")
     joined = "a bar joins what Wilcoxon's test with Holm's correction cannot tell apart"
-    caption = f"{ranking.booster}: average rank by {ranking.measure} over {ranking.n} data sets, 1 is best"
-    return _figure(picture, f"{caption}; {joined if not ranking.note else 'descriptive only, too few data sets'}.")
+    tested = joined if not ranking.descriptive else f"descriptive only, too few {ranking.over}"
+    return _figure(picture, f"{ranking.title}, 1 is best; {tested}.")
 
 
 def legend(names: list[str], series: Mapping[str, int]) -> str:
-    """What colour and shape stand for."""
+    """What each colour and shape stands for."""
     items = []
     for name in names:
         mark = marker(7, 7, series[name], 5, "mean")
@@ -202,20 +211,25 @@ def _y_axis(scale: Scale, left: float, column: Column) -> list[str]:
 
 
 def _caveat(column: Column) -> str:
-    return "; times are indicative only: not taken with --timing-mode" if column.indicative else ""
+    return f"; {column.caveat}" if column.caveat else ""
 
 
-def _spread(cell: Cell, floor: float | None) -> tuple[float, float]:
+def _quantity(column: Column) -> str:
+    return column.quantity or column.label
+
+
+def _spread(cell: TableCell, floor: float | None, ceiling: float | None = None) -> tuple[float, float]:
     mean, std = _mean(cell), cell.std or 0.0
-    return mean - std if floor is None else max(mean - std, floor), mean + std
+    low, high = mean - std, mean + std
+    return low if floor is None else max(low, floor), high if ceiling is None else min(high, ceiling)
 
 
-def _time_spread(cell: Cell) -> tuple[float, float]:
+def _cost_spread(cell: TableCell) -> tuple[float, float]:
     """Never down to 0, which a log axis does not have."""
     return _spread(cell, _mean(cell) / 4)
 
 
-def _mean(cell: Cell) -> float:
+def _mean(cell: TableCell) -> float:
     return 0.0 if cell.mean is None else cell.mean
 
 

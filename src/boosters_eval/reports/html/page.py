@@ -12,27 +12,25 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.full_markdown import TESTS
 from boosters_eval.reports.html import sections
 from boosters_eval.reports.html.charts import series_of
 from boosters_eval.reports.html.tables import text
 
 if TYPE_CHECKING:
-    from boosters_eval.benchmark.tables.document import ReportDocument
+    from boosters_eval.reports.document import ReportDocument
 
 
 def render_page(document: ReportDocument) -> str:
     """The whole page."""
     style, script = _asset("page.css"), _asset("page.js")
-    series = series_of(document.tables)
+    series = series_of(document)
+    over = document.rankings[0].over if document.rankings else "data sets"
     parts = [
         ("results", "Results", sections.results(document, series)),
-        ("across", "Across data sets", sections.across(document, series)),
+        ("across", f"Across {over}", sections.across(document, series)),
         ("tests", "Statistical tests", sections.tests(document)),
         ("notes", "Notes", sections.notes(document)),
-        ("benchmarks", "Benchmarks", sections.benchmarks(document)),
-        ("parameters", "Parameters", sections.parameters(document)),
-        ("errors", "Errors", sections.errors(document)),
+        *((section.anchor, section.short or section.title, sections.further(section)) for section in document.sections),
         ("environment", "Environment", sections.environment(document)),
         ("reproduce", "Reproduce", sections.reproduce(document)),
     ]
@@ -46,18 +44,12 @@ def render_page(document: ReportDocument) -> str:
         policy=_policy(style, script),
         title=text(document.title),
         style=style,
-        lead=text(_lead(document)),
+        lead=text(document.lead),
         links=links,
         facts=sections.facts(document),
         body=body,
         script=script,
     )
-
-
-def _lead(document: ReportDocument) -> str:
-    libraries = ", ".join(f"{name} {version}" for name, version in document.libraries.items())
-    test = TESTS.get(document.test, document.test)
-    return f"{libraries or 'No library'}. Highlighted where the {test} says so (alpha = {document.alpha:g})."
 
 
 def _policy(style: str, script: str) -> str:

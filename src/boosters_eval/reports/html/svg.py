@@ -1,4 +1,4 @@
-"""Drawing by hand: scales, ticks and marks as SVG text. Colours come from the page's style sheet."""
+"""Scales, ticks and marks as SVG text. Colours come from the page's style sheet."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Scale:
 
 
 def fit(values: list[float], start: float, end: float, *, log: bool = False) -> Scale:
-    """A scale that holds all values with a little air around them; it shows no negative side that no value has."""
+    """A scale that holds all values with some padding; it extends below 0 only if a value does."""
     low, high = min(values), max(values)
     if log:
         low, high = low / 1.15, high * 1.15
@@ -78,18 +78,18 @@ def px(value: float) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    """A line; its look is the class's."""
+    """A line; the class decides how it looks."""
     return f'<line class="{kind}" x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}"/>'
 
 
 def label(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
-    """Escaped text at a place."""
+    """Escaped text at a position."""
     style = f' class="{kind}"' if kind else ""
     return f'<text{style} x="{px(x)}" y="{px(y)}" text-anchor="{anchor}">{text(content)}</text>'
 
 
 def marker(x: float, y: float, series: int, size: float, kind: str = "", title: str = "") -> str:
-    """A mark of a series: its shape differs too, for those who do not see its colour."""
+    """A mark of a series: each has its own shape too, for readers who cannot tell the colours apart."""
     shape = _SHAPES[series % SERIES]
     hover = f"<title>{text(title)}</title>" if title else ""
     points = " ".join(f"{px(x + size * dx)},{px(y + size * dy)}" for dx, dy in shape)
@@ -112,6 +112,6 @@ _SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
 
 
 def drawing(width: float, height: float, parts: list[str], description: str) -> str:
-    """A picture with a sentence for those who cannot see it."""
+    """A picture with a description for readers who cannot see it."""
     box = f"0 0 {px(width)} {px(height)}"
     return f'<svg viewBox="{box}" role="img" aria-label="{text(description)}">{"".join(parts)}</svg>'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.reports.model import Cell, Report, Row, Table
+    from boosters_eval.reports.model import Report, ReportTable, Row, TableCell
 
 
 def text(value: object) -> str:
@@ -36,11 +36,9 @@ def numeric(shown: str, value: float | None) -> str:
     return f'<td class="num"{key}>{text(shown)}</td>'
 
 
-def result_grid(table: Table, *, caption: str = "", kind: str = "") -> str:
-    """One benchmark's table."""
-    headings = ["Library", *(["Variant"] if table.has_variants else [])]
-    headings += [*(column.heading for column in table.columns), "n"]
-    return grid(headings, (_row(table, row) for row in table.rows), caption=caption, kind=kind)
+def result_grid(table: ReportTable, *, caption: str = "", kind: str = "") -> str:
+    """A table of the model."""
+    return grid(table.headings, (_row(table, row) for row in table.rows), caption=caption, kind=kind)
 
 
 def render_fragment(report: Report) -> str:
@@ -56,15 +54,21 @@ def notes_list(notes: Sequence[str]) -> str:
     return f'<ul class="notes">{"".join(f"<li>{text(note)}</li>" for note in notes)}</ul>'
 
 
-def _row(table: Table, row: Row) -> list[str]:
-    names = [f'<th scope="row">{text(row.library)}</th>']
-    if table.has_variants:
-        names.append(plain(row.variant or ""))
-    shown = f"{row.n} ({row.failed} failed)" if row.failed else str(row.n)
-    return [*names, *map(_cell, row.cells), numeric(shown, row.n)]
+def _row(table: ReportTable, row: Row) -> list[str]:
+    first, *others = row.names or ("",)
+    names = [f'<th scope="row">{text(first)}</th>', *map(plain, others)]
+    return [*names, *map(_cell, row.cells), *([numeric(row.count, row.n)] if table.counted else [])]
 
 
-def _cell(cell: Cell) -> str:
-    if not cell.best:
-        return numeric(cell.text, cell.mean)
-    return f'<td class="num best" data-value="{cell.mean!r}"><strong>{text(cell.text)}</strong></td>'
+def _cell(cell: TableCell) -> str:
+    value = "" if cell.mean is None else f' data-value="{cell.mean!r}"'
+    if cell.status != "ok":
+        word = f'<span class="status {cell.status}">{cell.status}</span>'
+        shown = word if cell.shown == cell.status else f"{text(cell.text)} {word}"
+    else:
+        shown = text(cell.shown)
+    return (
+        f'<td class="num best"{value}><strong>{shown}</strong></td>'
+        if cell.best
+        else f'<td class="num"{value}>{shown}</td>'
+    )

@@ -43,7 +43,7 @@ def test_the_leader_is_apart_and_the_others_are_joined():
     (ranking,) = build_document(collection(10)).rankings
     assert dict(ranking.ranks) == {"boosters": 1.0, "xgboost": 2.5, "lightgbm": 2.5}
     assert ranking.groups == (("xgboost", "lightgbm"),)
-    assert (ranking.n, ranking.measure, ranking.note) == (10, "primary metric", "")
+    assert (ranking.n, ranking.measure, ranking.notes) == (10, "primary metric", ())
 
 
 def test_few_data_sets_are_descriptive_only_and_say_so():
@@ -57,7 +57,7 @@ def test_few_data_sets_are_descriptive_only_and_say_so():
 
 def test_boosters_on_the_same_data_are_ranked_apart():
     found = build_document(collection(6, boosters=("gbdt", "gblinear"))).rankings
-    assert [(ranking.booster, ranking.n) for ranking in found] == [("gbdt", 6), ("gblinear", 6)]
+    assert [(ranking.name, ranking.n) for ranking in found] == [("gbdt", 6), ("gblinear", 6)]
 
 
 def test_data_sets_that_a_library_lacks_are_left_out_by_name():
@@ -88,7 +88,7 @@ def test_a_library_that_fails_on_hard_splits_gains_nothing_by_it():
     assert ranking.ranks == (("good", 1.0), ("fails", 2.0))
     assert "by the splits that every library has: d0 (3 of 5), d1 (3 of 5)," in render_report(document)
     (table, *_) = build_tables(ResultCollection(results), require_significance=False).tables
-    assert [(row.library, row.cells[0].best) for row in table.rows] == [("fails", False), ("good", True)]
+    assert [(row.label, row.cells[0].best) for row in table.rows] == [("fails", False), ("good", True)]
     best = ResultCollection(results).best("rmse").iloc[0]
     assert (best["leader"], best["n"]) == ("good", 3)
     assert "3 of 5 splits" in best["note"]

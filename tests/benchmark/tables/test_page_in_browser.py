@@ -148,7 +148,7 @@ def test_filtering_hides_what_does_not_match_and_counts_the_rest(visit):
     field.fill("GBDT catboost")
     cards = seen.page.locator("#results .card")
     assert [cards.nth(i).is_visible() for i in range(cards.count())] == [False, True, False]
-    assert seen.page.locator("#results .task:visible").count() == 1
+    assert seen.page.locator("#results .group:visible").count() == 1
     assert seen.page.locator("#results output").inner_text() == "1 of 3"
     field.fill("")
     assert seen.page.locator("#results .card:visible").count() == 3
@@ -215,11 +215,11 @@ def test_text_has_enough_contrast(visit, scheme):
     seen = visit(color_scheme=scheme)
     style = seen.page.evaluate(
         "() => { const s = getComputedStyle(document.documentElement);"
-        "return Object.fromEntries(['page','card','faint','ink','soft','link','good','good-back','bad']"
+        "return Object.fromEntries(['page','card','faint','ink','soft','link','good','good-back','bad','s4']"
         ".map((n) => [n, s.getPropertyValue('--' + n).trim()])); }"
     )
     pairs = [(text, back) for text in ("ink", "soft", "link") for back in ("page", "card", "faint")]
-    for text, back in [*pairs, ("good", "good-back"), ("good", "card"), ("bad", "card")]:
+    for text, back in [*pairs, ("good", "good-back"), ("good", "card"), ("bad", "card"), ("s4", "card")]:
         assert contrast(style[text], style[back]) >= 4.5, (text, back)
 
 

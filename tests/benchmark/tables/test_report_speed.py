@@ -13,11 +13,12 @@ _CODE = """
 import json, resource, sys, time
 from rich.console import Console
 from boosters_eval import reports
+from boosters_eval.benchmark import tables
 from boosters_eval.benchmark.results import ResultCollection
 collection = ResultCollection.load_partial(sys.argv[1])
 start = time.process_time()
-reports.render_files(collection, "comparison", formats=("md", "json", "html"))
-report = reports.build_tables(collection, times=False)
+tables.render_files(collection, "comparison", formats=("md", "json", "html"))
+report = tables.build_tables(collection, times=False)
 for render in (reports.render_markdown, reports.render_csv, reports.render_json, reports.render_fragment):
     render(report)
 reports.print_report(report, Console(file=open(sys.argv[2], "w"), width=160))

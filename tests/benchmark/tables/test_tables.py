@@ -7,11 +7,10 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection, RunMetadata
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.metrics.task import Task
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
-from boosters_eval.reports.text import escape, markdown_table
 
 
 def printed(report, width=160):
@@ -62,7 +61,8 @@ def test_welch_needs_intervals_that_do_not_overlap(sample):
 
 def test_variants_of_an_ablation_are_rows_of_one_table(ablation):
     (table,) = build_tables(ablation).tables
-    assert [(row.library, row.variant) for row in table.rows] == [("boosters", "depthwise"), ("boosters", "leafwise")]
+    assert table.row_names == ("Library", "Variant")
+    assert [row.names for row in table.rows] == [("boosters", "depthwise"), ("boosters", "leafwise")]
     assert table.rows[1].cells[0].best
 
 
@@ -83,14 +83,14 @@ def test_boosters_that_are_themselves_varied_share_a_table():
     results = [variant(name, name, i, 1.0) for name in ("gbdt", "gblinear") for i in range(3)]
     (table,) = build_tables(ResultCollection(results)).tables
     assert table.name == "d"
-    assert [row.variant for row in table.rows] == ["gbdt", "gblinear"]
+    assert [row.names[1] for row in table.rows] == ["gbdt", "gblinear"]
 
 
 def test_variants_under_several_boosters_have_a_table_for_each():
     results = [variant(name, booster, i, 1.0) for name in "ab" for booster in ("gbdt", "gblinear") for i in range(3)]
     report = build_tables(ResultCollection(results))
     assert [table.name for table in report.tables] == ["d/gbdt", "d/gblinear"]
-    assert [row.variant for row in report.tables[0].rows] == ["a", "b"]
+    assert [row.names[1] for row in report.tables[0].rows] == ["a", "b"]
 
 
 def test_the_primary_metric_comes_first_and_columns_can_be_chosen(sample):
@@ -105,7 +105,7 @@ def test_an_unknown_metric_has_no_arrow_and_no_winner():
     renamed = [r.model_copy(update={"metrics": {"home made": r.metrics["rmse"]}}) for r in results]
     (table,) = build_tables(ResultCollection(renamed), require_significance=False).tables
     assert table.columns[0].heading == "home made"
-    assert table.comparisons == ()
+    assert table.pairs == ()
     assert not any(row.cells[0].best for row in table.rows)
 
 
@@ -124,8 +124,8 @@ def test_failed_cells_are_counted_and_a_library_that_always_failed_is_still_a_ro
     assert "catboost: 2 of 5 cells failed (Timeout: The cell took longer than 60 s)." in table.notes
     only = ResultCollection(sample.results, [sample.errors[0].model_copy(update={"library": "sklearn"})])
     row = build_tables(only).tables[1].rows[-1]
-    assert (row.library, row.n, row.failed) == ("sklearn", 0, 1)
-    assert {c.text for c in row.cells} == {"\u2013"}
+    assert (row.names, row.count) == (("sklearn",), "0 (1 failed)")
+    assert {(c.text, c.status, c.shown) for c in row.cells} == {("\u2013", "error", "error")}
 
 
 def test_a_run_with_nothing_but_errors_still_has_a_table(sample):
@@ -139,7 +139,7 @@ def test_no_results_are_said():
 
 
 def test_an_incomplete_run_is_said(sample):
-    report = build_tables(ResultCollection(sample.results, metadata={"n_missing": 3, "n_cells": 41}))
+    report = build_tables(ResultCollection(sample.results, metadata=RunMetadata(n_missing=3, n_cells=41)))
     assert "The run is incomplete: 3 of 41 cells have no outcome." in report.notes
 
 
@@ -160,7 +160,7 @@ def test_timing_mode_silences_the_warning_about_times(sample):
 def test_times_are_judged_only_if_all_were_taken_in_timing_mode(sample, timed):
     def judged(results):
         report = build_tables(ResultCollection(results))
-        return [c.metric for c in report.tables[0].comparisons if c.metric == "train_time_s"], cell(
+        return [c.metric for c in report.tables[0].pairs if c.metric == "train_time_s"], cell(
             report, "california/gbdt", "lightgbm", "train_time_s"
         ).best
 
@@ -181,6 +181,13 @@ def test_an_interval_ends_where_the_metric_does():
     assert r2.low < 0
 
 
+def test_an_interval_ends_at_the_upper_end_too():
+    results = [variant(name, "gbdt", i, 0.0) for name in "ab" for i in range(3)]
+    high = [r.model_copy(update={"metrics": {"accuracy": (0.8, 1.0, 1.0)[r.seed]}}) for r in results]
+    (table,) = build_tables(ResultCollection(high)).tables
+    assert (table.columns[0].ceiling, table.rows[0].cells[0].high) == (1.0, 1.0)
+
+
 def test_run_times_have_the_digits_that_the_table_shows(sample):
     text = render_markdown(build_tables(sample))
     assert "- boosters: avg 0.4200 ± 0.0041 s, total 2.100 s\n" in text
@@ -199,7 +206,7 @@ def test_memory_columns_appear_where_memory_was_measured(sample):
 def test_folds_are_part_of_the_sample_size(sample):
     folded = [r.model_copy(update={"fold": fold}) for r in sample.filter(dataset="iris").results for fold in range(2)]
     (table,) = build_tables(ResultCollection(folded)).tables
-    assert table.splits == "5 seeds x 2 folds"
+    assert table.details == ("5 seeds x 2 folds",)
     assert table.rows[0].points[:2] == ("seed 42, fold 0", "seed 42, fold 1")
 
 
@@ -212,13 +219,28 @@ def test_a_metric_that_some_results_lack_shows_its_own_n(sample):
     assert len(table.rows[0].cells[1].values) == len(table.rows[0].points) == 5
 
 
+def test_a_cell_without_a_usable_number_says_why(sample):
+    rows = {r.library: r for r in sample.filter(dataset="california").results}
+    results = [
+        rows["boosters"],
+        rows["xgboost"].model_copy(update={"metrics": {"rmse": math.nan, "mae": 0.3}}),
+        rows["lightgbm"].model_copy(update={"train_time_s": None}),
+    ]
+    report = build_tables(ResultCollection(results))
+    statuses = {row.label: [cell.status for cell in row.cells] for row in report.tables[0].rows}
+    assert statuses["boosters"] == ["ok"] * 5
+    assert statuses["xgboost"] == ["error", "ok", "missing", "ok", "ok"]
+    assert statuses["lightgbm"] == ["ok", "ok", "ok", "missing", "ok"]
+    assert "| not finite (error) | 0.3000 | missing " in render_markdown(report)
+
+
 def test_unequal_trees_are_told(sample):
     results = [
         r.model_copy(update={"n_trees_trained": 37 if r.library == "lightgbm" else 100, "n_leaves_total": None})
         for r in sample.filter(dataset="california").results
     ]
     (table,) = build_tables(ResultCollection(results)).tables
-    assert "Capacity differs (mean a model): boosters 100 trees; xgboost 100 trees; lightgbm 37 trees." in table.notes
+    assert "Capacity differs (mean per model): boosters 100 trees; xgboost 100 trees; lightgbm 37 trees." in table.notes
 
 
 def test_a_flood_of_warnings_is_cut_short_and_counted(sample):
@@ -254,12 +276,6 @@ def test_markdown_of_hostile_names_keeps_its_shape(hostile):
     assert "<script" not in html
 
 
-def test_escaped_text_reads_as_it_was():
-    text = r"a|b *c* [d](e) <f> `g` _h_ i_j & \k"
-    html = MarkdownIt("commonmark").enable("table").render(markdown_table(["x"], [[escape(text)]]))
-    assert "<td>a|b *c* [d](e) &lt;f&gt; `g` _h_ i_j &amp; \\k</td>" in html
-
-
 def test_a_terminal_shows_bold_instead_of_asterisks(sample):
     console = Console(file=io.StringIO(), width=160, force_terminal=True, color_system="standard")
     print_report(build_tables(sample), console)
@@ -268,8 +284,13 @@ def test_a_terminal_shows_bold_instead_of_asterisks(sample):
     assert "\x1b[1;32m0.09800 ± 0.00092" in text
 
 
-def test_control_characters_never_reach_the_terminal(hostile):
+def test_control_characters_never_reach_the_terminal(hostile, sample):
     assert "\x1b" not in printed(build_tables(hostile))
+    error = sample.errors[0].model_copy(update={"error_message": "\x1b[31mred"})
+    warned = sample.results[0].model_copy(update={"warnings": ("\x1b[31mred",)})
+    shown = printed(build_tables(ResultCollection([warned], [error])))
+    assert "\x1b" not in shown
+    assert shown.count("\ufffd[31mred") == 2
 
 
 def test_a_collection_renders_itself(sample):

@@ -12,28 +12,30 @@ import jsonschema
 import pytest
 
 from boosters_eval import reports
-from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark import tables
+from boosters_eval.benchmark.results import ResultCollection, RunMetadata
 from boosters_eval.benchmark.tables.build import build_tables
-from boosters_eval.benchmark.tables.document import ReportDocument, build_document
+from boosters_eval.benchmark.tables.document import BenchmarkDocument, build_document
 from boosters_eval.benchmark.tables.generate import generate_report, render_files, report_schema
 from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.engine.facts import RunFacts
 from boosters_eval.reports import render_fragment
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.runners.parameters import TrainingConfig
 
-ENVIRONMENT = {"python": "3.12.1", "machine": {"cpu_model": "Test CPU"}}
 TYPES = ("quality", "performance", "comparison")
-SCHEMA = Path(reports.__file__).with_name("report.schema.json")
+SCHEMA = Path(tables.__file__).with_name("report.schema.json")
+NOW = datetime(2025, 12, 27, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("report_type", TYPES)
-def test_markdown_is_as_the_golden_file_says(report_type, sample, timed, pinned, golden):
-    results = timed if report_type == "performance" else sample
-    golden(f"{report_type}-report.md", render_report(pinned(build_document(results, report_type))))
+def test_markdown_is_as_the_golden_file_says(report_type, sample, timed, recorded, golden):
+    results = recorded(timed if report_type == "performance" else sample)
+    golden(f"{report_type}-report.md", render_report(build_document(results, report_type, now=NOW)))
 
 
-def test_json_and_html_are_as_the_golden_files_say(sample, pinned, golden):
-    document = pinned(build_document(sample, "comparison"))
+def test_json_and_html_are_as_the_golden_files_say(sample, recorded, golden):
+    document = build_document(recorded(sample), "comparison", now=NOW)
     golden("comparison-report.json", document.model_dump_json(indent=1) + "\n")
     golden("comparison-report.html", reports.render_page(document))
 
@@ -48,7 +50,7 @@ def without_prose(node):
 def test_the_packaged_schema_is_that_of_the_model(request):
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **without_prose(ReportDocument.model_json_schema(mode="serialization")),
+        **without_prose(BenchmarkDocument.model_json_schema(mode="serialization")),
     }
     if request.config.getoption("--update-golden"):
         SCHEMA.write_text(json.dumps(schema, indent=1) + "\n")
@@ -60,7 +62,7 @@ def test_the_packaged_schema_is_that_of_the_model(request):
 def test_json_validates_against_the_schema_and_can_be_read_back(report_type, name, request):
     (text,) = render_files(request.getfixturevalue(name), report_type, formats=["json"]).values()
     jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
-    assert ReportDocument.model_validate_json(text).report_type == report_type
+    assert BenchmarkDocument.model_validate_json(text).data.report_type == report_type
 
 
 def test_the_schema_refuses_what_is_not_declared(sample):
@@ -68,6 +70,8 @@ def test_the_schema_refuses_what_is_not_declared(sample):
     for spoil in (
         lambda d: d.update(more=1),
         lambda d: d["tables"][0]["rows"][0].update(more=1),
+        lambda d: d["data"]["configs"][0].update(more=1),
+        lambda d: d.update(schema_version=1),
         lambda d: d.pop("tables"),
     ):
         content = json.loads(text)
@@ -91,39 +95,45 @@ def test_two_paths_as_in_the_rfc_by_default(sample, tmp_path):
     assert "quality" in markdown.name
 
 
-def test_outside_a_repository_the_commit_is_nogit(sample, tmp_path):
-    document = build_document(sample, where=tmp_path)
-    assert (document.environment.git_sha, document.environment.git_branch) == ("nogit", None)
+def test_the_commit_is_that_of_the_run(sample, recorded, tmp_path, monkeypatch):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    (path,) = render_files(recorded(sample), formats=["md"], now=NOW)
+    assert path.name == "2025-12-27-abc1234-quality-report.md"
+    rows = dict(build_document(recorded(sample)).environment)
+    assert (rows["Commit"], rows["Rust"]) == ("abc1234 (main)", "1.90.0")
+    changed = build_document(recorded(sample, git_dirty=True))
+    assert dict(changed.environment)["Commit"] == "abc1234 (main, with changes)"
 
 
-def test_inside_a_repository_the_commit_is_its_own(sample, tmp_path):
-    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    subprocess.run([*git, "init", "-q", "-b", "trunk"], cwd=tmp_path, check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True)
-    head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True)
-    environment = build_document(sample, where=tmp_path).environment
-    assert head.stdout.startswith(environment.git_sha)
-    assert environment.git_branch == "trunk"
+def test_what_a_run_did_not_record_is_said_and_not_looked_up(sample):
+    (path,) = render_files(sample, formats=["md"], now=NOW)
+    assert path.name == "2025-12-27-nogit-quality-report.md"
+    rows = dict(build_document(sample).environment)
+    assert (rows["Commit"], rows["Rust"], rows["Machine"]) == ("not recorded", "not recorded", "Test CPU")
+    by_hand = dict(build_document(ResultCollection(sample.results)).environment)
+    absent = {name for name, value in by_hand.items() if value == "not recorded"}
+    assert absent == {"Commit", "Machine", "Rust", "Python", "boosters-eval"}
 
 
-def test_without_git_and_rust_the_report_is_still_made(sample, monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    environment = build_document(sample).environment
-    assert (environment.git_sha, environment.rust_version) == ("nogit", None)
+@pytest.mark.parametrize("sha", ["../../etc/passwd", "HEAD", None, "", "ABCDEF0", "0123abc/../x"])
+def test_only_a_commit_becomes_part_of_a_file_name(sample, recorded, sha):
+    (path,) = render_files(recorded(sample, git_sha=sha), formats=["md"], now=NOW)
+    assert path.name == "2025-12-27-nogit-quality-report.md"
 
 
-def test_the_machine_of_the_run_is_shown_not_that_of_the_report(sample):
-    environment = build_document(sample).environment
+def test_the_machine_of_the_run_is_shown(sample):
+    environment = build_document(sample).data.environment
     assert environment.machine.cpu_model == "Test CPU"
     assert ("Measured", "2025-12-27T10:30:00+00:00") in environment.rows()
-    unknown = build_document(ResultCollection(sample.results)).environment
-    assert any("do not name theirs" in value for _, value in unknown.rows())
 
 
 @pytest.mark.parametrize("nonsense", [{"machine": {"gpu": 1}}, {"machine": {"cpu_cores": "many"}}, {}])
 def test_an_environment_that_cannot_be_read_is_not_an_error(sample, nonsense):
-    document = build_document(ResultCollection(sample.results, metadata={"environment": nonsense}))
-    assert not document.environment.machine_is_of_run
+    document = build_document(
+        ResultCollection(sample.results, metadata=RunMetadata(environment=RunFacts.model_validate(nonsense)))
+    )
+    assert document.data.environment.machine is None
 
 
 def test_quality_has_no_times_and_performance_no_metrics(sample):
@@ -137,7 +147,7 @@ def test_quality_has_no_times_and_performance_no_metrics(sample):
 
 def test_parameters_that_differ_by_seed_say_so_and_equal_ones_are_told_once(sample):
     results = [r.model_copy(update={"native_params": {"eta": 0.1, "seed": r.seed}}) for r in sample.results]
-    found = build_document(ResultCollection(results)).parameters
+    found = build_document(ResultCollection(results)).data.parameters
     assert [item.library for item in found] == ["boosters", "catboost", "lightgbm", "xgboost"]
     assert found[0].native == {"eta": "0.1", "seed": "varies by seed"}
     assert found[0].configs == ("california/gbdt", "breast_cancer/gbdt", "iris/linear_trees")
@@ -160,7 +170,7 @@ def test_how_to_reproduce_follows_from_the_results(sample):
 
 def test_what_was_typed_is_what_reproduces(sample):
     command = ["compare", "-d", "my data.csv:y", "-p", "n_estimators=5", "--metric", "f1@0.3"]
-    typed = ResultCollection(sample.results, metadata={"environment": {**ENVIRONMENT, "command": command}})
+    typed = ResultCollection(sample.results, metadata=RunMetadata(environment=RunFacts(command=command)))
     assert build_document(typed).reproduce == (
         "boosters-eval compare -d 'my data.csv:y' -p n_estimators=5 --metric f1@0.3",
     )
@@ -171,7 +181,9 @@ def test_parameters_that_all_configs_share_are_part_of_how_to_reproduce(sample):
     configs = {
         name: shared.replace(max_depth=depth).model_dump(mode="json") for name, depth in (("deep", 9), ("flat", 2))
     }
-    some = ResultCollection(sample.filter(dataset="iris").results, suite="compare", metadata={"configs": configs})
+    some = ResultCollection(
+        sample.filter(dataset="iris").results, suite="compare", metadata=RunMetadata(configs=configs)
+    )
     line = build_document(some).reproduce[0]
     assert "--param n_estimators=5 --param l2=0.5 --threads 2 --growth leafwise --library" in line
     assert "max_depth" not in line
@@ -179,14 +191,14 @@ def test_parameters_that_all_configs_share_are_part_of_how_to_reproduce(sample):
 
 def test_the_level_and_the_rule_of_the_run_are_used_and_told(sample):
     rule = "seeds were added at up to 4 looks, each at alpha = 0.0125; all pairs are decided"
-    run = ResultCollection(sample.results, metadata={"alpha": 0.0125, "seeds_rule": rule})
+    run = ResultCollection(sample.results, metadata=RunMetadata(alpha=0.0125, seeds_rule=rule))
     document = build_document(run)
     assert document.alpha == 0.0125
     assert "Seeds were added at up to 4 looks, each at alpha = 0.0125; all pairs are decided." in document.notes
     assert build_document(run, alpha=0.1).alpha == 0.1
     assert run.to_markdown() == run.to_markdown(alpha=0.0125) != run.to_markdown(alpha=1e-9)
     assert run._repr_html_() == render_fragment(build_tables(run, alpha=0.0125))
-    strict = ResultCollection(sample.filter(dataset="breast_cancer").results, metadata={"alpha": 1e-9})
+    strict = ResultCollection(sample.filter(dataset="breast_cancer").results, metadata=RunMetadata(alpha=1e-9))
     assert strict.best("logloss")["best"].tolist() == ["tie"]
     assert strict.best("logloss", 0.05)["best"].tolist() == ["xgboost"]
 
@@ -267,7 +279,7 @@ def test_the_same_results_give_the_same_bytes_in_any_time_zone_and_locale(sample
             text = path.read_bytes().decode()
             if path.suffix == ".json":
                 content = json.loads(text)
-                del content["environment"]
+                del content["environment"], content["data"]["environment"]
                 texts[path.suffix] = json.dumps(content)
             else:
                 texts[path.suffix], cuts = _ENVIRONMENT[path.suffix].subn("", text)
@@ -279,6 +291,6 @@ def test_the_same_results_give_the_same_bytes_in_any_time_zone_and_locale(sample
 
 def test_timestamps_are_in_utc(sample):
     now = datetime(2025, 1, 1, 1, 0, tzinfo=timezone(timedelta(hours=9)))
-    rows = dict(build_document(sample, now=now).environment.rows())
+    rows = dict(build_document(sample, now=now).environment)
     assert rows["Date"] == "2024-12-31 16:00:00 UTC"
-    assert build_document(sample, now=now).environment.timestamp.tzinfo == UTC
+    assert build_document(sample, now=now).data.environment.timestamp.tzinfo == UTC

@@ -1,0 +1,205 @@
+"""What a benchmark report says to programs: every part that is text elsewhere in the report, as typed data."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+from boosters_eval.benchmark.tables.contenders import clean
+from boosters_eval.benchmark.tables.environment import Environment, library_versions
+from boosters_eval.core.model import Model
+from boosters_eval.runners.parameters import Mark, TrainingConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+
+ReportType = Literal["quality", "performance", "comparison"]
+
+
+class ConfigFacts(Model):
+    """One benchmark as it was run."""
+
+    config: str
+    dataset: str
+    task: str
+    booster: str
+    profile: str
+    variant: str | None
+    libraries: tuple[str, ...]
+    n_train: int | None
+    n_valid: int | None
+    threads: int
+    canonical: str = ""  # the canonical parameters, in words
+
+
+class EffectiveParameters(Model):
+    """What one library was given, and in which configs."""
+
+    library: str
+    version: str | None
+    configs: tuple[str, ...]
+    native: dict[str, str]
+    marks: tuple[Mark, ...]
+
+
+class FailedCell(Model):
+    """A cell that failed, with everything needed to find out why."""
+
+    config: str
+    library: str
+    variant: str | None
+    seed: int
+    fold: int | None
+    phase: str
+    error_type: str
+    message: str
+    signal: str | None
+    traceback: str | None
+    stderr_tail: str
+
+
+class UnsupportedPair(Model):
+    """A config that a library cannot run."""
+
+    config: str
+    library: str
+    reason: str
+
+
+class BenchmarkData(Model):
+    """The facts of a benchmark report; `environment` alone depends on when the report is made."""
+
+    report_type: ReportType
+    environment: Environment
+    suite: str | None
+    run_id: str | None
+    seeds: tuple[int, ...]
+    folds: int
+    libraries: dict[str, str]
+    test: str
+    alpha: float
+    n_results: int
+    n_failed: int
+    configs: tuple[ConfigFacts, ...]
+    parameters: tuple[EffectiveParameters, ...]
+    errors: tuple[FailedCell, ...]
+    unsupported: tuple[UnsupportedPair, ...]
+
+
+def collect_data(
+    results: ResultCollection, report_type: ReportType, *, test: str, alpha: float, now: datetime | None = None
+) -> BenchmarkData:
+    """Read the facts from the results."""
+    ours = results.results
+    return BenchmarkData(
+        report_type=report_type,
+        environment=Environment.collect(results, now=now),
+        suite=None if results.suite is None else clean(results.suite),
+        run_id=results.run_id,
+        seeds=tuple(dict.fromkeys(result.seed for result in ours)),
+        folds=len({result.fold for result in ours if result.fold is not None}),
+        libraries=dict(sorted((clean(k), clean(v)) for k, v in library_versions(results).items())),
+        test=test,
+        alpha=alpha,
+        n_results=len(ours),
+        n_failed=len(results.errors),
+        configs=_configs(ours, results.metadata.configs),
+        parameters=_parameters(ours),
+        errors=_errors(results),
+        unsupported=tuple(
+            UnsupportedPair(config=clean(u.config_name), library=clean(u.library), reason=clean(u.reason))
+            for u in results.unsupported
+        ),
+    )
+
+
+def _canonical(training: dict[str, Any], booster: str) -> str:
+    """What was asked of every library: the growth with its own limit, then what differs from the defaults."""
+    if not training:
+        return ""
+    leafwise = training["growth_strategy"] == "leafwise"
+    limit = f"{training['n_leaves']} leaves" if leafwise else f"depth {training['max_depth']}"
+    trees = "" if booster == "gblinear" else f"{training['growth_strategy']}, {limit}, "
+    said = ("growth_strategy", "n_leaves", "max_depth", "n_estimators", "learning_rate", "n_threads", "seed")
+    usual = TrainingConfig().model_dump(mode="json")
+    others = [f"{k}={v}" for k, v in training.items() if k in usual and k not in said and v != usual[k]]
+    start = f"{trees}{training['n_estimators']} rounds, learning rate {training['learning_rate']:g}"
+    return clean(", ".join([start, *others]))
+
+
+def _configs(results: Iterable[BenchmarkResult], training: dict[str, dict[str, Any]]) -> tuple[ConfigFacts, ...]:
+    groups: dict[str, list[BenchmarkResult]] = {}
+    for result in results:
+        groups.setdefault(result.config_name, []).append(result)
+    return tuple(
+        ConfigFacts(
+            config=clean(name),
+            dataset=clean(group[0].dataset_name),
+            task=group[0].task.value,
+            booster=clean(group[0].booster_type),
+            profile=group[0].profile,
+            variant=None if group[0].variant is None else clean(group[0].variant),
+            libraries=tuple(dict.fromkeys(clean(result.library) for result in group)),
+            n_train=group[0].n_train,
+            n_valid=group[0].n_valid,
+            threads=max(result.n_threads for result in group),
+            canonical=_canonical(training.get(name, {}), group[0].booster_type),
+        )
+        for name, group in groups.items()
+    )
+
+
+def _parameters(results: Iterable[BenchmarkResult]) -> tuple[EffectiveParameters, ...]:
+    """Configs that gave a library the same parameters share an entry."""
+    cells: dict[tuple[str, str], list[BenchmarkResult]] = {}
+    for result in results:
+        cells.setdefault((result.library, result.config_name), []).append(result)
+    told: dict[str, dict[str, Any]] = {}
+    for (library, config), group in cells.items():
+        facts = {
+            "library": clean(library),
+            "version": group[0].library_version,
+            "native": _merged([result.native_params or {} for result in group]),
+            "marks": list(dict.fromkeys(mark for result in group for mark in result.marks)),
+        }
+        key = json.dumps(facts, default=repr)
+        told.setdefault(key, {**facts, "configs": []})["configs"].append(clean(config))
+    return tuple(
+        EffectiveParameters(**facts) for facts in sorted(told.values(), key=lambda facts: str(facts["library"]))
+    )
+
+
+def _merged(dicts: list[dict[str, Any]]) -> dict[str, str]:
+    """Parameters as text; one that differs between seeds (such as the seed itself) says so."""
+    out: dict[str, str] = {}
+    for name in sorted({name for given in dicts for name in given}):
+        values = {json.dumps(given.get(name), sort_keys=True, default=str) for given in dicts}
+        out[clean(name)] = clean(values.pop()) if len(values) == 1 else "varies by seed"
+    return out
+
+
+def _errors(results: ResultCollection) -> tuple[FailedCell, ...]:
+    return tuple(
+        FailedCell(
+            config=clean(error.config_name),
+            library=clean(error.library),
+            variant=None if error.variant is None else clean(error.variant),
+            seed=error.seed,
+            fold=error.fold,
+            phase=error.phase,
+            error_type=clean(error.error_type),
+            message=_clean_lines(error.error_message),
+            signal=error.signal,
+            traceback=None if error.traceback is None else _clean_lines(error.traceback),
+            stderr_tail=_clean_lines(error.stderr_tail),
+        )
+        for error in results.errors
+    )
+
+
+def _clean_lines(text: str) -> str:
+    """Like `clean`, but the text keeps its lines."""
+    return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())

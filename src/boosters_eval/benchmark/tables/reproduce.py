@@ -1,0 +1,56 @@
+"""The commands that make a run and its report again."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.benchmark.tables.contenders import clean
+from boosters_eval.runners.parameters import TrainingConfig
+
+if TYPE_CHECKING:
+    from boosters_eval.benchmark.results import ResultCollection
+
+
+def commands(results: ResultCollection) -> tuple[str, ...]:
+    """The command that was typed; for a run from Python an equivalent one, as far as the results tell."""
+    if not results.results:
+        return ()
+    words = ["boosters-eval", *(results.metadata.facts.command or _derived(results))]
+    again = [f"boosters-eval report --run {results.run_id}"] if results.run_id else []
+    return (" ".join(shlex.quote(clean(word)) for word in words), *again)
+
+
+def _derived(results: ResultCollection) -> list[str]:
+    ours = results.results
+    seeds = len(dict.fromkeys(result.seed for result in ours))
+    folds = len({result.fold for result in ours if result.fold is not None})
+    timed = any(result.timing_mode for result in ours)
+    if results.suite in (None, "compare"):
+        words = ["compare", "--dataset", *dict.fromkeys(result.dataset_name for result in ours)]
+        words += ["--booster", *dict.fromkeys(result.booster_type for result in ours)]
+        words += _training_options(list(results.metadata.configs.values()), timed=timed)
+    else:
+        words = ["run", "--suite", str(results.suite)]
+    words += ["--library", *dict.fromkeys(outcome.library for outcome in (*ours, *results.errors))]
+    words += ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
+    words += ["--timing-mode"] if timed else []
+    words += ["--measure-memory"] if any(result.peak_memory_mb is not None for result in ours) else []
+    words += ["--profile", "defaults"] if all(result.profile == "defaults" for result in ours) else []
+    return words
+
+
+def _training_options(configs: list[dict[str, Any]], *, timed: bool) -> list[str]:
+    """The canonical parameters that all configs share and that differ from the defaults."""
+    words = []
+    for name, usual in TrainingConfig().model_dump(mode="json").items():
+        values = [training.get(name, usual) for training in configs]
+        if not values or values[0] == usual or any(value != values[0] for value in values):
+            continue
+        if name == "growth_strategy":
+            words += ["--growth", str(values[0])]
+        elif name == "n_threads":
+            words += [] if timed else ["--threads", str(values[0])]  # timing mode uses all cores anyway
+        elif name != "seed":
+            words += ["--param", f"{name}={values[0]}"]
+    return words
