@@ -104,11 +104,11 @@ def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
         ({0: 50}, None),
         ({1: 30, 2: 1}, 1),
         ({1: 20, 2: 20}, 2),
-        ({4: 3, 1: 5}, 4),
+        ({4: 10, 1: 17}, 4),
         ({1: 9, 2: 2}, 1),
         ({2: 1}, None),
-        ({1: 3, 2: 4}, 1),
-        ({1: 4, 2: 4}, 2),
+        ({1: 12, 2: 12}, 1),
+        ({1: 13, 2: 12}, 2),
     ],
 )
 def test_observed_parallelism_needs_more_than_one_moment(samples, seen):

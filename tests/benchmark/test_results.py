@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boosters_eval import BenchmarkError, BenchmarkResult, ResultCollection, Task, TrainingConfig
+from boosters_eval import BenchmarkError, BenchmarkResult, ResultCollection, RunMetadata, Task, TrainingConfig
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 
 
