@@ -14,28 +14,28 @@ COUNT = 100_000
 
 def write(home: Path) -> None:
     """A real run of one cell, its journal multiplied; written without waiting for the disk each time."""
-    from boosters_eval.api import compare
-    from boosters_eval.benchmark.results import RunEnvironment
+    from boosters_eval import TrainingConfig, compare
     from boosters_eval.engine import journal
+    from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.plan import CellRef
-    from boosters_eval.runners.parameters import TrainingConfig
+    from boosters_eval.engine.runs import RunFolder, find_run
 
-    compare("iris", "lightgbm", seeds=1, training=TrainingConfig(n_estimators=2), home=home)
-    folder = journal.find_run("last", home)
-    (result,) = journal.load_run("last", home).results
-    plan = folder.plan().replace(refs=tuple(CellRef(0, "lightgbm", seed, None) for seed in range(COUNT)))
-    big = journal.RunFolder.of(plan, home)
+    (result,) = compare("iris", "lightgbm", seeds=1, training=TrainingConfig(n_estimators=2), home=home).results
+    plan = (
+        find_run("last", home).plan().replace(refs=tuple(CellRef(0, "lightgbm", seed, None) for seed in range(COUNT)))
+    )
+    big = RunFolder.of(plan, home)
     book, attempt = big.open(new=True)
     journal.os.fsync = lambda _: None  # type: ignore[assignment]
     book.begin({"run_id": plan.run_id})
     for seed in range(COUNT):
-        book.append(result.model_copy(update={"seed": seed}))
+        book.append(result.model_copy(update={"seed": seed}), "fit")
     book.close()
-    big.write_environment(attempt, RunEnvironment())
+    big.write_facts(attempt, RunFacts())
 
 
 def read(home: Path) -> None:
-    from boosters_eval.engine.journal import load_run
+    from boosters_eval import load_run
 
     start = time.perf_counter()
     collection = load_run("last", home)

@@ -1,4 +1,4 @@
-"""The engine's own cost, measured in one run: start-up, overhead a cell, parallel speed, opening a journal."""
+"""The engine's own cost, measured in one run: start-up, lanes, overhead per cell, parallel speed, opening a journal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,31 @@ def help_ratio() -> bool:
         bare.append(seconds([sys.executable, "-c", "import typer, rich"])[0])
         helped.append(seconds([*PROGRAM, "--help"])[0])
     ratio = statistics.median(helped) / statistics.median(bare)
-    return report("--help over `import typer, rich`", ratio, "at most 3", good=ratio <= 3)
+    return report("--help over `import typer, rich`", ratio, "at most 2", good=ratio <= 2)
+
+
+def lanes() -> bool:
+    """All lanes ready, one after the other, over the same imports in processes of their own."""
+    script = str(Path(__file__).with_name("_lanes.py"))
+    ratios = []
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as home:
+            alone = sum(seconds([sys.executable, "-c", f"import {MODULES.get(n, n)}"])[0] for n in LIBRARIES)
+            ready = json.loads(seconds([sys.executable, script, "ready"], home)[1])
+        print(f"     imports alone {alone:.2f} s, five lanes ready after {ready:.2f} s")
+        ratios.append(ready / alone)
+    ratio = statistics.median(ratios)
+    return report("five lanes ready over their imports alone", ratio, "at most 0.5", good=ratio <= 0.5)
+
+
+def small_cells() -> bool:
+    """What the engine adds to a cell: from its start to its outcome, without what the workload does."""
+    with tempfile.TemporaryDirectory() as home:
+        script = str(Path(__file__).with_name("_lanes.py"))
+        found = json.loads(seconds([sys.executable, script, "overhead"], home)[1])
+    worst = max(found.values())
+    print("     " + ", ".join(f"{name} {value:.1f}" for name, value in found.items()) + " (median ms per cell)")
+    return report("milliseconds per small cell", worst, "at most 20", good=worst <= 20)
 
 
 def cells() -> bool:
@@ -74,7 +98,7 @@ def journal() -> bool:
 
 
 def main() -> int:
-    results = [help_ratio(), journal(), cells()]
+    results = [help_ratio(), lanes(), small_cells(), journal(), cells()]
     print(
         f"     peak of this script's children: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MB"
     )

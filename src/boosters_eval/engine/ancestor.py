@@ -36,14 +36,15 @@ def main() -> None:
     pin(setup["cpus"])
     if "request" in setup:
         lane.run_spawned(setup)
-    _import(setup["imports"])
     _Ancestor(socket.socket(fileno=setup["channel"])).serve()
 
 
 def _import(modules: list[str]) -> None:
+    """What a lane shares with others; whatever goes wrong, the lane imports it again and says so."""
     for name in modules:
-        with contextlib.suppress(BaseException):  # the lanes that need it import it again, and say what is wrong
-            importlib.import_module(name)
+        if name not in sys.modules:
+            with contextlib.suppress(BaseException):
+                importlib.import_module(name)
     gc.collect()
     gc.freeze()  # nothing that was imported is garbage: no child need search it again
 
@@ -75,6 +76,7 @@ class _Ancestor:
         if received is None:
             return False
         setup, files = received
+        _import(setup["imports"])
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:

@@ -83,12 +83,14 @@ class _Child:
     pipe: int
     capture: IO[bytes]
     deadline: float | None
+    alone: bool  # nothing may run beside it, not even the end of another process
     input: Lines = field(default_factory=Lines)
     phase: str = "start"
     ended: str | None = None  # why we ended it
     busy: Counter[int] = field(default_factory=Counter)
     next_look: float = 0.0
     answer: bytes | None = None
+    reported: bool = False
 
 
 class _Zygote:
@@ -149,6 +151,7 @@ class _Zygote:
             pipe=reader,
             capture=capture,
             deadline=None if timeout is None else time.monotonic() + timeout,
+            alone=request["spec"]["alone"],
         )
         self._children[pid] = child
         self._selector.register(reader, selectors.EVENT_READ, child)
@@ -196,6 +199,8 @@ class _Zygote:
                 self._tell(number=child.number, phase=child.phase)
             else:
                 child.answer = line
+        if child.answer is not None and not child.alone and not child.reported:
+            self._report(child, 0)  # the process has nothing left to do but end, and the next cell need not wait for it
         return True
 
     def _forget(self, child: _Child) -> None:
@@ -220,7 +225,9 @@ class _Zygote:
                 self._drain(child)
                 kill_group(child.pid)  # whatever it started itself
                 del self._children[child.pid]
-                self._report(child, os.waitstatus_to_exitcode(status))
+                if not child.reported:
+                    self._report(child, os.waitstatus_to_exitcode(status))
+                child.capture.close()
 
     def _drain(self, child: _Child) -> None:
         while self._read_child(child):
@@ -232,7 +239,7 @@ class _Zygote:
         child.capture.seek(0, os.SEEK_END)
         child.capture.seek(max(0, child.capture.tell() - TAIL))
         tail = child.capture.read().decode(errors="replace")
-        child.capture.close()
+        child.reported = True
         self._tell(
             number=child.number,
             exit=code,

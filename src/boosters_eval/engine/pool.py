@@ -86,6 +86,7 @@ class LocalPool(Executor):
         self._method = start_method()
         self._ancestors: dict[int, _Ancestor] = {}  # by number of threads
         self._lanes: dict[Lane, _LaneProcess] = {}
+        self._shared: dict[Lane, list[str]] = {}  # the modules that a lane has in common with another
         self._selector = selectors.DefaultSelector()
         self._numbers = count(1)
         self._free = list(range(jobs))
@@ -95,9 +96,11 @@ class LocalPool(Executor):
     ) -> Generator[Outcome | Failure, None, None]:
         """Outcomes in the order in which they come."""
         waiting = deque(works)
-        ahead = deque(dict.fromkeys(work.cell.lane for work in waiting))
+        lanes = dict.fromkeys(work.cell.lane for work in waiting)
+        self._shared = _shared_imports(lanes) if self._method == "fork" else {}
+        # An ancestor never forgets what it imported: lanes that need less of it come first.
+        ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
         self._forget_failed()
-        self._start_ancestors(list(ahead))
         try:
             while waiting or self._flying():
                 self._load_ahead(ahead)
@@ -132,21 +135,20 @@ class LocalPool(Executor):
             if process.failed is not None:
                 self._remove(process)
 
-    def _start_ancestors(self, lanes: list[Lane]) -> None:
-        for n_threads in {lane.n_threads for lane in lanes} - self._ancestors.keys():
-            here = [lane for lane in lanes if lane.n_threads == n_threads]
-            wanted = Counter(name for lane in here for name in WORKLOADS[lane.workload].imports(lane.target))
-            shared = [name for name, lanes_that_want_it in wanted.items() if lanes_that_want_it > 1]
-            self._ancestors[n_threads] = self._start_ancestor(n_threads, shared if self._method == "fork" else [])
+    def _ancestor(self, n_threads: int) -> _Ancestor:
+        """Thread limits are read when libraries are loaded, so each number of threads has an ancestor of its own."""
+        known = self._ancestors.get(n_threads)
+        if known is None:
+            known = self._ancestors[n_threads] = self._start_ancestor(n_threads)
+        return known
 
-    def _start_ancestor(self, n_threads: int, imports: list[str]) -> _Ancestor:
+    def _start_ancestor(self, n_threads: int) -> _Ancestor:
         ours, theirs = socket.socketpair()
         words = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
         setup = {
             "path": sys.path,
             "parent": os.getpid(),
             "cpus": available_cpus(),
-            "imports": imports,
             "channel": theirs.fileno(),
         }
         process = subprocess.Popen(  # noqa: S603 (ourselves)
@@ -177,9 +179,7 @@ class LocalPool(Executor):
     def _start_lane(self, lane: Lane) -> _LaneProcess:
         workload = WORKLOADS[lane.workload]
         address = workload.address(lane.target)
-        if lane.n_threads not in self._ancestors:  # it died
-            self._start_ancestors([lane])
-        ancestor = self._ancestors[lane.n_threads]
+        ancestor = self._ancestor(lane.n_threads)
         ours, theirs = socket.socketpair()
         words = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
         process = _LaneProcess(lane, next(self._numbers), ancestor, ours, words)
@@ -188,6 +188,7 @@ class LocalPool(Executor):
             "path": sys.path,
             "cpus": available_cpus(),
             "start_method": self._method,
+            "imports": self._shared.get(lane, ()),
             "workload": address_of(workload, "workload"),
             "lane": lane,
             "address": address,
@@ -340,6 +341,13 @@ class LocalPool(Executor):
             return failure
         sentence = _limit_sentence(limits, failure.error_message)
         return failure.model_copy(update={"error_type": "MemoryLimit", "error_message": sentence})
+
+
+def _shared_imports(lanes: Iterable[Lane]) -> dict[Lane, list[str]]:
+    """Of the modules that each lane imports, those that another lane imports too."""
+    wanted = {lane: WORKLOADS[lane.workload].imports(lane.target) for lane in lanes}
+    counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in names)
+    return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}
 
 
 def _received(channel: socket.socket) -> bytes | None:

@@ -1,0 +1,225 @@
+"""A workload of a third party, whose targets are no Python libraries, gets all that the engine has to give."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from boosters_eval import WORKLOADS, Failure, Limits, LocalPool, Observer
+from boosters_eval.engine.execute import Mode, execute
+from boosters_eval.engine.plan import CellRef, Plan
+from boosters_eval.engine.progress import PlainLines
+from boosters_eval.engine.runs import find_run, verify
+from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
+from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
+
+SHELLS = ("sh", "bash")
+DOUBLE = "echo $((SEED * 2))"
+
+
+@pytest.fixture
+def shell(home, monkeypatch):
+    """The plug-in, registered as its entry point would register it."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "plugins"))
+    module = import_module("shell_workload")
+    WORKLOADS.register("shell", module.Shell, replace=True)
+    yield module
+    WORKLOADS.unregister("shell")
+    sys.modules.pop("shell_workload", None)
+
+
+def plan_of(module, scripts, *, seeds=(1, 2), targets=SHELLS, **fields):
+    specs = [module.ShellSpec(name=name, script=script, **fields) for name, script in scripts.items()]
+    refs = [CellRef(i, target, seed, None) for i in range(len(specs)) for target in targets for seed in seeds]
+    return Plan.of("shells", specs, refs)
+
+
+def run(plan, *, jobs=2, **options):
+    with LocalPool(jobs) as pool:
+        return execute(plan, pool, **options)
+
+
+def test_its_entry_point_makes_it_known():
+    plugins = str(Path(__file__).parents[1] / "plugins")
+    code = "from boosters_eval import WORKLOADS; print(sorted(WORKLOADS), WORKLOADS['shell'].name)"
+    env = {**os.environ, "PYTHONPATH": plugins}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "['fit', 'shell'] shell\n"
+
+
+def test_cells_run_are_recorded_and_verified(shell):
+    done = run(plan_of(shell, {"double": DOUBLE}))
+    assert [(o.target, o.seed, o.value) for o in done.results] == [
+        ("sh", 1, 2.0), ("sh", 2, 4.0), ("bash", 1, 2.0), ("bash", 2, 4.0),
+    ]  # fmt: skip
+    folder = find_run("last")
+    assert list(verify(folder)) == [("journal.jsonl", "")]
+    assert folder.load().outcomes == done.outcomes
+    assert '"of":"shell"' in folder.journal_path(1).read_text()
+
+
+def test_each_failure_costs_its_own_cell(shell):
+    scripts = {
+        "crash": "kill -SEGV $$",
+        "exit": "echo bad luck >&2; exit 3",
+        "hang": "sleep 60",
+        "fine": DOUBLE,
+        "nonsense": "echo many",
+    }
+    done = run(plan_of(shell, scripts, seeds=(1,)), limits=Limits(timeout_s=2.0))
+    found = {f.spec: (f.error_type, f.phase) for f in done.failures}
+    assert found == {
+        "crash": ("ShellError", "answer"),
+        "exit": ("ShellError", "answer"),
+        "hang": ("Timeout", "answer"),
+        "nonsense": ("ValueError", "answer"),
+    }
+    assert [o.spec for o in done.results] == ["fine", "fine"]
+    assert "bad luck" in next(f.error_message for f in done.failures if f.spec == "exit")
+
+
+def test_timeout_ends_the_program_that_the_cell_started(shell, tmp_path):
+    script = f"echo $$ > {tmp_path}/pid; exec sleep 60"
+    done = run(plan_of(shell, {"hang": script}, seeds=(1,), targets=("sh",)), limits=Limits(timeout_s=1.0))
+    assert [f.error_type for f in done.failures] == ["Timeout"]
+    pid = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_memory_limit_holds_for_the_program_that_the_cell_started(shell):
+    grow = "awk 'BEGIN { s = \"xxxxxxxx\"; while (1) s = s s }'"
+    done = run(plan_of(shell, {"grow": grow}, seeds=(1,), targets=("sh",)), limits=Limits(memory_mb=200))
+    assert [f.error_type for f in done.failures] == ["MemoryLimit"]
+    assert "200 MB" in done.failures[0].error_message
+
+
+class Interruption(Observer):
+    def __init__(self, after):
+        self.left = after
+
+    def outcome(self, event):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+def test_interrupted_run_goes_on_where_it_was_and_ends_the_same(shell, tmp_path):
+    plan = plan_of(shell, {"double": DOUBLE, "exit": "exit 3"}, seeds=range(4))
+    whole = run(plan, home=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, jobs=1, observer=Interruption(5))
+    assert len(find_run("last").load().outcomes) == 5
+    resumed = run(plan, mode=Mode.RESUME)
+    assert resumed.missing == 0
+    assert {key: comparable(o) for key, o in resumed.outcomes.items()} == {
+        key: comparable(o) for key, o in whole.outcomes.items()
+    }
+    assert find_run("last").attempts() == [1]
+
+
+def comparable(outcome):
+    return outcome.model_dump(exclude={"threads", "traceback"})
+
+
+def test_progress_names_its_cells(shell):
+    lines = io.StringIO()
+    run(plan_of(shell, {"double": DOUBLE, "exit": "exit 3"}, seeds=(1,)), observer=PlainLines(lines, each=True))
+    assert "4 cells to do" in lines.getvalue()
+    assert "failed: exit sh seed 1 in answer: ShellError: sh ended with 3" in lines.getvalue()
+    assert "4/4 done, 2 failed" in lines.getvalue()
+
+
+def test_it_gets_a_table_in_every_rendering(shell):
+    done = run(plan_of(shell, {"double": DOUBLE, "exit": "exit 3"}, seeds=(1,)))
+
+    def cell(spec, target):
+        outcome = done.outcomes[f"{spec}|{target}|1"]
+        if isinstance(outcome, Failure):
+            return TableCell(mean=None, std=None, n=0, text="", status="error")
+        return TableCell(mean=outcome.value, std=None, n=1, text=f"{outcome.value:g}")
+
+    rows = tuple(Row(names=(target,), cells=(cell("double", target), cell("exit", target))) for target in SHELLS)
+    columns = (Column("double", "Double", None), Column("exit", "Exit", None))
+    report = Report((ReportTable(name="shells", row_names=("Shell",), columns=columns, rows=rows),))
+    for text in (render_markdown(report), render_csv(report), render_json(report), render_fragment(report)):
+        assert "bash" in text
+        assert "error" in text
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=100)
+    print_report(report, console)
+    assert "Shell" in console.file.getvalue()
+    assert "error" in console.file.getvalue()
+
+
+def test_spec_that_must_run_alone_has_the_machine_to_itself(shell, tmp_path):
+    mark = f"test ! -e {tmp_path}/busy || echo together >> {tmp_path}/log"
+    script = f"{mark}; touch {tmp_path}/busy; sleep 0.05; rm {tmp_path}/busy; echo 1"
+    done = run(plan_of(shell, {"alone": script}, seeds=range(3), alone=True), jobs=4)
+    assert len(done.results) == 6
+    assert not (tmp_path / "log").exists()
+
+
+def test_spawned_processes_do_the_same_work(shell, monkeypatch):
+    monkeypatch.setenv("BOOSTERS_EVAL_START_METHOD", "spawn")
+    done = run(plan_of(shell, {"double": DOUBLE}, seeds=(3,)))
+    assert [o.value for o in done.results] == [6.0, 6.0]
+
+
+def test_pool_stays_for_the_next_run_and_is_closed_by_its_maker(shell):
+    with LocalPool(2) as pool:
+        first = execute(plan_of(shell, {"double": DOUBLE}, seeds=(1,)), pool)
+        lanes = {process.number for process in pool._lanes.values()}
+        second = execute(plan_of(shell, {"double": DOUBLE}, seeds=(2,)), pool)
+        assert {process.number for process in pool._lanes.values()} == lanes
+        ancestor = next(iter(pool._ancestors.values())).process
+    assert (len(first.results), len(second.results)) == (2, 2)
+    assert ancestor.returncode is not None
+
+
+def test_dead_lane_and_dead_ancestor_cost_what_was_under_way(shell):
+    class Killer(Observer):
+        """Ends the process above the cell, as the system may when memory is short."""
+
+        def __init__(self, pool, victim):
+            self.pool, self.victim = pool, victim
+
+        def phase(self, event):
+            if event.cell.repeat.seed == 1 and event.phase == "answer":
+                ancestor = next(iter(self.pool._ancestors.values())).process.pid
+                os.kill(ancestor if self.victim == "ancestor" else children(ancestor)[0], signal.SIGKILL)
+
+    for victim in ("lane", "ancestor"):
+        with LocalPool(1) as pool:
+            plan = plan_of(shell, {"slow": "sleep 0.3; echo 1"}, seeds=(1, 2), targets=("sh",))
+            done = execute(plan, pool, observer=Killer(pool, victim))
+        assert [(f.error_type, f.seed) for f in done.failures] == [("WorkerDied", 1)]
+        assert [o.seed for o in done.results] == [2]
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_outcome_of_another_cell_is_a_failure(shell, monkeypatch):
+    done = run(plan_of(shell, {"x": DOUBLE}, seeds=(1,), targets=("sh",)))
+    assert done.results
+    plan = plan_of(shell, {"liar": DOUBLE}, seeds=(1,), targets=("sh",))
+    monkeypatch.setattr(shell.Shell, "name", "shell")
+    source = Path(shell.__file__).read_text()
+    liar = Path(os.environ["BOOSTERS_EVAL_HOME"]).parent / "liar_workload.py"
+    liar.write_text(source.replace("spec=cell.spec.name", 'spec="other"'))
+    monkeypatch.syspath_prepend(str(liar.parent))
+    WORKLOADS.register("shell", import_module("liar_workload").Shell, replace=True)
+    done = run(plan)
+    assert [f.error_type for f in done.failures] == ["TypeError"]
+    assert "must return the ShellOutcome of liar|sh|1" in done.failures[0].error_message

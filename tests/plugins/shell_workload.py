@@ -1,0 +1,64 @@
+"""A workload whose targets are no Python libraries: shells that run a script. The engine knows nothing of it."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from boosters_eval import Build, Outcome, Repeat, Spec, Workload
+from boosters_eval.engine.cell import cell_key
+
+
+class ShellSpec(Spec):
+    """A script that prints a number; SEED is in its environment."""
+
+    workload: Literal["shell"] = "shell"
+    script: str
+
+
+class ShellOutcome(Outcome):
+    """The number, and how long the shell took to print it."""
+
+    spec: str
+    target: str
+    seed: int
+    fold: int | None = None
+    value: float
+    threads: int | None = None
+
+    @property
+    def key(self):
+        return cell_key(self.spec, self.target, Repeat(self.seed, self.fold))
+
+    def with_sighting(self, sighting):
+        return self.model_copy(update={"threads": sighting.threads})
+
+
+class ShellError(Exception):
+    """A shell that did not answer."""
+
+
+class Shell(Workload):
+    name: ClassVar[str] = "shell"
+    spec_type: ClassVar[type[Spec]] = ShellSpec
+    outcome_type: ClassVar[type[Outcome]] = ShellOutcome
+
+    @classmethod
+    def build(cls, target):
+        path = Path(shutil.which(target) or "missing")
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        return Build(version=path.name, digest=digest)
+
+    @classmethod
+    def run(cls, cell, loaded, inputs, phase):
+        phase("answer")
+        seed, fold = cell.repeat
+        env = {**os.environ, "SEED": str(seed), **inputs}
+        done = subprocess.run(
+            [cell.target, "-c", cell.spec.script], env=env, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise ShellError(f"{cell.target} ended with {done.returncode}: {done.stderr.strip()}")
+        return ShellOutcome(spec=cell.spec.name, target=cell.target, seed=seed, fold=fold, value=float(done.stdout))
