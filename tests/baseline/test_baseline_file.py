@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import factories
 from boosters_eval.baseline import Snapshot, check, load_baseline, make_baseline, save_baseline
-from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats
+from boosters_eval.baseline.model import MetricStats
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError, RunError
-from boosters_eval.metrics.task import Task
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -47,7 +47,7 @@ def test_the_file_has_the_fields_of_version_1_and_what_version_2_adds(make, docu
     mean = sum(values) / 3
     assert stats["mean"] == pytest.approx(mean)
     assert stats["std"] == pytest.approx((sum((v - mean) ** 2 for v in values) / 2) ** 0.5)
-    assert first["split_digests"]["42"].startswith("california-0")
+    assert first["split_digests"]["42"] == make.result().split_digest
     assert first["parameters"] == {"max_depth": 6, "eta": 0.1}  # the seed is not a parameter of the mapping
 
 
@@ -216,15 +216,8 @@ def test_any_baseline_survives_its_file(values, config, library, parameters):
 
     from boosters_eval.baseline.snapshot import _stats
 
-    result = BaselineResult(
-        config=config,
-        library=library,
-        task=Task.REGRESSION,
-        primary_metric="rmse",
-        metrics={"rmse": _stats(values)},
-        parameters=parameters,
-    )
-    baseline = Baseline(recorded_at=NOW, results=(result,))
+    result = factories.baseline_result(config, library, metrics={"rmse": _stats(values)}, parameters=parameters)
+    baseline = factories.baseline(result)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b.json"
         save_baseline(baseline, path)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+import factories
 from boosters_eval.api import Settings, prepare, suite_configs
 from boosters_eval.baseline import load_baseline, make_baseline, save_baseline
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
 from boosters_eval.cli.app import run
 from boosters_eval.metrics import compute_metrics
 
@@ -66,21 +66,20 @@ def collected(cells, change):
     for cell, split, labels, predictions in cells:
         changed = change(cell, labels, predictions)
         results.append(
-            BenchmarkResult(
-                config_name=cell.config.name,
-                library=cell.library,
-                seed=cell.seed,
+            factories.result(
+                cell.config.name,
+                cell.library,
+                cell.seed,
                 task=cell.config.task,
-                dataset_name=cell.config.dataset,
                 metrics=scores(cell, labels, changed),
-                primary_metric=cell.config.primary_metric,
+                metric=cell.config.primary_metric,
                 n_train=len(split.train),
                 n_valid=len(split.valid),
                 split_digest=split.digest,
                 data_digest=cell.config.data_digest,
             )
         )
-    return ResultCollection(results, suite="quick")
+    return factories.collection(results, suite="quick")
 
 
 @pytest.mark.parametrize("options", [(), ("--statistical", "--libraries-under-test", "boosters")])

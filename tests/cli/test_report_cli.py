@@ -6,29 +6,14 @@ import sys
 
 import pytest
 
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+import factories
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.cli.app import run
-from boosters_eval.metrics.task import Task
 
 
 def results(count=3):
-    return [
-        BenchmarkResult(
-            config_name="toy/gbdt",
-            library=library,
-            seed=42 + 1337 * i,
-            task=Task.REGRESSION,
-            dataset_name="toy",
-            metrics={"rmse": base + i / 100},
-            primary_metric="rmse",
-            train_time_s=0.1 + i / 50,
-            n_train=80,
-            n_valid=20,
-            split_digest=str(i),
-        )
-        for library, base in (("boosters", 1.0), ("xgboost", 1.5))
-        for i in range(count)
-    ]
+    means = {"boosters": 1.0, "xgboost": 1.5}
+    return factories.grid(lambda config, library, index: means[library] + index / 100, seeds=count, train_time_s=0.1)
 
 
 @pytest.fixture
@@ -141,10 +126,7 @@ def test_a_results_file_without_outcomes_is_exit_2(place, capsys):
 
 
 def test_errors_alone_are_reported_with_exit_2(place):
-    error = BenchmarkError(
-        config_name="toy/gbdt", library="boosters", seed=42, task=Task.REGRESSION, error_type="Crash", error_message="x"
-    )
-    ResultCollection(errors=[error]).to_json(place / "errors.json")
+    ResultCollection(errors=[factories.error(error_type="Crash")]).to_json(place / "errors.json")
     assert run(["report", "--results", "errors.json", "-f", "md", "-o", "out"]) == 2
     assert "Crash" in next((place / "out").iterdir()).read_text()
 

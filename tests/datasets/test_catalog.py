@@ -9,10 +9,10 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+import factories
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.datasets import DATASETS, materialise, open_stored, register_dataset
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS, fetch_dataset
-from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.shipped import load
 from boosters_eval.metrics.task import Task
 
@@ -144,11 +144,8 @@ def test_unknown_name_suggests_the_nearest():
 
 def test_a_registered_lambda_runs_like_a_built_in_set_and_its_loader_is_called_once(cache):
     calls = []
-    config = DatasetConfig(
-        name="mine",
-        task=Task.REGRESSION,
-        loader=lambda: calls.append(1) or (np.arange(20.0).reshape(10, 2), np.arange(10.0)),
-    )
+    data = (np.arange(20.0).reshape(10, 2), np.arange(10.0))
+    config = factories.dataset("mine", loader=lambda: calls.append(1) or data)
     register_dataset(config)
     try:
         first, second = materialise(DATASETS["mine"]), materialise(DATASETS["mine"])

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import factories
 from boosters_eval import gate
 from boosters_eval.baseline import make_baseline, save_baseline
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, Unsupported
+from boosters_eval.benchmark.results import ResultCollection, Unsupported
 from boosters_eval.core.errors import (
     BoostersEvalError,
     ConfigError,
@@ -71,15 +72,13 @@ def plan(datasets=("reg", "bin"), seeds=SEEDS, tag="digest"):
 def outcome(cell, factor=1.0, **fields):
     value = (0.5 if cell.config.dataset == "reg" else 0.9) * (1 + 0.001 * SEEDS.index(cell.seed))
     value = value / factor if cell.config.dataset == "reg" else value * factor
-    return BenchmarkResult(
-        config_name=cell.config.name,
-        library=cell.library,
-        seed=cell.seed,
+    return factories.result(
+        cell.config.name,
+        cell.library,
+        cell.seed,
+        value,
+        metric=cell.config.primary_metric,
         task=cell.config.task,
-        dataset_name=cell.config.dataset,
-        metrics={cell.config.primary_metric: value},
-        primary_metric=cell.config.primary_metric,
-        library_version="1.0",
         split_digest=hashlib.sha256(f"{cell.config.name}{cell.seed}".encode()).hexdigest(),
         data_digest=hashlib.sha256(cell.config.data_digest.encode()).hexdigest(),
         **fields,
@@ -87,16 +86,7 @@ def outcome(cell, factor=1.0, **fields):
 
 
 def error(cell):
-    return BenchmarkError(
-        config_name=cell.config.name,
-        library=cell.library,
-        seed=cell.seed,
-        task=cell.config.task,
-        dataset_name=cell.config.dataset,
-        error_type="Crash",
-        error_message="died",
-        phase="fit",
-    )
+    return factories.error(cell.config.name, cell.library, cell.seed, task=cell.config.task, error_type="Crash")
 
 
 def record(home, made, judge=outcome):
@@ -208,8 +198,7 @@ def test_the_bound_is_that_of_the_ordered_scores_and_the_runs_id(home, baseline)
 def test_the_mean_does_not_matter_to_the_gate():
     assert "mean" not in gate.Rules.objections.__code__.co_varnames
     assert "stddev" not in gate.Rules.objections.__code__.co_varnames
-    cases = [gate.Case(case_id=f"c{i:02}", score=1.0) for i in range(19)] + [gate.Case(case_id="z", score=0.6)]
-    report = gate.make_report(cases, run_id="deadbeef")
+    report = gate.make_report(factories.cases(*[1.0] * 19, 0.6), run_id="deadbeef")
     assert report.mean_score >= 0.98 > report.lower_bound_95
 
 
@@ -294,12 +283,12 @@ def test_a_baseline_of_version_1_is_compared_by_its_mean(home):
     made = json.loads(V1.read_text(encoding="utf-8"))["results"]
     ours = [entry for entry in made if entry["library"] == "boosters"]
     results = [
-        BenchmarkResult(
-            config_name=ours[0]["config"],
-            library="boosters",
+        factories.result(
+            ours[0]["config"],
             seed=seed,
             task=Task(ours[0]["task"]),
-            metrics={ours[0]["primary_metric"]: ours[0]["metrics"][ours[0]["primary_metric"]]["mean"]},
+            metric=ours[0]["primary_metric"],
+            value=ours[0]["metrics"][ours[0]["primary_metric"]]["mean"],
         )
         for seed in SEEDS
     ]
