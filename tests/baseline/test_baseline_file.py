@@ -47,7 +47,7 @@ def test_the_file_has_the_fields_of_version_1_and_what_version_2_adds(make, docu
     mean = sum(values) / 3
     assert stats["mean"] == pytest.approx(mean)
     assert stats["std"] == pytest.approx((sum((v - mean) ** 2 for v in values) / 2) ** 0.5)
-    assert first["split_digests"]["42"] == make.result().split_digest
+    assert first["split_digests"]["42"] == make.result().split_digest[:16]
     assert first["parameters"] == {"max_depth": 6, "eta": 0.1}  # the seed is not a parameter of the mapping
 
 
