@@ -15,6 +15,7 @@ from boosters_eval.datasets import DATASETS, materialise, open_stored, register_
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS, fetch_dataset
 from boosters_eval.datasets.shipped import load
 from boosters_eval.metrics.task import Task
+from processes import environment
 
 HERE = [name for name, config in BUILTIN.items() if name not in DOWNLOADS]
 
@@ -186,6 +187,6 @@ def test_an_entry_point_brings_a_third_partys_data_set(tmp_path):
     (info / "entry_points.txt").write_text("[boosters_eval.datasets]\ntheirs = third_party:DATA\n")
     code = "from boosters_eval.datasets import DATASETS; print(DATASETS['theirs'].n_samples)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(tmp_path)}
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment(tmp_path)
     )
     assert done.stdout.strip() == "7"

@@ -90,7 +90,7 @@ def check_runner(runner: type[Runner]) -> Conformance:
     runner.load()  # what an import changes is not the runner's doing
     refused: dict[str, str] = {}
     passed: list[str] = []
-    faults = [f"class: {fault}" for fault in _check_class(runner)]
+    faults = [f"class: {fault}" for fault in (*_check_class(runner), *_check_import(runner))]
     for case in _cases():
         try:
             reason = runner.unsupported(case.request)
@@ -120,6 +120,9 @@ def _check_class(runner: type[Runner]) -> Iterator[str]:
     for attribute, kind in (("name", str), ("module", str), ("distributions", tuple), ("install", str)):
         if not isinstance(getattr(runner, attribute, None), kind):
             yield f"'{attribute}' must be a {kind.__name__}"
+
+
+def _check_import(runner: type[Runner]) -> Iterator[str]:
     code = f"import sys, {runner.__module__}; sys.exit('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env=_environment("0"), capture_output=True, check=False)  # noqa: S603
     if done.returncode:
