@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from boosters_eval.api import Prepared, Settings
-    from boosters_eval.baseline import Baseline, Check, Rules
+    from boosters_eval.baseline import Baseline, Check, CheckRules
 
 MARKER = "boosters_eval"
 
@@ -70,7 +70,7 @@ class _Evaluation:
 
     def __init__(self, config: pytest.Config) -> None:
         from boosters_eval.api import Settings  # noqa: PLC0415 (only when it is asked for)
-        from boosters_eval.baseline import Rules, load_baseline  # noqa: PLC0415
+        from boosters_eval.baseline import CheckRules, load_baseline  # noqa: PLC0415
         from boosters_eval.baseline.plan import Request, plan_run  # noqa: PLC0415
 
         file = config.getoption("--boosters-eval-baseline")
@@ -84,7 +84,7 @@ class _Evaluation:
         )
         prepared, restriction = plan_run(request, self._settings, self._baseline)
         self._prepared: Prepared = prepared
-        self._rules: Rules = Rules(
+        self._rules: CheckRules = CheckRules(
             tolerance=config.getoption("--boosters-eval-tolerance"),
             statistical=config.getoption("--boosters-eval-statistical"),
             **asdict(restriction),

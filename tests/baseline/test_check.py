@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from boosters_eval.baseline import Rules, Snapshot, Status, check, make_baseline
+from boosters_eval.baseline import CheckRules, Snapshot, Status, check, make_baseline
 from boosters_eval.baseline.check import is_regression
 from boosters_eval.benchmark.results import Unsupported
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
@@ -19,7 +19,7 @@ def against(make):
 
     def compare(run, *, before=None, **rules):
         recorded = make_baseline(before or make.run(seeds=rules.pop("seeds", 3)))
-        return check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), Rules(**rules))
+        return check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), CheckRules(**rules))
 
     return compare
 
@@ -295,9 +295,9 @@ def test_fewer_values_than_a_mean_without_values_per_seed_was_made_of_fail(make)
     recorded = Snapshot.of_baseline(load_baseline(V1))
     run = Snapshot.of_run(make.run(libraries=("boosters",)))
     rules = {"only_libraries": ("boosters",), "tolerance": 0.5}
-    found = check(recorded, run, Rules(**rules))
+    found = check(recorded, run, CheckRules(**rules))
     assert "only 3 of the 5 recorded cells were run" in {f.note for f in found.unanswered}
-    assert status(check(recorded, run, Rules(**rules, fewer_cells=True))) is not Status.SKIPPED
+    assert status(check(recorded, run, CheckRules(**rules, fewer_cells=True))) is not Status.SKIPPED
 
 
 def test_a_cell_of_the_plan_that_nobody_ran_is_an_error(make, against):
@@ -404,7 +404,7 @@ class TestStatistical:
 
         recorded = load_baseline(V1)
         run = make.run({"california/gbdt": 1.05}, seeds=3)
-        found = check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), Rules(statistical=True))
+        found = check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), CheckRules(statistical=True))
         assert status(found) is Status.REGRESSION
         assert "n is 5 and 3" in found.regressions[0].note
 
@@ -415,4 +415,4 @@ class TestStatistical:
 def test_rules_refuse_what_is_no_share():
     for wrong in (-0.1, 1, math.nan):
         with pytest.raises(ConfigError, match="tolerance"):
-            Rules(tolerance=wrong)
+            CheckRules(tolerance=wrong)

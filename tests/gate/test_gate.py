@@ -121,7 +121,7 @@ def baseline(home, tmp_path):
 
 
 def rules(**changes):
-    return gate.Rules(**{"threshold": 0.98, "held_out": False, **changes})
+    return gate.GateRules(**{"threshold": 0.98, "held_out": False, **changes})
 
 
 def decide(home, baseline, judge=outcome, changed=None, **options):
@@ -196,8 +196,8 @@ def test_the_bound_is_that_of_the_ordered_scores_and_the_runs_id(home, baseline)
 
 
 def test_the_mean_does_not_matter_to_the_gate():
-    assert "mean" not in gate.Rules.objections.__code__.co_varnames
-    assert "stddev" not in gate.Rules.objections.__code__.co_varnames
+    assert "mean" not in gate.GateRules.objections.__code__.co_varnames
+    assert "stddev" not in gate.GateRules.objections.__code__.co_varnames
     report = gate.make_report(factories.cases(*[1.0] * 19, 0.6), run_id="deadbeef")
     assert report.mean_score >= 0.98 > report.lower_bound_95
 
@@ -434,9 +434,9 @@ def test_unknown_libraries_are_told(home, baseline):
     ("change", "message"),
     [
         ({"tier": "silber"}, "Did you mean 'silver'"),
-        ({"threshold": 1.5}, "'threshold' parameter of Rules must be"),
+        ({"threshold": 1.5}, "'threshold' parameter of GateRules must be"),
         ({"threshold": float("nan")}, "'threshold' parameter"),
-        ({"min_cases": 9}, "'min_cases' parameter of Rules must be greater than or equal to 10"),
+        ({"min_cases": 9}, "'min_cases' parameter of GateRules must be greater than or equal to 10"),
     ],
 )
 def test_rules_that_make_no_sense_are_refused(change, message):

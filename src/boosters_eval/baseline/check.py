@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boosters_eval.baseline.model import BaselineResult, MetricStats
-    from boosters_eval.baseline.snapshot import Failure, Snapshot
+    from boosters_eval.baseline.snapshot import FaultyCell, Snapshot
 
 DEFAULT_TOLERANCE = 0.02
 Share = Annotated[float, Ge(0), Lt(1)]
@@ -51,7 +51,7 @@ _FAULTY = {
 }
 
 
-class Rules(Model):
+class CheckRules(Model):
     """What is allowed, and what was asked for."""
 
     tolerance: Share = DEFAULT_TOLERANCE
@@ -113,7 +113,7 @@ class Check:
     """All findings, and what must be said beside them."""
 
     findings: tuple[Finding, ...]
-    rules: Rules
+    rules: CheckRules
     upgrades: dict[str, tuple[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     not_run: int = 0  # cells of the run's plan that nothing is known of
@@ -167,14 +167,14 @@ def is_regression(baseline_mean: float, current_mean: float, tolerance: float, *
     return current_mean < baseline_mean * (1 - allowed)
 
 
-def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Check:
+def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None) -> Check:
     """Compare a run, or a later baseline, with a baseline."""
-    rules = rules or Rules()
+    rules = rules or CheckRules()
     check_names(before, after.pairs, rules)
     upgrades = _upgrades(before, after)
-    failures: dict[tuple[str, str], list[Failure]] = {}
-    for failure in after.failures:
-        failures.setdefault((failure.config, failure.library), []).append(failure)
+    faulty: dict[tuple[str, str], list[FaultyCell]] = {}
+    for cell in after.faulty:
+        faulty.setdefault((cell.config, cell.library), []).append(cell)
     findings = []
     for key, recorded in before.results.items():
         counts = _counts(recorded.library, rules, upgrades)
@@ -187,8 +187,8 @@ def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Chec
             counts=counts,
             upgrade=upgrades.get(recorded.library),
         )
-        if key in failures:
-            findings.append(_failed(base, failures[key]))
+        if key in faulty:
+            findings.append(_failed(base, faulty[key]))
         elif key in after.results:
             findings.append(_compare(base, recorded, after.results[key], rules))
         else:
@@ -199,11 +199,11 @@ def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Chec
     for key in after.pairs:
         if key not in before.results:
             new = _new(after, key)
-            findings.append(_failed(new, failures[key]) if key in failures else new)
+            findings.append(_failed(new, faulty[key]) if key in faulty else new)
     return Check(tuple(findings), rules, upgrades, tuple(_notes(before, after, upgrades)), after.not_run)
 
 
-def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: Rules) -> None:
+def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: CheckRules) -> None:
     """A misspelt name in the rules would silently be without effect; `pairs` are those of the run or its plan."""
     libraries = {library for _, library in before.results}
     for name in rules.under_test or ():
@@ -224,18 +224,18 @@ def _upgrades(before: Snapshot, after: Snapshot) -> dict[str, tuple[str, str]]:
     }
 
 
-def _counts(library: str, rules: Rules, upgrades: dict[str, tuple[str, str]]) -> bool:
+def _counts(library: str, rules: CheckRules, upgrades: dict[str, tuple[str, str]]) -> bool:
     if rules.under_test is not None:
         return library in rules.under_test
     return library == HOME_LIBRARY or library not in upgrades
 
 
-def _failed(base: Finding, failures: list[Failure]) -> Finding:
+def _failed(base: Finding, cells: list[FaultyCell]) -> Finding:
     """The worst of what happened to its cells: a crash, a score that is no number, a cell that did not run."""
-    worst = min(failures, key=lambda failure: list(_FAULTY).index(failure.kind))
-    several = f" ({len(failures)} cells)" if len(failures) > 1 else ""
+    worst = min(cells, key=lambda cell: list(_FAULTY).index(cell.kind))
+    several = f" ({len(cells)} cells)" if len(cells) > 1 else ""
     note = f"cell {worst.cell}: {worst.text}{several}"
-    return replace(base, status=_FAULTY[worst.kind], note=note, failed_cells=len(failures))
+    return replace(base, status=_FAULTY[worst.kind], note=note, failed_cells=len(cells))
 
 
 def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
@@ -256,7 +256,7 @@ def _new(after: Snapshot, key: tuple[str, str]) -> Finding:
     return Finding(*key, status=Status.NEW, metric=metric, current=current, note="no baseline", counts=False)
 
 
-def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Rules) -> Finding:
+def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: CheckRules) -> Finding:
     metric = then.primary_metric
     if metric not in now.metrics:
         return replace(base, note=f"the run has no {metric}")

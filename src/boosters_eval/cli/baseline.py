@@ -264,14 +264,14 @@ def _one_of(argument: Path | None, option: Path | None, name: str) -> Path | Non
 
 
 def _rules(judging: Judging) -> Any:
-    from boosters_eval.baseline import Rules
+    from boosters_eval.baseline import CheckRules
 
     if not 0 <= judging.tolerance < 1:
         raise ConfigError(
             f"The '--tolerance' option must be a share from 0 to below 1, such as 0.02 for 2 %. "
             f"Got {judging.tolerance} instead."
         )
-    return Rules(
+    return CheckRules(
         tolerance=judging.tolerance,
         tolerance_for=dict(_named_tolerance(text) for text in judging.tolerance_for or []),
         statistical=judging.statistical,

@@ -30,14 +30,14 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Summary:
+class DatasetSummary:
     """Facts in the order in which they are shown, and the target's distribution."""
 
     facts: dict[str, Any]
     bars: tuple[Bar, ...]
 
 
-def summarise(config: DatasetConfig) -> Summary:
+def summarise(config: DatasetConfig) -> DatasetSummary:
     """Load the data set (from the cache where it is there) and look at it."""
     stored = materialise(config)
     table = open_stored(stored.path)
@@ -61,7 +61,7 @@ def summarise(config: DatasetConfig) -> Summary:
         "digest": stored.digest,
         "kept in": str(stored.path),
     }
-    return Summary(facts, tuple(_bars(config.task, np.asarray(table.y))))
+    return DatasetSummary(facts, tuple(_bars(config.task, np.asarray(table.y))))
 
 
 def _target_facts(task: Task, table: Table) -> dict[str, float]:

@@ -38,9 +38,9 @@ def read_references(path: Path, library: str) -> tuple[tuple[Reference, ...], st
         found = Snapshot.of_baseline(load_baseline(path))
     results = found.results.values()
     references = tuple(_reference(result) for result in results if result.library == library)
-    for failure in found.failures:
-        if failure.library == library:  # what is not there could never be lost
-            raise GateError(f"{path} is no baseline: {failure.config}, cell {failure.cell}: {failure.text}.")
+    for faulty in found.faulty:
+        if faulty.library == library:  # what is not there could never be lost
+            raise GateError(f"{path} is no baseline: {faulty.config}, cell {faulty.cell}: {faulty.text}.")
     if found.not_run:
         raise GateError(f"{path} is no baseline: its run has no outcome for {found.not_run} of its cells.")
     if not references:

@@ -22,7 +22,7 @@ from boosters_eval.gate.model import (
     SCHEMA_VERSION,
     BenchRunReport,
     GateDecision,
-    Rules,
+    GateRules,
     RunSource,
     ScoresSource,
 )
@@ -77,7 +77,7 @@ def make_report(
 def decide_run(
     run: str,
     baseline: Path,
-    rules: Rules,
+    rules: GateRules,
     *,
     library: str = "boosters",
     held_out: Sequence[str] = (),
@@ -99,7 +99,7 @@ def decide_run(
     return _decide_run(source, rules, versions=None, home=home)
 
 
-def decide_scores(path: Path, rules: Rules) -> GateDecision:
+def decide_scores(path: Path, rules: GateRules) -> GateDecision:
     """Decide on a file of scores."""
     cases, digest = read_scores(path)
     report = make_report(cases, run_id=_content_id(cases), versions=_tool_versions())
@@ -184,7 +184,9 @@ def _quotes(decision: GateDecision, file: Path) -> bool:
     )
 
 
-def _decide_run(source: RunSource, rules: Rules, *, versions: dict[str, str] | None, home: Path | None) -> GateDecision:
+def _decide_run(
+    source: RunSource, rules: GateRules, *, versions: dict[str, str] | None, home: Path | None
+) -> GateDecision:
     folder = journal.find_run(source.run_id, home)
     path = folder.journal_path(source.attempt)
     reading = journal.read(path)
@@ -218,7 +220,7 @@ def _record(cell: Cell) -> Record:
     )
 
 
-def _decision(report: BenchRunReport, rules: Rules, source: RunSource | ScoresSource) -> GateDecision:
+def _decision(report: BenchRunReport, rules: GateRules, source: RunSource | ScoresSource) -> GateDecision:
     objections = rules.objections(
         lower_bound_95=report.lower_bound_95,
         n_cases=report.n_cases,

@@ -54,7 +54,7 @@ class BenchRunReport(Model):
     notes: tuple[str, ...] = ()
 
 
-class Rules(Model):
+class GateRules(Model):
     """What a promotion needs."""
 
     tier: str = "bronze"
@@ -141,7 +141,7 @@ class GateDecision(Model):
     kind: Literal["boosters-eval gate decision"] = "boosters-eval gate decision"
     promoted: bool
     objections: tuple[str, ...]
-    rules: Rules
+    rules: GateRules
     min_cases: int
     report: BenchRunReport
     source: Annotated[RunSource | ScoresSource, Field(discriminator="kind")]
