@@ -1,11 +1,16 @@
-"""What all tests share: golden files."""
+"""What all tests share: golden files, and patience with a busy machine."""
 
 import re
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# How long an example takes says how busy the machine is, not whether the program is right.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def pytest_addoption(parser):

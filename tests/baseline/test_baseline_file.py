@@ -189,7 +189,7 @@ def test_a_binary_file_is_refused(tmp_path):
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_bytes_make_load_baseline_fail_in_another_way(data):
     import tempfile
 
@@ -210,7 +210,7 @@ _names = st.text(min_size=1, max_size=12)
     library=_names,
     parameters=st.dictionaries(_names, st.one_of(_numbers, st.booleans(), _names, st.none()), max_size=5),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_baseline_survives_its_file(values, config, library, parameters):
     import tempfile
 

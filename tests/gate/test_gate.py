@@ -619,7 +619,7 @@ def test_the_seed_of_a_scores_file_is_its_content(tmp_path):
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_scores_verify(tmp_path_factory, scores):
     folder = tmp_path_factory.mktemp("any")
     path = scores_file(folder, [{"case_id": f"{i}", "score": s} for i, s in enumerate(scores)])
