@@ -47,7 +47,7 @@ def test_a_regression_reads_as_in_the_rfc(story):
 
 def test_an_upgrade_reads_as_what_it_is(story):
     lines = render.lines(story, NAME)
-    heading = lines.index("Libraries of another version than recorded:")
+    heading = lines.index("Libraries whose version differs from the recorded one:")
     assert (
         lines[heading + 1] == "  breast_cancer/gbdt: xgboost 3.1.2 → 3.4.1 moved log loss by +9.6 %: not your library"
     )

@@ -256,7 +256,7 @@ def bad(**parts):
         ({"raw": (X[:0], Y[:0])}, "is empty"),
         ({"raw": (X[:, :0], Y)}, "is empty"),
         ({"raw": (X[:1], Y[:1])}, "at least 2 rows. Got 1"),
-        ({"raw": (X, Y[:-1])}, "The y of data set 'mine' must have 40 rows as x has. Got 39"),
+        ({"raw": (X, Y[:-1])}, "The y of data set 'mine' must have 40 rows, as many as x. Got 39"),
         (bad(weights=np.ones(3)), "The weights of data set 'mine' must have 40 rows"),
         (bad(weights=-np.ones(40)), "must be finite, not negative, and not all zero"),
         (bad(weights=np.zeros(40)), "must be finite, not negative, and not all zero"),

@@ -423,7 +423,7 @@ def test_a_baseline_that_is_none_is_told(home, tmp_path):
 
 
 def test_unknown_libraries_are_told(home, baseline):
-    with pytest.raises(ConfigError, match="holds nothing of 'xgboost', only of boosters, other"):
+    with pytest.raises(ConfigError, match="has no results for 'xgboost', only for boosters, other"):
         decide(home, baseline, library="xgboost")
     references, _ = gate.read_references(baseline, "boosters")
     with pytest.raises(UnknownNameError, match="library of the run"):

@@ -26,7 +26,7 @@ Share = Annotated[float, Ge(0), Lt(1)]
 
 
 class Status(Enum):
-    """What became of a (config, library) pair."""
+    """The verdict on a (config, library) pair."""
 
     REGRESSION = "regression"
     CRASHED = "crashed"
@@ -110,13 +110,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """All findings, and what must be said beside them."""
+    """All findings, and the remarks that go with them."""
 
     findings: tuple[Finding, ...]
     rules: CheckRules
     upgrades: dict[str, tuple[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    not_run: int = 0  # cells of the run's plan that nothing is known of
+    not_run: int = 0  # cells of the run's plan about which nothing is known
 
     @property
     def regressions(self) -> list[Finding]:
@@ -160,7 +160,7 @@ class Check:
 
 
 def is_regression(baseline_mean: float, current_mean: float, tolerance: float, *, lower_is_better: bool) -> bool:
-    """The RFC's rule. Of a negative mean the tolerance is a share of its size, so that "unchanged" always passes."""
+    """The RFC's rule. For a negative mean the tolerance is a share of its size, so that "unchanged" always passes."""
     allowed = math.copysign(tolerance, baseline_mean)
     if lower_is_better:
         return current_mean > baseline_mean * (1 + allowed)
@@ -204,7 +204,7 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None) ->
 
 
 def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: CheckRules) -> None:
-    """A misspelt name in the rules would silently be without effect; `pairs` are those of the run or its plan."""
+    """A misspelt name in the rules would silently have no effect; `pairs` are those of the run or its plan."""
     libraries = {library for _, library in before.results}
     for name in rules.under_test or ():
         if name not in libraries:
@@ -231,7 +231,7 @@ def _counts(library: str, rules: CheckRules, upgrades: dict[str, tuple[str, str]
 
 
 def _failed(base: Finding, cells: list[FaultyCell]) -> Finding:
-    """The worst of what happened to its cells: a crash, a score that is no number, a cell that did not run."""
+    """The worst of what happened to its cells: a crash, a score that is not a number, a cell that did not run."""
     worst = min(cells, key=lambda cell: list(_FAULTY).index(cell.kind))
     several = f" ({len(cells)} cells)" if len(cells) > 1 else ""
     note = f"cell {worst.cell}: {worst.text}{several}"
@@ -287,7 +287,7 @@ def _verdict(finding: Finding, evidence: Evidence, *, higher: bool) -> Finding:
     elif after == before:
         status = Status.SAME
     elif is_regression(before, after, finding.tolerance, lower_is_better=higher):
-        status = Status.IMPROVED  # as far the other way
+        status = Status.IMPROVED  # by more than the tolerance in the other direction
     else:
         status = Status.DRIFT if evidence.significant else Status.WITHIN
     return replace(finding, status=status)
@@ -315,7 +315,7 @@ def changed_parameters(then: dict[str, Any], now: dict[str, Any]) -> str:
 
 def _notes(before: Snapshot, after: Snapshot, upgrades: dict[str, tuple[str, str]]) -> list[str]:
     notes = [
-        f"{name} {build.version} is another build of the same version than in the baseline."
+        f"{name} {build.version} has the recorded version, but is not the build of the baseline."
         for name, build in before.libraries.items()
         if name in after.libraries
         and name not in upgrades
@@ -326,7 +326,7 @@ def _notes(before: Snapshot, after: Snapshot, upgrades: dict[str, tuple[str, str
 
 
 def _times(before: Snapshot, after: Snapshot) -> list[str]:
-    """Times never decide, and say something only of one and the same machine."""
+    """Times never decide, and mean something only on one and the same machine."""
     timed = [key for key, result in before.results.items() if result.times and key in after.results]
     timed = [key for key in timed if after.results[key].times]
     if not timed:

@@ -1,4 +1,4 @@
-"""What two records of one pair can say of each other: which cells match, and what the paired test makes of them."""
+"""What two records of one pair say about each other: which cells match, and what the paired test makes of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Evidence:
     before: MetricStats
     after: MetricStats
     higher_is_better: bool
-    obstacle: str = ""  # not like with like
+    obstacle: str = ""  # why it would not be comparing like with like
     remark: str = ""
     p_value: float | None = None
     significant: bool | None = None  # None: not asked, or so few cells that no change could be significant
@@ -94,7 +94,7 @@ def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metri
     p = found.p_value
     remarks = [evidence.remark]
     if p is None or (p > alpha and found.interval is None):
-        # Too few cells for any change to be significant: to demand it would let everything pass.
+        # Too few cells for any change to be significant: demanding significance would let everything pass.
         remarks.append("too few cells for a test: the tolerance alone decides")
         significant = None
     else:

@@ -62,7 +62,7 @@ class Snapshot:
 
     @classmethod
     def of_run(cls, run: ResultCollection) -> Snapshot:
-        """What came out; cells that crashed, are missing or have a score that is no number are set apart."""
+        """What came out; cells that crashed, are missing or have a score that is not a number are set apart."""
         environment = run.metadata.get("environment") or {}
         usable = [result for result in run.results if not _not_finite(result)]
         grouped: dict[tuple[str, str], list[BenchmarkResult]] = {}
@@ -82,7 +82,7 @@ class Snapshot:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Every (config, library) pair of which something is known, in the order of first appearance."""
+        """Every (config, library) pair about which something is known, in the order of first appearance."""
         return list(dict.fromkeys([*self.results, *((f.config, f.library) for f in self.faulty)]))
 
 
@@ -140,7 +140,7 @@ def _faulty_cells(run: ResultCollection) -> Iterable[FaultyCell]:
 
 
 def _not_once(run: ResultCollection) -> Iterable[FaultyCell]:
-    """A cell that other libraries of the same config have an outcome for, and this one has not; or has two for."""
+    """A cell that other libraries of the same config have an outcome for but this one does not, or has two."""
     have: dict[tuple[str, str], Counter[str]] = {}
     wanted: dict[str, dict[str, None]] = {}
     for outcome in [*run.results, *run.errors]:

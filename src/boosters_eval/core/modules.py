@@ -1,4 +1,4 @@
-"""A user's Python file as a module: suites, metrics and runners may stand in one."""
+"""A user's Python file as a module: suites, metrics and runners may be defined in one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @cache
 def load_file(file: Path) -> ModuleType:
-    """The file, run once a process however often it is asked for; it is the user's own code."""
+    """The file, run once per process however often it is asked for; it is the user's own code."""
     name = f"_boosters_eval_file_{re.sub(r'[^A-Za-z0-9_]', '_', file.stem)}"
     spec = importlib.util.spec_from_file_location(name, file)
     if not file.is_file() or spec is None or spec.loader is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.table import Table
 
 BINS = 10
-MOST_CLASSES = 20  # bars that are drawn before the rest is one bar
+MOST_CLASSES = 20  # classes beyond these share one bar
 WIDTH = 40
 
 
@@ -38,7 +38,7 @@ class DatasetSummary:
 
 
 def summarise(config: DatasetConfig) -> DatasetSummary:
-    """Load the data set (from the cache where it is there) and look at it."""
+    """Load the data set (from the cache where possible) and describe it."""
     stored = materialise(config)
     table = open_stored(stored.path)
     names = stored.feature_names or tuple(f"column {i}" for i in range(stored.n_features))
@@ -82,7 +82,7 @@ def _bars(task: Task, y: NDArray[np.float64]) -> list[Bar]:
 
 
 def plot(bars: tuple[Bar, ...]) -> str:
-    """The bars as lines of plain ASCII; anything that is there has at least one mark."""
+    """The bars as lines of plain ASCII; every bar that is not empty has at least one mark."""
     most = max(bar.count for bar in bars)
     left = max(len(bar.label) for bar in bars)
     right = len(str(most))

@@ -112,7 +112,7 @@ def write_decision(decision: GateDecision, path: Path) -> None:
 
 
 def default_path(decision: GateDecision, home: Path | None = None) -> Path:
-    """Beside the runs: named by what was decided on, a name from outside reduced to harmless characters."""
+    """Beside the runs, named after what was decided on; a name from outside is reduced to harmless characters."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", decision.report.library or "scores").lstrip(".")
     return run_home(home) / "gate" / f"{decision.report.run_id[:16]}-{name}-{decision.rules.tier}.json"
 
@@ -152,7 +152,7 @@ def verify_decision(
 
 
 def verified_against(path: Path, *, baseline: Path | None = None, scores: Path | None = None) -> str:
-    """What `verify_decision` could hold the decision against, in words: nothing outside it vouches for its rules."""
+    """What `verify_decision` could check the decision against, in words; nothing outside it vouches for its rules."""
     decision = _load(path, read_text(path))
     rules = decision.rules
     said = f"tier {rules.tier} and threshold {rules.threshold} as quoted"

@@ -43,7 +43,7 @@ _ROWS, _VALID, _TEST = 240, 80, 120
 _CLASSES, _QUANTILES = 3, (0.2, 0.8)
 _TRAINING = TrainingConfig(n_estimators=8, learning_rate=0.3, max_depth=3, n_leaves=6)
 
-# What is asked for beside the plain case: changes of the training parameters, and of the request.
+# What is asked for besides the plain case: changes of the training parameters, and of the request.
 _VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": ({}, {}),
     "leafwise": ({"growth_strategy": GrowthStrategy.LEAFWISE}, {}),
@@ -183,7 +183,7 @@ def _check_translation(runner: type[Runner], case: ConformanceCase, translation:
 
 
 def _asked(request: FitRequest) -> set[str]:
-    """What a case changes: a runner must say how faithfully it takes that, even if not at all."""
+    """What a case changes: a runner must say how faithfully it honours that, even if not at all."""
     changed = {
         name for name in TrainingConfig.model_fields if getattr(request.training, name) != getattr(_TRAINING, name)
     }

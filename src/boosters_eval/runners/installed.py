@@ -28,7 +28,7 @@ class LibraryBuild(Model):
 
 
 def library_build(runner: type[Runner]) -> LibraryBuild:
-    """Version and digest of the installed files, read from the installer's record where it still tells the truth."""
+    """Version and digest of the installed files, read from the installer's record where that is still accurate."""
     entries = sorted([*_entries(runner), *_adapter(runner)])
     digest = hashlib.sha256("\n".join(f"{name} {content}" for name, content in entries).encode()).hexdigest()
     return LibraryBuild(version=runner.version() or "unknown", digest=digest[:16])
@@ -44,7 +44,7 @@ def _entries(runner: type[Runner]) -> Iterator[tuple[str, str]]:
         return
     installed = max((_modified(file) for file in files if file.name == "RECORD"), default=0.0)
     for file in own:
-        # A file newer than the record was rebuilt in place: the recorded hash is not its own any more.
+        # A file newer than the record was rebuilt in place: the recorded hash is no longer its own.
         rebuilt = file.hash is None or _modified(file) > installed + 60
         yield (
             file.as_posix(),
