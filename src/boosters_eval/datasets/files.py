@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GROUP_COLUMN = "qid"
 MAX_CLASSES_OF_NUMBERS = 20  # more distinct whole numbers than this are a quantity, not classes
-ROWS_A_CLASS = 10
+ROWS_PER_CLASS = 10
 
 
 def config_from_file(path: str, target: str, task: Task | None = None) -> DatasetConfig:
@@ -130,7 +130,7 @@ def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
     numbers(target, column)
     values = column.to_numpy(dtype=np.float64)
     whole = bool((values == np.floor(values)).all())
-    if 2 < distinct <= MAX_CLASSES_OF_NUMBERS and whole and len(column) >= ROWS_A_CLASS * distinct:
+    if 2 < distinct <= MAX_CLASSES_OF_NUMBERS and whole and len(column) >= ROWS_PER_CLASS * distinct:
         return Task.MULTICLASS, f"{said}, all whole numbers"
     return Task.REGRESSION, said
 

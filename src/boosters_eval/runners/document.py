@@ -41,7 +41,7 @@ In a linear model (gblinear) `l1` and `l2` are multiplied by the sum of the weig
 XGBoost: the penalty applies to the mean loss, and a value that suits trees lets a linear model learn next to nothing.
 
 `--profile defaults` passes only {", ".join(f"`{name}`" for name in ALWAYS)} and what is listed as such
-below: every library runs as it comes, with its own number of rounds and its own capacity.
+below: every library runs with its own defaults, its own number of rounds and its own capacity.
 """
 
 
@@ -79,7 +79,7 @@ def _library(editions: Sequence[Edition]) -> str:
         f"Hessian factor: `c {newest.hessian}`.\n",
         "Pinned, so that the comparison is fair:\n",
         _table(("native", "where", "reason"), [(_native(p.native), _code(p.where), p.reason) for p in newest.pins]),
-        "As it comes (`--profile defaults`):\n",
+        "With its own defaults (`--profile defaults`):\n",
         _table(("native", "where", "reason"), [(_native(p.native), _code(p.where), p.reason) for p in newest.defaults]),
         "Refused, so that the cell is unsupported:\n",
         _table(("where", "reason"), [(_code(entry.where), entry.reason) for entry in newest.refusals]),

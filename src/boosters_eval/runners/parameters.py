@@ -30,7 +30,7 @@ class Profile(Enum):
     """How canonical parameters become native ones."""
 
     PARITY = "parity"  # mapped by meaning
-    DEFAULTS = "defaults"  # each library as it comes
+    DEFAULTS = "defaults"  # each library with its own defaults
 
 
 def _some_threads(count: int) -> int:

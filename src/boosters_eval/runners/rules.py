@@ -72,7 +72,7 @@ class Edition:
     rules: tuple[Rule, ...]
     pins: tuple[Pin, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    defaults: tuple[Pin, ...] = ()  # all that is passed when the library runs as it comes
+    defaults: tuple[Pin, ...] = ()  # all that is passed when the library runs with its own defaults
     hessian: str = "=1"  # the factor c between the library's hessian and the canonical one
     nondeterministic: tuple[Refusal, ...] = ()
 
