@@ -1,11 +1,14 @@
+import importlib
 import json
-import os
+import pkgutil
 import tomllib
 from pathlib import Path
 
 import pytest
 
+import boosters_eval
 from boosters_eval.baseline import load_baseline, make_baseline, save_baseline
+from processes import PLUGINS, environment
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parent.parent
@@ -56,12 +59,29 @@ def plugin():
     return "boosters-eval" if declared else "boosters_eval.pytest_plugin"
 
 
-def run_pytest(project, *arguments):
-    return project.runpytest_subprocess("-p", plugin(), "-p", "no:randomly", *arguments)
+@pytest.fixture(scope="session")
+def imported():
+    """The whole package, before a pytest inside this one forgets what it imported itself."""
+    for module in pkgutil.walk_packages(boosters_eval.__path__, "boosters_eval."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
 
 
-def test_each_pair_is_an_item_that_is_collected_without_running(project):
-    result = run_pytest(project, "--boosters-eval-suite", "my_suite.py:SUITE", "--collect-only", "-q")
+@pytest.fixture
+def run_pytest(project, imported):
+    """The user's pytest, within this process; hypothesis would be imported anew each time."""
+    options = ("-p", plugin(), "-p", "no:randomly", "-p", "no:hypothesispytest")
+    return lambda *arguments: project.runpytest_inprocess(*options, *arguments)
+
+
+@pytest.fixture
+def run_pytest_apart(project):
+    """The user's pytest in a process of its own, which knows the faulty library."""
+    return lambda *arguments: project.runpytest_subprocess("-p", plugin(), "-p", "no:randomly", *arguments)
+
+
+def test_each_pair_is_an_item_that_is_collected_without_running(project, run_pytest):
+    result = run_pytest("--boosters-eval-suite", "my_suite.py:SUITE", "--collect-only", "-q")
     result.stdout.fnmatch_lines(
         ["*boosters-eval mine::iris/gbdt[[]boosters]", "*boosters-eval mine::iris/gbdt[[]catboost]"]
     )
@@ -69,14 +89,14 @@ def test_each_pair_is_an_item_that_is_collected_without_running(project):
     assert not (project.path / "home").exists()
 
 
-def test_pairs_that_hold_pass_and_the_marker_selects_them(project, recorded):
+def test_pairs_that_hold_pass_and_the_marker_selects_them(project, run_pytest, recorded):
     arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", str(recorded)]
-    result = run_pytest(project, *arguments, "-m", "boosters_eval", "-v", "-rP")
+    result = run_pytest(*arguments, "-m", "boosters_eval", "-v", "-rP")
     result.assert_outcomes(passed=2, deselected=1)
     result.stdout.fnmatch_lines(["*iris/gbdt[[]boosters] PASSED*", "*same: Log loss*= baseline*"])
 
 
-def test_a_worse_pair_fails_in_one_sentence(project, recorded):
+def test_a_worse_pair_fails_in_one_sentence(project, run_pytest, recorded):
     document = json.loads(recorded.read_text())
     stats = document["results"][0]["metrics"]["mlogloss"]
     stats["per_seed"] = {cell: value / 1.5 for cell, value in stats["per_seed"].items()}
@@ -85,7 +105,7 @@ def test_a_worse_pair_fails_in_one_sentence(project, recorded):
     worse = project.path / "worse.json"
     worse.write_text(json.dumps(document))
     arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", str(worse)]
-    result = run_pytest(project, *arguments, "-m", "boosters_eval")
+    result = run_pytest(*arguments, "-m", "boosters_eval")
     result.assert_outcomes(passed=1, failed=2, deselected=1)
     result.stdout.re_match_lines(
         [
@@ -94,43 +114,43 @@ def test_a_worse_pair_fails_in_one_sentence(project, recorded):
         ]
     )
     assert "Traceback" not in result.stdout.str()
-    lenient = run_pytest(project, *arguments, "-m", "boosters_eval", "--boosters-eval-tolerance", "0.6", "-k", "iris")
+    lenient = run_pytest(*arguments, "-m", "boosters_eval", "--boosters-eval-tolerance", "0.6", "-k", "iris")
     lenient.assert_outcomes(passed=2, deselected=2)
 
 
-def test_a_pair_left_out_or_new_is_skipped_with_its_reason(project, recorded):
+def test_a_pair_left_out_or_new_is_skipped_with_its_reason(project, run_pytest, recorded):
     baseline = load_baseline(recorded)
     only = project.path / "only.json"
     save_baseline(baseline.model_copy(update={"results": baseline.results[:1]}), only)
     arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline"]
-    result = run_pytest(project, *arguments, str(only), "-m", "boosters_eval", "-rs")
+    result = run_pytest(*arguments, str(only), "-m", "boosters_eval", "-rs")
     result.assert_outcomes(passed=1, skipped=1, deselected=1)
     result.stdout.fnmatch_lines(["*iris/gbdt catboost: new, no baseline*"])
     restricted = run_pytest(
-        project, *arguments, str(recorded), "--boosters-eval-library", "boosters", "-m", "boosters_eval", "-rs"
+        *arguments, str(recorded), "--boosters-eval-library", "boosters", "-m", "boosters_eval", "-rs"
     )
     restricted.assert_outcomes(passed=1, skipped=1, deselected=1)
     restricted.stdout.fnmatch_lines(["*iris/gbdt catboost: skipped, left out on request*"])
 
 
-def test_without_a_baseline_a_pair_passes_when_it_runs(project):
-    result = run_pytest(project, "--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-seeds", "1")
+def test_without_a_baseline_a_pair_passes_when_it_runs(project, run_pytest):
+    result = run_pytest("--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-seeds", "1")
     result.assert_outcomes(passed=3)
 
 
-def test_without_a_baseline_a_crash_fails_its_pair(project, monkeypatch):
-    plugins = str(ROOT / "tests" / "plugins")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [plugins, os.environ.get("PYTHONPATH")])))
+def test_without_a_baseline_a_crash_fails_its_pair(project, run_pytest_apart, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", environment(PLUGINS)["PYTHONPATH"])
     faulty = SUITE.replace('"boosters", "catboost"', '"faulty", "catboost"').replace("max_depth=2", "max_depth=3")
     project.makepyfile(my_suite=faulty)
-    result = run_pytest(project, "--boosters-eval-suite", "my_suite.py:SUITE", "-m", "boosters_eval")
+    result = run_pytest_apart("--boosters-eval-suite", "my_suite.py:SUITE", "-m", "boosters_eval")
     result.assert_outcomes(passed=1, failed=1, deselected=1)
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_crashed_pair_fails_though_it_is_new_or_not_under_test(project, recorded, monkeypatch, known):
-    plugins = str(ROOT / "tests" / "plugins")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [plugins, os.environ.get("PYTHONPATH")])))
+def test_a_crashed_pair_fails_though_it_is_new_or_not_under_test(
+    project, run_pytest_apart, recorded, monkeypatch, known
+):
+    monkeypatch.setenv("PYTHONPATH", environment(PLUGINS)["PYTHONPATH"])
     project.makepyfile(my_suite=SUITE.replace('"catboost"', '"faulty"').replace("max_depth=2", "max_depth=3"))
     document = json.loads(recorded.read_text())
     document["results"][1]["library"] = "faulty"
@@ -138,18 +158,18 @@ def test_a_crashed_pair_fails_though_it_is_new_or_not_under_test(project, record
     document["results"] = document["results"][: 2 if known else 1]
     (project.path / "base.json").write_text(json.dumps(document))
     arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", "base.json"]
-    result = run_pytest(project, *arguments, "-m", "boosters_eval", "-k", "faulty")
+    result = run_pytest_apart(*arguments, "-m", "boosters_eval", "-k", "faulty")
     result.assert_outcomes(failed=1, deselected=2)
     result.stdout.fnmatch_lines(["iris/gbdt faulty: crashed, cell 42: *"])
 
 
-def test_pairs_of_which_none_counts_fail(project, recorded):
+def test_pairs_of_which_none_counts_fail(project, run_pytest, recorded):
     document = json.loads(recorded.read_text())
     document["results"] = document["results"][1:]
     document["libraries"]["catboost"]["version"] = "0.0.1"
     (project.path / "base.json").write_text(json.dumps(document))
     arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", "base.json"]
-    result = run_pytest(project, *arguments, "-m", "boosters_eval")
+    result = run_pytest(*arguments, "-m", "boosters_eval")
     result.assert_outcomes(failed=2, deselected=1)
     result.stdout.fnmatch_lines(["*Nothing that counts was compared with the baseline*"])
 
@@ -163,14 +183,14 @@ def test_pairs_of_which_none_counts_fail(project, recorded):
         (["--boosters-eval-suite", "minimal", "-n", "2"], "without pytest-xdist"),
     ],
 )
-def test_a_mistake_is_a_usage_error_in_one_sentence(project, arguments, told):
-    result = run_pytest(project, *arguments)
+def test_a_mistake_is_a_usage_error_in_one_sentence(project, run_pytest, arguments, told):
+    result = run_pytest(*arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert told in result.stderr.str()
     assert "Traceback" not in result.stderr.str() + result.stdout.str()
 
 
-def test_a_project_that_does_not_ask_for_it_pays_nothing(project):
+def test_a_project_that_does_not_ask_for_it_pays_nothing(project, run_pytest_apart):
     project.makepyfile(
         test_own="""
         import sys
@@ -181,7 +201,7 @@ def test_a_project_that_does_not_ask_for_it_pays_nothing(project):
             assert not heavy & set(sys.modules)
         """
     )
-    run_pytest(project, "-p", "no:hypothesispytest").assert_outcomes(passed=1)
+    run_pytest_apart("-p", "no:hypothesispytest").assert_outcomes(passed=1)
 
 
 def test_the_entry_point_is_declared():

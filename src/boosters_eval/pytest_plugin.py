@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from boosters_eval.baseline import Baseline, Check, Rules
+    from boosters_eval.baseline import Baseline, Check, CheckRules
     from boosters_eval.benchmark.planning import PreparedRun
 
 MARKER = "boosters_eval"
@@ -69,7 +69,7 @@ class _Evaluation:
     """What is to run, and, once the first item needs it, what came out."""
 
     def __init__(self, config: pytest.Config) -> None:
-        from boosters_eval.baseline import Rules, load_baseline  # noqa: PLC0415
+        from boosters_eval.baseline import CheckRules, load_baseline  # noqa: PLC0415
         from boosters_eval.baseline.plan import Request, plan_run  # noqa: PLC0415
         from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (only when it is asked for)
 
@@ -83,7 +83,7 @@ class _Evaluation:
         )
         prepared, restriction = plan_run(request, Settings(), self._baseline)
         self._prepared: PreparedRun = prepared
-        self._rules: Rules = Rules(
+        self._rules: CheckRules = CheckRules(
             tolerance=config.getoption("--boosters-eval-tolerance"),
             statistical=config.getoption("--boosters-eval-statistical"),
             **asdict(restriction),

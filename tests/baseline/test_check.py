@@ -5,9 +5,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from boosters_eval.baseline import Rules, Snapshot, Status, check, make_baseline
+import factories
+from boosters_eval.baseline import CheckRules, Snapshot, Status, check, make_baseline
 from boosters_eval.baseline.check import is_regression
-from boosters_eval.benchmark.results import Unsupported
+from boosters_eval.benchmark.results import RunMetadata, Unsupported
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
@@ -19,7 +20,7 @@ def against(make):
 
     def compare(run, *, before=None, **rules):
         recorded = make_baseline(before or make.run(seeds=rules.pop("seeds", 3)))
-        return check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), Rules(**rules))
+        return check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), CheckRules(**rules))
 
     return compare
 
@@ -295,13 +296,13 @@ def test_fewer_values_than_a_mean_without_values_per_seed_was_made_of_fail(make)
     recorded = Snapshot.of_baseline(load_baseline(V1))
     run = Snapshot.of_run(make.run(libraries=("boosters",)))
     rules = {"only_libraries": ("boosters",), "tolerance": 0.5}
-    found = check(recorded, run, Rules(**rules))
+    found = check(recorded, run, CheckRules(**rules))
     assert "only 3 of the 5 recorded cells were run" in {f.note for f in found.unanswered}
-    assert status(check(recorded, run, Rules(**rules, fewer_cells=True))) is not Status.SKIPPED
+    assert status(check(recorded, run, CheckRules(**rules, fewer_cells=True))) is not Status.SKIPPED
 
 
 def test_a_cell_of_the_plan_that_nobody_ran_is_an_error(make, against):
-    run = make.run(metadata={"n_missing": 2})
+    run = make.run(metadata=RunMetadata(n_missing=2))
     found = against(run)
     assert found.errors == 2
     assert not found.passed
@@ -341,16 +342,16 @@ def test_changed_parameters_are_named(make, against):
 
 def test_another_build_of_the_same_version_is_said(make, against):
     run = make.run()
-    run.metadata["environment"]["libraries"]["boosters"]["digest"] = "other"
-    assert against(run).notes == ("boosters 0.1.0 is another build of the same version than in the baseline.",)
+    builds = {**run.metadata.facts.targets, "boosters": {"version": "0.1.0", "digest": "other"}}
+    factories.remember(run, environment={"targets": builds})
+    assert against(run).notes == ("boosters 0.1.0 has the recorded version, but is not the build of the baseline.",)
 
 
 def timed(run, factor=1.0, machine="m1"):
     run.results = [
         r.model_copy(update={"timing_mode": True, "train_time_s": r.train_time_s * factor}) for r in run.results
     ]
-    run.metadata["environment"]["machine"]["digest"] = machine
-    return run
+    return factories.remember(run, environment={"machine": {**run.metadata.facts.machine, "digest": machine}})
 
 
 def test_times_are_told_on_the_same_machine_and_never_fail(make):
@@ -404,7 +405,7 @@ class TestStatistical:
 
         recorded = load_baseline(V1)
         run = make.run({"california/gbdt": 1.05}, seeds=3)
-        found = check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), Rules(statistical=True))
+        found = check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), CheckRules(statistical=True))
         assert status(found) is Status.REGRESSION
         assert "n is 5 and 3" in found.regressions[0].note
 
@@ -415,4 +416,4 @@ class TestStatistical:
 def test_rules_refuse_what_is_no_share():
     for wrong in (-0.1, 1, math.nan):
         with pytest.raises(ConfigError, match="tolerance"):
-            Rules(tolerance=wrong)
+            CheckRules(tolerance=wrong)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from boosters_eval.api import Settings, prepare, suite_configs
+import factories
+from boosters_eval import prepare_suite
 from boosters_eval.baseline import load_baseline, make_baseline, save_baseline
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.fit import model_seed
 from boosters_eval.cli.app import run
 from boosters_eval.metrics import compute_metrics
 
@@ -26,14 +27,13 @@ def predicted():
     from boosters_eval.runners import RUNNERS
     from boosters_eval.runners.base import TrainData
 
-    name, configs, notes, default = suite_configs("quick", ["boosters"])
-    prepared = prepare(name, configs, None, Settings(), default_seeds=default, notes=notes)
+    prepared = prepare_suite("quick", libraries=["boosters"])
     runner, cells = RUNNERS["boosters"], []
     for cell in prepared.plan.cells:
-        table = open_stored(prepared.stored[cell.config.dataset].path)
-        split = split_rows(table, cell.config.task, cell.config.split, cell.seed, cell.fold)
+        table = open_stored(prepared.inputs.stored[cell.spec.dataset].path)
+        split = split_rows(table, cell.spec.task, cell.spec.split, *cell.repeat)
         data = TrainData(np.ascontiguousarray(table.x[split.train]), np.asarray(table.y[split.train]))
-        translation = runner.translate(cell.config.request(cell.model_seed))
+        translation = runner.translate(cell.spec.request(model_seed(cell)))
         model = runner.fit(translation, runner.build(translation, data))
         predictions = runner.predict(translation, model, np.ascontiguousarray(table.x[split.valid]))
         cells.append((cell, split, np.asarray(table.y[split.valid]), np.asarray(predictions, dtype=np.float64)))
@@ -41,13 +41,13 @@ def predicted():
 
 
 def scores(cell, labels, predictions):
-    return compute_metrics(cell.config.task, labels, predictions, cell.config.n_classes)
+    return compute_metrics(cell.spec.task, labels, predictions, cell.spec.n_classes)
 
 
 def worsened(cell, labels, predictions, rng):
     """Predictions mixed with just so much noise that the primary metric is 5 % worse on these rows."""
-    target = LOSS * scores(cell, labels, predictions)[cell.config.primary_metric]
-    if cell.config.task.is_classification:
+    target = LOSS * scores(cell, labels, predictions)[cell.spec.primary_metric]
+    if cell.spec.task.is_classification:
         noise = rng.uniform(size=len(labels))
         mix = lambda weight: (1 - weight) * predictions + weight * noise  # noqa: E731 (one of two)
     else:
@@ -56,7 +56,7 @@ def worsened(cell, labels, predictions, rng):
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
-        value = scores(cell, labels, mix(middle))[cell.config.primary_metric]
+        value = scores(cell, labels, mix(middle))[cell.spec.primary_metric]
         low, high = (middle, high) if value < target else (low, middle)
     return mix(high)
 
@@ -66,21 +66,20 @@ def collected(cells, change):
     for cell, split, labels, predictions in cells:
         changed = change(cell, labels, predictions)
         results.append(
-            BenchmarkResult(
-                config_name=cell.config.name,
-                library=cell.library,
-                seed=cell.seed,
-                task=cell.config.task,
-                dataset_name=cell.config.dataset,
+            factories.result(
+                cell.spec.name,
+                cell.target,
+                cell.repeat.seed,
+                task=cell.spec.task,
                 metrics=scores(cell, labels, changed),
-                primary_metric=cell.config.primary_metric,
+                metric=cell.spec.primary_metric,
                 n_train=len(split.train),
                 n_valid=len(split.valid),
                 split_digest=split.digest,
-                data_digest=cell.config.data_digest,
+                data_digest=cell.spec.data_digest,
             )
         )
-    return ResultCollection(results, suite="quick")
+    return factories.collection(results, suite="quick")
 
 
 @pytest.mark.parametrize("options", [(), ("--statistical", "--libraries-under-test", "boosters")])

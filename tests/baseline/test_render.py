@@ -3,7 +3,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from boosters_eval.baseline import Rules, Snapshot, check, make_baseline, render
+from boosters_eval.baseline import CheckRules, Snapshot, check, make_baseline, render
+from boosters_eval.benchmark.results import RunMetadata
 
 NAME = "tests/baselines/quick.json"
 CA, BC = "california/gbdt", "breast_cancer/gbdt"
@@ -36,7 +37,7 @@ def statistical(make):
         for i, r in enumerate(run.results)
     ]
     baseline = make_baseline(make.run())
-    return check(Snapshot.of_baseline(baseline), Snapshot.of_run(run), Rules(statistical=True))
+    return check(Snapshot.of_baseline(baseline), Snapshot.of_run(run), CheckRules(statistical=True))
 
 
 def test_a_regression_reads_as_in_the_rfc(story):
@@ -47,7 +48,7 @@ def test_a_regression_reads_as_in_the_rfc(story):
 
 def test_an_upgrade_reads_as_what_it_is(story):
     lines = render.lines(story, NAME)
-    heading = lines.index("Libraries of another version than recorded:")
+    heading = lines.index("Libraries whose version differs from the recorded one:")
     assert (
         lines[heading + 1] == "  breast_cancer/gbdt: xgboost 3.1.2 → 3.4.1 moved log loss by +9.6 %: not your library"
     )
@@ -77,7 +78,7 @@ def test_a_check_without_an_answer_does_not_look_like_a_pass(make):
 
 
 def test_what_counts_for_nothing_is_not_called_a_pass(make):
-    rules = Rules(under_test=("xgboost",), only_libraries=("boosters",))
+    rules = CheckRules(under_test=("xgboost",), only_libraries=("boosters",))
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(libraries=("boosters",))), rules)
     assert render.lines(found, NAME)[0].startswith("❌ Nothing that counts was compared")
 
@@ -92,10 +93,10 @@ def test_a_change_never_looks_like_the_tolerance_that_it_is_not(make, factor, sa
 
 
 def test_cells_that_failed_are_told_even_when_nothing_that_counts_is_worse(make):
-    run = make.run(libraries=("boosters",), metadata={"n_missing": 1})
+    run = make.run(libraries=("boosters",), metadata=RunMetadata(n_missing=1))
     run.errors = [make.error(config, "xgboost") for config in (CA, BC)]
     run.results += [make.result(config, "xgboost", i) for config in (CA, BC) for i in (1, 2)]
-    found = check(Snapshot.of_run(make.run()), Snapshot.of_run(run), Rules(under_test=("boosters",)))
+    found = check(Snapshot.of_run(make.run()), Snapshot.of_run(run), CheckRules(under_test=("boosters",)))
     crash = "cell 42: WorkerDied in fit, SIGSEGV: killed by SIGSEGV"
     assert render.lines(found, NAME) == [
         f"❌ 3 cells failed or did not run; no regression against {NAME}: 2 pairs compared (tolerance 2%)",
@@ -126,7 +127,7 @@ def test_a_crash_of_an_upgraded_competitor_is_not_put_at_the_user_s_door(make):
 
 
 def test_a_remark_is_told_of_pairs_that_hold_too(make):
-    rules = Rules(fewer_cells=True)
+    rules = CheckRules(fewer_cells=True)
     found = check(Snapshot.of_run(make.run(seeds=3)), Snapshot.of_run(make.run(seeds=2)), rules)
     lines = render.lines(found, NAME)
     assert lines[1] == "Within tolerance, with a remark:"
@@ -140,7 +141,7 @@ def test_a_home_library_of_another_version_is_said_to_count(make):
 
 
 def test_numbers_that_differ_never_look_alike(make):
-    rules = Rules(tolerance=0)
+    rules = CheckRules(tolerance=0)
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run({"boosters": 1.000004})), rules)
     line = render.lines(found, NAME)[1]
     new, old = line.split("RMSE ")[1].split(" (")[0].split(" > baseline ")

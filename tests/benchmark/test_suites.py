@@ -251,7 +251,7 @@ def test_an_entry_point_brings_a_third_partys_suite(tmp_path):
     info = tmp_path / "their_suite-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-suite\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[boosters_eval.benchmark.suites]\ntheirs = their_suite:SUITE\n")
+    (info / "entry_points.txt").write_text("[boosters_eval.suites]\ntheirs = their_suite:SUITE\n")
     code = "from boosters_eval.benchmark.suites import SUITES; print(SUITES['theirs'].name)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(tmp_path)}

@@ -7,11 +7,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+import factories
 from boosters_eval.baseline import load_baseline
 from boosters_eval.benchmark.config import derive_seeds
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.cli.app import run
-from boosters_eval.metrics.task import Task
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 
@@ -30,22 +30,12 @@ def collection(factor=1.0, *, version="3.1.2", other=1.0, libraries=("boosters",
     for library in libraries:
         for index, seed in enumerate(derive_seeds(3)):
             score = 0.45 * (1 + 0.01 * index) * (factor if library == "boosters" else other)
-            results.append(
-                BenchmarkResult(
-                    config_name="california/gbdt",
-                    library=library,
-                    seed=seed,
-                    task=Task.REGRESSION,
-                    dataset_name="california",
-                    metrics={"rmse": score, "mae": score / 2},
-                    primary_metric="rmse",
-                    library_version="0.1.0" if library == "boosters" else version,
-                    n_train=800,
-                    n_valid=200,
-                    split_digest=f"{index}" * 64,
-                )
-            )
-    return ResultCollection(results, suite="quick", run_id="0123456789abcdef")
+            fields = {
+                "metrics": {"rmse": score, "mae": score / 2},
+                "library_version": "0.1.0" if library == "boosters" else version,
+            }
+            results.append(factories.result("california/gbdt", library, seed, **fields))
+    return factories.collection(results, suite="quick", run_id="0123456789abcdef")
 
 
 @pytest.fixture
@@ -55,16 +45,7 @@ def files(here):
     collection(1.05).to_json("worse.json")
     collection(version="3.4.1", other=1.096).to_json("upgrade.json")
     crashed = collection(libraries=("xgboost",))
-    crashed.errors = [
-        BenchmarkError(
-            config_name="california/gbdt",
-            library="boosters",
-            seed=42,
-            task=Task.REGRESSION,
-            error_type="WorkerDied",
-            error_message="killed",
-        )
-    ]
+    crashed.errors = [factories.error("california/gbdt")]
     crashed.to_json("crashed.json")
     assert run(["baseline", "record", "base.json", "--results", "same.json", "-q"]) == 0
     return here

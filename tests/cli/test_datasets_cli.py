@@ -55,7 +55,7 @@ def test_show_reads_a_users_file_and_says_what_it_inferred(tmp_path, capsys):
     pd.DataFrame({"a": np.arange(50), "y": [f"c{i % 25:02}" for i in range(50)]}).to_csv(path, index=False)
     assert run(["datasets", "show", f"{path}:y"]) == 0
     text = capsys.readouterr().out
-    assert "task inferred: multiclass (25 distinct values in 'y', which are texts" in text
+    assert "task inferred: multiclass (25 distinct values in 'y', which are text" in text
     assert text.splitlines()[-1].split()[:2] == ["others", "10"]
     assert run(["datasets", "show", f"{path}:a", "--task", "quantile"]) == 0
     assert "quantiles       0.1, 0.5, 0.9" in capsys.readouterr().out

@@ -6,7 +6,7 @@ from boosters_eval import compare, gate
 from boosters_eval.cli.app import run
 from boosters_eval.runners.parameters import TrainingConfig
 
-LIBRARY = "lightgbm"
+LIBRARY = "boosters"
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_what_cannot_be_computed_is_2(at, finished, tmp_path, capsys):
     [
         (["--run", "no-such-run"], "No run 'no-such-run'"),
         (["--baseline", "nowhere.json"], "nowhere.json does not exist"),
-        (["--library", "boosters"], "holds nothing of 'boosters', only of lightgbm"),
+        (["--library", "lightgbm"], "has no results for 'lightgbm', only for boosters"),
         (["--tier", "golt"], "Did you mean 'gold'"),
         (["--threshold", "2"], "The '--threshold' option must be from 0 to 1. Got 2.0 instead."),
         (["--threshold", "much"], "--threshold"),

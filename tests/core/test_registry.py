@@ -1,12 +1,15 @@
 import json
-import os
 import subprocess
-import sys
 
 import pytest
 
+from boosters_eval.benchmark.suites import SUITES
+from boosters_eval.cli.app import run
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.registry import Registry
+from boosters_eval.datasets import DATASETS
+from boosters_eval.runners import RUNNERS
+from processes import PROGRAM, environment
 
 
 def test_names_are_found_registered_replaced_and_taken_out():
@@ -25,31 +28,39 @@ def test_names_are_found_registered_replaced_and_taken_out():
 
 
 @pytest.fixture
-def broken_package(tmp_path):
+def broken_package(tmp_path, monkeypatch):
+    """A package whose entry points fail, found by registries that are filled anew."""
     info = tmp_path / "bad-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bad\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[boosters_eval.runners]\nbad = nomodule:X\nodd = json:dumps\n"
-        "[boosters_eval.datasets]\nodd_data = json:dumps\n[boosters_eval.benchmark.suites]\nodd_suite = json:dumps\n"
+        "[boosters_eval.datasets]\nodd_data = json:dumps\n[boosters_eval.suites]\nodd_suite = json:dumps\n"
     )
-    return {**os.environ, "PYTHONPATH": str(tmp_path), "BOOSTERS_EVAL_HOME": str(tmp_path / "home")}
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for registry in (RUNNERS, DATASETS, SUITES):
+        monkeypatch.setattr(registry, "_items", None)
+        monkeypatch.setattr(registry, "_broken", {})
+    return tmp_path
 
 
-def run(env, *arguments):
-    command = [sys.executable, "-m", "boosters_eval", *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+def test_broken_package_of_a_third_party_fails_only_when_it_is_asked_for(broken_package, capsys):
+    assert run(["list", "libraries", "--json"]) == 0
+    listed = capsys.readouterr()
+    assert {"bad", "odd"} & {record["library"] for record in json.loads(listed.out)} == set()
+    assert "'bad' of an installed package cannot be loaded: ModuleNotFoundError" in listed.err
+    assert "'odd' of an installed package is not a library" in listed.err
+    for kind, name in (("datasets", "odd_data"), ("suites", "odd_suite")):
+        assert run(["list", kind, "--json"]) == 0
+        assert f"'{name}'" in capsys.readouterr().err
+    assert run(["compare", "-d", "iris", "-l", "sklearn", "-s", "1", "--dry-run"]) == 0
+    assert run(["compare", "-d", "iris", "-l", "bad"]) == 3
+    assert "cannot be loaded" in capsys.readouterr().err
 
 
-def test_broken_package_of_a_third_party_fails_only_when_it_is_asked_for(broken_package):
-    listed = run(broken_package, "list", "libraries", "--json")
-    assert listed.returncode == 0
-    assert {"bad", "odd"} & {record["library"] for record in json.loads(listed.stdout)} == set()
-    assert "'bad' of an installed package cannot be loaded: ModuleNotFoundError" in listed.stderr
-    assert "'odd' of an installed package is not a library" in listed.stderr
-    assert "'odd_data'" in run(broken_package, "list", "datasets", "--json").stderr
-    assert "'odd_suite'" in run(broken_package, "list", "suites", "--json").stderr
-    assert run(broken_package, "compare", "-d", "iris", "-l", "sklearn", "-s", "1", "--dry-run").returncode == 0
-    asked = run(broken_package, "compare", "-d", "iris", "-l", "bad")
-    assert asked.returncode == 3
-    assert "cannot be loaded" in asked.stderr
+def test_broken_package_of_a_third_party_is_found_by_the_real_program(broken_package):
+    command = [*PROGRAM, "compare", "-d", "iris", "-l", "bad"]
+    done = subprocess.run(command, env=environment(broken_package), capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "cannot be loaded" in done.stderr

@@ -9,12 +9,13 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+import factories
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.datasets import DATASETS, materialise, open_stored, register_dataset
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS, fetch_dataset
-from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.shipped import load
 from boosters_eval.metrics.task import Task
+from processes import environment
 
 HERE = [name for name, config in BUILTIN.items() if name not in DOWNLOADS]
 
@@ -144,11 +145,8 @@ def test_unknown_name_suggests_the_nearest():
 
 def test_a_registered_lambda_runs_like_a_built_in_set_and_its_loader_is_called_once(cache):
     calls = []
-    config = DatasetConfig(
-        name="mine",
-        task=Task.REGRESSION,
-        loader=lambda: calls.append(1) or (np.arange(20.0).reshape(10, 2), np.arange(10.0)),
-    )
+    data = (np.arange(20.0).reshape(10, 2), np.arange(10.0))
+    config = factories.dataset("mine", loader=lambda: calls.append(1) or data)
     register_dataset(config)
     try:
         first, second = materialise(DATASETS["mine"]), materialise(DATASETS["mine"])
@@ -189,6 +187,6 @@ def test_an_entry_point_brings_a_third_partys_data_set(tmp_path):
     (info / "entry_points.txt").write_text("[boosters_eval.datasets]\ntheirs = third_party:DATA\n")
     code = "from boosters_eval.datasets import DATASETS; print(DATASETS['theirs'].n_samples)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(tmp_path)}
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment(tmp_path)
     )
     assert done.stdout.strip() == "7"

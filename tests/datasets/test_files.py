@@ -55,7 +55,7 @@ def test_a_file_becomes_a_data_set(write, name):
         (["yes", "no"] * 30, Task.BINARY, "2 distinct values in 'target', classes no, yes"),
         ([True, False] * 30, Task.BINARY, "2 distinct values in 'target', classes False, True"),
         ([2, 1] * 30, Task.BINARY, "2 distinct values in 'target', classes 1, 2"),
-        (["a", "b", "c"] * 20, Task.MULTICLASS, "which are texts, classes a, b, c"),
+        (["a", "b", "c"] * 20, Task.MULTICLASS, "which are text, classes a, b, c"),
         ([10, 30, 20] * 20, Task.MULTICLASS, "all whole numbers, classes 10, 20, 30"),
         ([0.5, 1.5, 2.0] * 20, Task.REGRESSION, "3 distinct values"),
         (list(range(10)) * 6, Task.REGRESSION, "10 distinct values"),  # six rows a class are too few
@@ -142,25 +142,28 @@ def test_text_in_the_target_of_a_numeric_task(write):
 
 def test_a_stray_text_among_numbers(write):
     sentence = sentence_of(write(b=["1"] * 59 + ["oops"], target=np.arange(N)))
-    assert sentence == "Column 'b' holds numbers, but 'oops' in row 60 is none."
+    assert sentence == "Column 'b' holds numbers, but 'oops' in row 60 is not a number."
 
 
 def test_a_stray_text_in_the_target_is_no_class(write):
     sentence = sentence_of(write(target=[*range(57), "n/k", 58, 59]))
-    assert sentence == "Column 'target' holds numbers, but 'n/k' in row 58 is none."
+    assert sentence == "Column 'target' holds numbers, but 'n/k' in row 58 is not a number."
 
 
 def test_a_stray_text_late_in_a_long_file_is_one_sentence_and_no_warning(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("a,y\n" + "1,2\n3,4\n" * 200_000 + "oops,3\n")
-    assert sentence_of(f"{path}:y", Task.REGRESSION) == "Column 'a' holds numbers, but 'oops' in row 400001 is none."
+    assert (
+        sentence_of(f"{path}:y", Task.REGRESSION)
+        == "Column 'a' holds numbers, but 'oops' in row 400001 is not a number."
+    )
 
 
 def test_a_name_that_two_columns_have(tmp_path):
     for name, content in (("a.csv", b"a,y,y\n1,2,3\n"), ("b.csv.gz", gzip.compress(b'"y",a,y\n1,2,3\n'))):
         (tmp_path / name).write_bytes(content)
         sentence = sentence_of(f"{tmp_path / name}:y")
-        assert sentence == f"The names of columns must be unique. {name} has 'y' twice."
+        assert sentence == f"Column names must be unique. {name} has 'y' twice."
 
 
 def test_objects_that_are_numbers_are_numbers_and_others_are_refused(write):
@@ -239,7 +242,7 @@ def test_a_file_that_is_not_what_it_says(tmp_path):
 
 def test_only_a_target(tmp_path):
     (tmp_path / "a.csv").write_text("y\n1\n2\n3\n")
-    assert "no column beside the target" in sentence_of(f"{tmp_path / 'a.csv'}:y")
+    assert "no column besides the target" in sentence_of(f"{tmp_path / 'a.csv'}:y")
 
 
 def test_column_names_must_be_unique(tmp_path, cache):

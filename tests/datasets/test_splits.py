@@ -11,7 +11,7 @@ from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.datasets.splits import subsample_rows
 from boosters_eval.metrics.task import Task
 
-FAST = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=60)
 seeds = st.integers(0, 2**31)
 fractions = st.floats(0.01, 0.99)
 
@@ -37,7 +37,7 @@ def both(split):
     return np.concatenate([split.train, split.valid])
 
 
-@FAST
+@FEW
 @given(st.integers(2, 300), fractions, seeds)
 def test_a_random_split_uses_every_row_once(count, fraction, seed):
     split = split_rows(numbers(count), Task.REGRESSION, SplitSpec(validation_fraction=fraction), seed, None)
@@ -46,7 +46,7 @@ def test_a_random_split_uses_every_row_once(count, fraction, seed):
     assert split.train.dtype == split.valid.dtype == np.int64
 
 
-@FAST
+@FEW
 @given(st.lists(st.integers(1, 60), min_size=2, max_size=8), fractions, seeds)
 def test_a_stratified_split_keeps_shares_and_never_leaves_a_class_untrained(counts, fraction, seed):
     table = classes([*counts, 2])
@@ -59,7 +59,7 @@ def test_a_stratified_split_keeps_shares_and_never_leaves_a_class_untrained(coun
         assert abs(here - count * fraction) <= 1
 
 
-@FAST
+@FEW
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=30), fractions, seeds)
 def test_a_ranking_split_keeps_queries_whole_and_adjacent(sizes, fraction, seed):
     table = queries(sizes)
@@ -73,7 +73,7 @@ def test_a_ranking_split_keeps_queries_whole_and_adjacent(sizes, fraction, seed)
         assert all(np.all(np.diff(part) == 1) for part in np.split(rows, changes))
 
 
-@FAST
+@FEW
 @given(st.integers(2, 12), st.lists(st.integers(2, 40), min_size=2, max_size=5), seeds)
 def test_folds_are_a_partition_in_which_classes_differ_by_one_row_at_most(folds, counts, seed):
     table = classes([*counts, 12])
@@ -88,7 +88,7 @@ def test_folds_are_a_partition_in_which_classes_differ_by_one_row_at_most(folds,
     assert all(len(split.train) + len(split.valid) == len(table.y) for split in splits)
 
 
-@FAST
+@FEW
 @given(st.integers(2, 6), st.lists(st.integers(1, 7), min_size=6, max_size=20), seeds)
 def test_folds_of_queries_are_a_partition_of_queries(folds, sizes, seed):
     table = queries(sizes)

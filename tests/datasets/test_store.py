@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import factories
 from boosters_eval.core.errors import DatasetError, UnknownNameError
 from boosters_eval.datasets import DATASETS, Table, materialise, open_stored, store
-from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.metrics.task import Task
 
 RNG = np.random.default_rng(0)
@@ -20,7 +20,7 @@ Y = RNG.normal(size=40)
 
 
 def config_of(result, task=Task.REGRESSION, **facts):
-    return DatasetConfig(name="mine", task=task, loader=lambda: result, **facts)
+    return factories.dataset("mine", task, result, **facts)
 
 
 def table_of(**parts):
@@ -34,7 +34,7 @@ def counted(result, recipe):
         calls.append(1)
         return result
 
-    return DatasetConfig(name="mine", task=Task.REGRESSION, loader=load, recipe=recipe), calls
+    return factories.dataset("mine", loader=load, recipe=recipe), calls
 
 
 def test_arrays_are_memory_mapped_and_typed(cache):
@@ -149,7 +149,7 @@ def test_a_recipe_file_that_is_not_a_digest_is_not_followed(cache, content):
 
 
 def test_names_are_never_paths(cache, tmp_path):
-    config = DatasetConfig(name="../../evil/name", task=Task.REGRESSION, loader=lambda: (X, Y), recipe="1")
+    config = factories.dataset("../../evil/name", data=(X, Y), recipe="1")
     materialise(config)
     assert not (tmp_path / "evil").exists()
     assert len(list((cache / "recipes").iterdir())) == 1
@@ -256,7 +256,7 @@ def bad(**parts):
         ({"raw": (X[:0], Y[:0])}, "is empty"),
         ({"raw": (X[:, :0], Y)}, "is empty"),
         ({"raw": (X[:1], Y[:1])}, "at least 2 rows. Got 1"),
-        ({"raw": (X, Y[:-1])}, "The y of data set 'mine' must have 40 rows as x has. Got 39"),
+        ({"raw": (X, Y[:-1])}, "The y of data set 'mine' must have 40 rows, as many as x. Got 39"),
         (bad(weights=np.ones(3)), "The weights of data set 'mine' must have 40 rows"),
         (bad(weights=-np.ones(40)), "must be finite, not negative, and not all zero"),
         (bad(weights=np.zeros(40)), "must be finite, not negative, and not all zero"),
@@ -299,9 +299,9 @@ def test_more_than_two_to_the_31_cells_are_refused(cache):
 
 def test_a_loader_that_fails_is_named_with_its_error(cache):
     with pytest.raises(DatasetError, match="The loader of data set 'mine' failed: ZeroDivisionError: division by zero"):
-        materialise(DatasetConfig(name="mine", task=Task.REGRESSION, loader=lambda: 1 / 0))
+        materialise(factories.dataset("mine", loader=lambda: 1 / 0))
     with pytest.raises(UnknownNameError):
-        materialise(DatasetConfig(name="mine", task=Task.REGRESSION, loader=lambda: DATASETS["nothing"]))
+        materialise(factories.dataset("mine", loader=lambda: DATASETS["nothing"]))
 
 
 def test_files_in_the_cache_are_readable_by_others(cache):

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval import gate
+import factories
+from boosters_eval import gate, load_run
 from boosters_eval.baseline import make_baseline, save_baseline
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, Unsupported
+from boosters_eval.benchmark.fit import FitSpec, Timing
+from boosters_eval.benchmark.results import ResultCollection, Unsupported
 from boosters_eval.core.errors import (
     BoostersEvalError,
     ConfigError,
@@ -20,8 +22,9 @@ from boosters_eval.core.errors import (
 )
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.cell import Build
-from boosters_eval.engine.journal import RunFolder, load_run
-from boosters_eval.engine.plan import CellRef, Plan, PlannedConfig, Timing
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.plan import CellRef, Plan
+from boosters_eval.engine.runs import RunFolder
 from boosters_eval.gate.cases import retained
 from boosters_eval.gate.decision import _decide_run
 from boosters_eval.metrics.task import Task
@@ -35,7 +38,7 @@ V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 
 def plan(datasets=("reg", "bin"), seeds=SEEDS, tag="digest"):
     configs = tuple(
-        PlannedConfig(
+        FitSpec(
             name=f"{name}/gbdt",
             dataset=name,
             data_digest=f"data-{name}",
@@ -65,38 +68,27 @@ def plan(datasets=("reg", "bin"), seeds=SEEDS, tag="digest"):
         for seed in seeds
     )
     builds = {name: Build(version="1.0", digest=tag) for name in ("boosters", "other")}
-    return Plan(suite="toy", configs=configs, refs=refs, libraries=builds)
+    return Plan(name="toy", specs=configs, refs=refs, builds={"fit": builds})
 
 
 def outcome(cell, factor=1.0, **fields):
-    value = (0.5 if cell.config.dataset == "reg" else 0.9) * (1 + 0.001 * SEEDS.index(cell.seed))
-    value = value / factor if cell.config.dataset == "reg" else value * factor
-    return BenchmarkResult(
-        config_name=cell.config.name,
-        library=cell.library,
-        seed=cell.seed,
-        task=cell.config.task,
-        dataset_name=cell.config.dataset,
-        metrics={cell.config.primary_metric: value},
-        primary_metric=cell.config.primary_metric,
-        library_version="1.0",
-        split_digest=hashlib.sha256(f"{cell.config.name}{cell.seed}".encode()).hexdigest(),
-        data_digest=hashlib.sha256(cell.config.data_digest.encode()).hexdigest(),
+    value = (0.5 if cell.spec.dataset == "reg" else 0.9) * (1 + 0.001 * SEEDS.index(cell.repeat.seed))
+    value = value / factor if cell.spec.dataset == "reg" else value * factor
+    return factories.result(
+        cell.spec.name,
+        cell.target,
+        cell.repeat.seed,
+        value,
+        metric=cell.spec.primary_metric,
+        task=cell.spec.task,
+        split_digest=hashlib.sha256(f"{cell.spec.name}{cell.repeat.seed}".encode()).hexdigest(),
+        data_digest=hashlib.sha256(cell.spec.data_digest.encode()).hexdigest(),
         **fields,
     )
 
 
 def error(cell):
-    return BenchmarkError(
-        config_name=cell.config.name,
-        library=cell.library,
-        seed=cell.seed,
-        task=cell.config.task,
-        dataset_name=cell.config.dataset,
-        error_type="Crash",
-        error_message="died",
-        phase="fit",
-    )
+    return Failure.of(cell, error_type="Crash", error_message="killed by SIGSEGV.", phase="fit", signal="SIGSEGV")
 
 
 def record(home, made, judge=outcome):
@@ -107,14 +99,14 @@ def record(home, made, judge=outcome):
     for cell in made.cells:
         found = judge(cell)
         if found is not None:
-            journal.append(found)
+            journal.append(found, "fit")
     journal.close()
     return made.run_id
 
 
 def loss(factor):
     """boosters keeps this share of its quality, other stays as it was."""
-    return lambda cell: outcome(cell, factor if cell.library == "boosters" else 1.0)
+    return lambda cell: outcome(cell, factor if cell.target == "boosters" else 1.0)
 
 
 @pytest.fixture
@@ -131,7 +123,7 @@ def baseline(home, tmp_path):
 
 
 def rules(**changes):
-    return gate.Rules(**{"threshold": 0.98, "held_out": False, **changes})
+    return gate.GateRules(**{"threshold": 0.98, "held_out": False, **changes})
 
 
 def decide(home, baseline, judge=outcome, changed=None, **options):
@@ -194,7 +186,7 @@ def test_a_loss_beyond_the_threshold_is_held(home, baseline):
 
 def test_the_bound_is_that_of_the_ordered_scores_and_the_runs_id(home, baseline):
     def uneven(cell):
-        return outcome(cell, 1 - 0.01 * SEEDS.index(cell.seed))
+        return outcome(cell, 1 - 0.01 * SEEDS.index(cell.repeat.seed))
 
     decision = decide(home, baseline, uneven)
     scores = [case.score for case in decision.report.per_case]
@@ -206,16 +198,15 @@ def test_the_bound_is_that_of_the_ordered_scores_and_the_runs_id(home, baseline)
 
 
 def test_the_mean_does_not_matter_to_the_gate():
-    assert "mean" not in gate.Rules.objections.__code__.co_varnames
-    assert "stddev" not in gate.Rules.objections.__code__.co_varnames
-    cases = [gate.Case(case_id=f"c{i:02}", score=1.0) for i in range(19)] + [gate.Case(case_id="z", score=0.6)]
-    report = gate.make_report(cases, run_id="deadbeef")
+    assert "mean" not in gate.GateRules.objections.__code__.co_varnames
+    assert "stddev" not in gate.GateRules.objections.__code__.co_varnames
+    report = gate.make_report(factories.cases(*[1.0] * 19, 0.6), run_id="deadbeef")
     assert report.mean_score >= 0.98 > report.lower_bound_95
 
 
 def test_a_failed_cell_scores_zero_with_its_reason(home, baseline):
     def crash(cell):
-        return error(cell) if cell.library == "boosters" and cell.seed == 42 else outcome(cell)
+        return error(cell) if cell.target == "boosters" and cell.repeat.seed == 42 else outcome(cell)
 
     report = decide(home, baseline, crash).report
     zero = [(case.case_id, case.reason) for case in report.per_case if case.score == 0]
@@ -223,11 +214,11 @@ def test_a_failed_cell_scores_zero_with_its_reason(home, baseline):
 
 
 def test_a_failure_of_another_library_does_not_matter(home, baseline):
-    assert decide(home, baseline, lambda cell: error(cell) if cell.library == "other" else outcome(cell)).promoted
+    assert decide(home, baseline, lambda cell: error(cell) if cell.target == "other" else outcome(cell)).promoted
 
 
 def test_a_missing_cell_scores_zero(home, baseline):
-    decision = decide(home, baseline, lambda cell: None if cell.config.dataset == "bin" else outcome(cell))
+    decision = decide(home, baseline, lambda cell: None if cell.spec.dataset == "bin" else outcome(cell))
     assert [case.score for case in decision.report.per_case] == [0.0] * 6 + [1.0] * 6
     assert decision.report.per_case[0].reason == "missing: the run has no such cell"
     assert not decision.promoted
@@ -242,8 +233,8 @@ def test_leaving_out_a_data_set_or_a_seed_does_not_help(home, baseline):
 def test_a_score_that_is_no_number_counts_as_zero(baseline):
     def broken(cell):
         result = outcome(cell)
-        value = float("nan") if cell.seed == 42 else float("inf")
-        return result if cell.seed not in (42, 1379) else result.model_copy(update={"metrics": {"rmse": value}})
+        value = float("nan") if cell.repeat.seed == 42 else float("inf")
+        return result if cell.repeat.seed not in (42, 1379) else result.model_copy(update={"metrics": {"rmse": value}})
 
     references, _ = gate.read_references(baseline, "boosters")
     cases, _ = gate.cases_of_run(ResultCollection(map(broken, plan().cells)), "boosters", references)
@@ -294,12 +285,12 @@ def test_a_baseline_of_version_1_is_compared_by_its_mean(home):
     made = json.loads(V1.read_text(encoding="utf-8"))["results"]
     ours = [entry for entry in made if entry["library"] == "boosters"]
     results = [
-        BenchmarkResult(
-            config_name=ours[0]["config"],
-            library="boosters",
+        factories.result(
+            ours[0]["config"],
             seed=seed,
             task=Task(ours[0]["task"]),
-            metrics={ours[0]["primary_metric"]: ours[0]["metrics"][ours[0]["primary_metric"]]["mean"]},
+            metric=ours[0]["primary_metric"],
+            value=ours[0]["metrics"][ours[0]["primary_metric"]]["mean"],
         )
         for seed in SEEDS
     ]
@@ -320,7 +311,7 @@ def test_without_seeds_in_the_baseline_the_planned_cells_count(home, baseline, t
             del stats["per_seed"]
     path = tmp_path / "means.json"
     path.write_text(json.dumps(raw), encoding="utf-8")
-    decision = decide(home, path, lambda cell: None if cell.seed > 2716 else outcome(cell))
+    decision = decide(home, path, lambda cell: None if cell.repeat.seed > 2716 else outcome(cell))
     assert decision.report.n_cases == 12
     assert sum(case.score == 0 for case in decision.report.per_case) == 6
     assert not decision.promoted
@@ -347,7 +338,7 @@ def test_a_cell_twice_decides_nothing(baseline, first):
     [
         (lambda run: run.results.append(run.results[0]), "cell 42: the run has 2 outcomes for it"),
         (lambda run: run.results.pop(0), "cell 42: it was not run"),
-        (lambda run: run.metadata.update(n_missing=2), "has no outcome for 2 of its cells"),
+        (lambda run: factories.remember(run, n_missing=2), "has no outcome for 2 of its cells"),
     ],
 )
 def test_results_with_a_hole_are_no_baseline(tmp_path, spoil, message):
@@ -414,7 +405,7 @@ def test_held_out_cases_are_needed_unless_waived(home, baseline):
 
 def test_both_bounds_are_reported(home, baseline):
     def worse_there(cell):
-        return outcome(cell, 0.9 - 0.01 * SEEDS.index(cell.seed) if cell.config.dataset == "bin" else 1.0)
+        return outcome(cell, 0.9 - 0.01 * SEEDS.index(cell.repeat.seed) if cell.spec.dataset == "bin" else 1.0)
 
     report = decide(home, baseline, worse_there, held_out=["bin/gbdt"]).report
     assert report.lower_bound_95_held_out < report.lower_bound_95 < 1
@@ -434,7 +425,7 @@ def test_a_baseline_that_is_none_is_told(home, tmp_path):
 
 
 def test_unknown_libraries_are_told(home, baseline):
-    with pytest.raises(ConfigError, match="holds nothing of 'xgboost', only of boosters, other"):
+    with pytest.raises(ConfigError, match="has no results for 'xgboost', only for boosters, other"):
         decide(home, baseline, library="xgboost")
     references, _ = gate.read_references(baseline, "boosters")
     with pytest.raises(UnknownNameError, match="library of the run"):
@@ -445,9 +436,9 @@ def test_unknown_libraries_are_told(home, baseline):
     ("change", "message"),
     [
         ({"tier": "silber"}, "Did you mean 'silver'"),
-        ({"threshold": 1.5}, "'threshold' parameter of Rules must be"),
+        ({"threshold": 1.5}, "'threshold' parameter of GateRules must be"),
         ({"threshold": float("nan")}, "'threshold' parameter"),
-        ({"min_cases": 9}, "'min_cases' parameter of Rules must be greater than or equal to 10"),
+        ({"min_cases": 9}, "'min_cases' parameter of GateRules must be greater than or equal to 10"),
     ],
 )
 def test_rules_that_make_no_sense_are_refused(change, message):
@@ -630,7 +621,7 @@ def test_the_seed_of_a_scores_file_is_its_content(tmp_path):
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_scores_verify(tmp_path_factory, scores):
     folder = tmp_path_factory.mktemp("any")
     path = scores_file(folder, [{"case_id": f"{i}", "score": s} for i, s in enumerate(scores)])

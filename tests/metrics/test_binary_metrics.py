@@ -11,7 +11,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.metrics import MetricWarning, get
 from boosters_eval.metrics.calibration import reliability
 
-RELAXED = settings(deadline=None, max_examples=60)  # a busy machine is no defect
+FEW = settings(max_examples=60)
 CHANCES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.just(0.3))
 WEIGHTS = st.one_of(st.floats(1e-3, 1e3), st.integers(1, 3))
 
@@ -32,14 +32,14 @@ def agrees(value, reference, absolute=1e-12):
     assert value == pytest.approx(float(reference), rel=1e-12, abs=absolute)
 
 
-@RELAXED
+@FEW
 @given(problems(chances=st.floats(1e-12, 1 - 1e-12)))
 def test_logloss_is_scikit_learns_away_from_the_clip(problem):
     p, y, w = problem
     agrees(get("logloss").compute(p, y, w), sk.log_loss(y, p, sample_weight=w, labels=[0, 1]))
 
 
-@RELAXED
+@FEW
 @given(problems())
 def test_logloss_is_the_formula_of_the_rfc(problem):
     p, y, w = problem
@@ -59,7 +59,7 @@ def test_logloss_of_one_class_is_fine():
     assert get("logloss").compute([0.5, 0.5], [1, 1]) == pytest.approx(math.log(2))
 
 
-@RELAXED
+@FEW
 @given(problems(), st.sampled_from([0.0, 0.25, 0.3, 0.5, 1.0]))
 def test_decisions_are_scored_as_scikit_learn_does(problem, threshold):
     p, y, w = problem
@@ -94,14 +94,14 @@ def test_a_weighted_degenerate_correlation_is_zero_not_noise():
     assert get("matthews").compute([0.1, 0.9, 0.9], [1, 1, 1], w) == 0.0
 
 
-@RELAXED
+@FEW
 @given(problems(both=True))
 def test_auc_is_scikit_learns(problem):
     p, y, w = problem
     agrees(get("auc_roc").compute(p, y, w), sk.roc_auc_score(y, p, sample_weight=w))
 
 
-@RELAXED
+@FEW
 @given(problems(both=True, chances=st.floats(-1e300, 1e300)))
 def test_auc_takes_any_score(problem):
     p, y, w = problem
@@ -110,7 +110,7 @@ def test_auc_takes_any_score(problem):
     agrees(get("auc_roc").compute(p, y, w), reference)
 
 
-@RELAXED
+@FEW
 @given(problems(both=True, most=8))
 def test_auc_is_the_share_of_pairs_in_order(problem):
     p, y, w = problem
@@ -120,7 +120,7 @@ def test_auc_is_the_share_of_pairs_in_order(problem):
     agrees(get("auc_roc").compute(p, y, w), won / math.fsum(w[i] * w[j] for i, j in pairs))
 
 
-@RELAXED
+@FEW
 @given(problems(both=True), st.sampled_from([np.sqrt, lambda p: p / 8 - 3, lambda p: -1 / (p + 1)]))
 def test_auc_is_exactly_the_same_after_a_monotone_transform(problem, transform):
     p, y, w = problem
@@ -152,7 +152,7 @@ def test_auc_of_a_class_without_weight_is_a_half_with_a_warning():
         assert get("auc_roc").compute([0.1, 0.2, 0.3], [0, 1, 0], [1.0, 0.0, 2.0]) == 0.5
 
 
-@RELAXED
+@FEW
 @given(problems(both=True))
 def test_average_precision_is_scikit_learns(problem):
     p, y, w = problem
@@ -164,14 +164,14 @@ def test_average_precision_without_positives_is_zero_with_a_warning():
         assert get("average_precision").compute([0.1, 0.2], [0, 0]) == 0.0
 
 
-@RELAXED
+@FEW
 @given(problems())
 def test_brier_is_scikit_learns(problem):
     p, y, w = problem
     agrees(get("brier").compute(p, y, w), sk.brier_score_loss(y, p, sample_weight=w, pos_label=1, labels=[0, 1]))
 
 
-@RELAXED
+@FEW
 @given(problems(), st.integers(1, 12))
 def test_ece_is_its_definition(problem, n_bins):
     p, y, w = problem
@@ -183,7 +183,7 @@ def test_ece_is_its_definition(problem, n_bins):
     agrees(get("ece", n_bins=n_bins).compute(p, y, w), gap / w.sum())
 
 
-@RELAXED
+@FEW
 @given(problems(), st.integers(1, 8))
 def test_reliability_bins_hold_every_row_and_add_up_to_the_ece(problem, n_bins):
     p, y, w = problem

@@ -9,7 +9,7 @@ from sklearn import metrics as sk
 from boosters_eval.core.errors import MetricInputError
 from boosters_eval.metrics import get
 
-RELAXED = settings(deadline=None, max_examples=60)  # a busy machine is no defect
+FEW = settings(max_examples=60)
 SIZES = st.floats(-1e6, 1e6).map(lambda v: round(v, 6))
 WEIGHTS = st.one_of(st.floats(1e-3, 1e3), st.integers(1, 3))
 
@@ -33,7 +33,7 @@ def at_least_1d(problem):
     return np.atleast_1d(p), np.atleast_1d(y), w
 
 
-@RELAXED
+@FEW
 @given(problems().map(at_least_1d))
 def test_errors_are_scikit_learns(problem):
     p, y, w = problem
@@ -43,7 +43,7 @@ def test_errors_are_scikit_learns(problem):
     agrees(get("median_ae").compute(p, y, None), sk.median_absolute_error(y, p))
 
 
-@RELAXED
+@FEW
 @given(problems().map(at_least_1d))
 def test_the_weighted_median_is_scikit_learns(problem):
     p, y, w = problem
@@ -52,7 +52,7 @@ def test_the_weighted_median_is_scikit_learns(problem):
     agrees(get("median_ae").compute(p, y, w), sk.median_absolute_error(y, p, sample_weight=w))
 
 
-@RELAXED
+@FEW
 @given(problems().map(at_least_1d))
 def test_r2_is_scikit_learns_unless_labels_are_constant(problem):
     p, y, w = problem
@@ -64,7 +64,7 @@ def test_r2_is_scikit_learns_unless_labels_are_constant(problem):
         agrees(value, reference, scale=abs(reference) + 1)
 
 
-@RELAXED
+@FEW
 @given(problems(values=st.floats(0.01, 1e4)).map(at_least_1d))
 def test_relative_and_logarithmic_errors_are_scikit_learns(problem):
     p, y, w = problem
@@ -72,7 +72,7 @@ def test_relative_and_logarithmic_errors_are_scikit_learns(problem):
     agrees(get("rmsle").compute(p, y, w), sk.root_mean_squared_log_error(y, p, sample_weight=w))
 
 
-@RELAXED
+@FEW
 @given(problems(outputs=3))
 def test_outputs_are_averaged_and_told_apart_on_request(problem):
     p, y, w = (problem[0].reshape(-1, 3), problem[1].reshape(-1, 3), problem[2])
@@ -148,7 +148,7 @@ class TestMape:
         with pytest.raises(MetricInputError, match=r"'labels' .* unless 'epsilon' is given. Got 0.0 in row 1"):
             get("mape").compute([1.0, 1.0], [1.0, 0.0])
 
-    @RELAXED
+    @FEW
     @given(problems().map(at_least_1d))
     def test_the_epsilon_form_is_scikit_learns(self, problem):
         p, y, w = problem

@@ -1,8 +1,10 @@
 """A library that fails in every way a native library can; `max_depth` chooses how."""
 
+import contextlib
 import ctypes
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -74,8 +76,21 @@ def rust_panic():
     boosters.GBDTModel.train(boosters.Dataset(x, np.full(50, 99, dtype=np.float32)), config=config, n_threads=1)
 
 
+def slow():
+    """Takes a moment. Where FAULTY_TURNSTILE names a folder, five cells get through at once and the others never."""
+    folder = os.environ.get("FAULTY_TURNSTILE")
+    if folder is None:
+        time.sleep(0.05)
+        return
+    for number in range(5):
+        with contextlib.suppress(FileExistsError):
+            Path(folder, str(number)).touch(exist_ok=False)
+            return
+    hang()
+
+
 HAPPENS = {
-    "slow": lambda: time.sleep(0.05),
+    "slow": slow,
     "segfault": lambda: ctypes.string_at(0),
     "exit": lambda: os._exit(3),
     "hang": hang,

@@ -5,20 +5,17 @@ import sys
 import numpy as np
 import pytest
 
-from boosters_eval.benchmark.config import BenchmarkConfig
+import factories
 from boosters_eval.core.errors import UnsupportedError
-from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.parameters import BoosterType, TrainingConfig
+from boosters_eval.runners.parameters import BoosterType
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 
 
 def config(task, booster=BoosterType.GBDT, classes=None):
-    dataset = DatasetConfig(name="made", task=task, loader=lambda: None, n_classes=classes)
-    training = TrainingConfig(n_estimators=5, max_depth=3)
-    return BenchmarkConfig(name="made/x", dataset=dataset, task=task, booster_type=booster, training=training)
+    return factories.config(factories.dataset(task=task, n_classes=classes), booster_type=booster)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boosters_eval.baseline.check import Check, Finding, Rules, Status, check
+from boosters_eval.baseline.check import Check, CheckRules, Finding, Status, check
 from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats, load_baseline, save_baseline
 from boosters_eval.baseline.snapshot import Snapshot, make_baseline
 
@@ -10,9 +10,9 @@ __all__ = [
     "Baseline",
     "BaselineResult",
     "Check",
+    "CheckRules",
     "Finding",
     "MetricStats",
-    "Rules",
     "Snapshot",
     "Status",
     "check",

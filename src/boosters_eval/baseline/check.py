@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boosters_eval.baseline.model import BaselineResult, MetricStats
-    from boosters_eval.baseline.snapshot import Failure, Snapshot
+    from boosters_eval.baseline.snapshot import FaultyCell, Snapshot
 
 DEFAULT_TOLERANCE = 0.02
 Share = Annotated[float, Ge(0), Lt(1)]
 
 
 class Status(Enum):
-    """What became of a (config, library) pair."""
+    """The verdict on a (config, library) pair."""
 
     REGRESSION = "regression"
     CRASHED = "crashed"
@@ -51,7 +51,7 @@ _FAULTY = {
 }
 
 
-class Rules(Model):
+class CheckRules(Model):
     """What is allowed, and what was asked for."""
 
     tolerance: Share = DEFAULT_TOLERANCE
@@ -110,13 +110,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """All findings, and what must be said beside them."""
+    """All findings, and the remarks that go with them."""
 
     findings: tuple[Finding, ...]
-    rules: Rules
+    rules: CheckRules
     upgrades: dict[str, tuple[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    not_run: int = 0  # cells of the run's plan that nothing is known of
+    not_run: int = 0  # cells of the run's plan about which nothing is known
 
     @property
     def regressions(self) -> list[Finding]:
@@ -160,21 +160,21 @@ class Check:
 
 
 def is_regression(baseline_mean: float, current_mean: float, tolerance: float, *, lower_is_better: bool) -> bool:
-    """The RFC's rule. Of a negative mean the tolerance is a share of its size, so that "unchanged" always passes."""
+    """The RFC's rule. For a negative mean the tolerance is a share of its size, so that "unchanged" always passes."""
     allowed = math.copysign(tolerance, baseline_mean)
     if lower_is_better:
         return current_mean > baseline_mean * (1 + allowed)
     return current_mean < baseline_mean * (1 - allowed)
 
 
-def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Check:
+def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None) -> Check:
     """Compare a run, or a later baseline, with a baseline."""
-    rules = rules or Rules()
+    rules = rules or CheckRules()
     check_names(before, after.pairs, rules)
     upgrades = _upgrades(before, after)
-    failures: dict[tuple[str, str], list[Failure]] = {}
-    for failure in after.failures:
-        failures.setdefault((failure.config, failure.library), []).append(failure)
+    faulty: dict[tuple[str, str], list[FaultyCell]] = {}
+    for cell in after.faulty:
+        faulty.setdefault((cell.config, cell.library), []).append(cell)
     findings = []
     for key, recorded in before.results.items():
         counts = _counts(recorded.library, rules, upgrades)
@@ -187,8 +187,8 @@ def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Chec
             counts=counts,
             upgrade=upgrades.get(recorded.library),
         )
-        if key in failures:
-            findings.append(_failed(base, failures[key]))
+        if key in faulty:
+            findings.append(_failed(base, faulty[key]))
         elif key in after.results:
             findings.append(_compare(base, recorded, after.results[key], rules))
         else:
@@ -199,12 +199,12 @@ def check(before: Snapshot, after: Snapshot, rules: Rules | None = None) -> Chec
     for key in after.pairs:
         if key not in before.results:
             new = _new(after, key)
-            findings.append(_failed(new, failures[key]) if key in failures else new)
+            findings.append(_failed(new, faulty[key]) if key in faulty else new)
     return Check(tuple(findings), rules, upgrades, tuple(_notes(before, after, upgrades)), after.not_run)
 
 
-def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: Rules) -> None:
-    """A misspelt name in the rules would silently be without effect; `pairs` are those of the run or its plan."""
+def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: CheckRules) -> None:
+    """A misspelt name in the rules would silently have no effect; `pairs` are those of the run or its plan."""
     libraries = {library for _, library in before.results}
     for name in rules.under_test or ():
         if name not in libraries:
@@ -224,18 +224,18 @@ def _upgrades(before: Snapshot, after: Snapshot) -> dict[str, tuple[str, str]]:
     }
 
 
-def _counts(library: str, rules: Rules, upgrades: dict[str, tuple[str, str]]) -> bool:
+def _counts(library: str, rules: CheckRules, upgrades: dict[str, tuple[str, str]]) -> bool:
     if rules.under_test is not None:
         return library in rules.under_test
     return library == HOME_LIBRARY or library not in upgrades
 
 
-def _failed(base: Finding, failures: list[Failure]) -> Finding:
-    """The worst of what happened to its cells: a crash, a score that is no number, a cell that did not run."""
-    worst = min(failures, key=lambda failure: list(_FAULTY).index(failure.kind))
-    several = f" ({len(failures)} cells)" if len(failures) > 1 else ""
+def _failed(base: Finding, cells: list[FaultyCell]) -> Finding:
+    """The worst of what happened to its cells: a crash, a score that is not a number, a cell that did not run."""
+    worst = min(cells, key=lambda cell: list(_FAULTY).index(cell.kind))
+    several = f" ({len(cells)} cells)" if len(cells) > 1 else ""
     note = f"cell {worst.cell}: {worst.text}{several}"
-    return replace(base, status=_FAULTY[worst.kind], note=note, failed_cells=len(failures))
+    return replace(base, status=_FAULTY[worst.kind], note=note, failed_cells=len(cells))
 
 
 def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
@@ -256,7 +256,7 @@ def _new(after: Snapshot, key: tuple[str, str]) -> Finding:
     return Finding(*key, status=Status.NEW, metric=metric, current=current, note="no baseline", counts=False)
 
 
-def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Rules) -> Finding:
+def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: CheckRules) -> Finding:
     metric = then.primary_metric
     if metric not in now.metrics:
         return replace(base, note=f"the run has no {metric}")
@@ -287,7 +287,7 @@ def _verdict(finding: Finding, evidence: Evidence, *, higher: bool) -> Finding:
     elif after == before:
         status = Status.SAME
     elif is_regression(before, after, finding.tolerance, lower_is_better=higher):
-        status = Status.IMPROVED  # as far the other way
+        status = Status.IMPROVED  # by more than the tolerance in the other direction
     else:
         status = Status.DRIFT if evidence.significant else Status.WITHIN
     return replace(finding, status=status)
@@ -315,7 +315,7 @@ def changed_parameters(then: dict[str, Any], now: dict[str, Any]) -> str:
 
 def _notes(before: Snapshot, after: Snapshot, upgrades: dict[str, tuple[str, str]]) -> list[str]:
     notes = [
-        f"{name} {build.version} is another build of the same version than in the baseline."
+        f"{name} {build.version} has the recorded version, but is not the build of the baseline."
         for name, build in before.libraries.items()
         if name in after.libraries
         and name not in upgrades
@@ -326,7 +326,7 @@ def _notes(before: Snapshot, after: Snapshot, upgrades: dict[str, tuple[str, str
 
 
 def _times(before: Snapshot, after: Snapshot) -> list[str]:
-    """Times never decide, and say something only of one and the same machine."""
+    """Times never decide, and mean something only on one and the same machine."""
     timed = [key for key, result in before.results.items() if result.times and key in after.results]
     timed = [key for key in timed if after.results[key].times]
     if not timed:

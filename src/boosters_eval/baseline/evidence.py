@@ -1,4 +1,4 @@
-"""How two records of one pair compare: which of their cells match, and what the paired test says about these."""
+"""What two records of one pair say about each other: which cells match, and what the paired test makes of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Evidence:
     before: MetricStats
     after: MetricStats
     higher_is_better: bool
-    obstacle: str = ""  # not like with like
+    obstacle: str = ""  # why it would not be comparing like with like
     remark: str = ""
     p_value: float | None = None
     significant: bool | None = None  # None: not asked, or so few cells that no change could be significant
@@ -95,7 +95,7 @@ def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metri
     p = found.p_value
     remarks = [evidence.remark]
     if p is None or (p > alpha and found.interval is None):
-        # So few cells that no change could be significant: requiring significance would let everything pass.
+        # Too few cells for any change to be significant: demanding significance would let everything pass.
         remarks.append("too few cells for a test: the tolerance alone decides")
         significant = None
     else:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 HOME_LIBRARY = "boosters"  # the library whose repository this tool serves
-_SNIFF = 1_000_000  # above so many characters a foreign file is refused before it is parsed
+_SNIFF = 1_000_000  # a foreign file of more characters than this is refused before it is parsed
 _WIDTH = 110
 
 
@@ -88,7 +88,7 @@ class BaselineResult(_Part):
         return self.metrics[self.primary_metric]
 
 
-# A file of nonsense would otherwise be answered with an error for each of its entries, a thousand times its size.
+# Otherwise a file of nonsense would produce an error for each of its entries, a thousand times its size.
 Results = Annotated[tuple[BaselineResult, ...], FailFast()]
 Seeds = Annotated[tuple[int, ...], FailFast()]
 

@@ -1,4 +1,4 @@
-"""Which run answers a baseline: its own suite and seeds, unless the user asks for less."""
+"""Which run a baseline is checked with: its own suite and seeds, unless the user asks for less."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_SUITE = "full"
 
 @dataclass(frozen=True)
 class Request:
-    """What to run, as far as the user says."""
+    """What to run, as far as the user has said."""
 
     suite: str | None = None
     libraries: tuple[str, ...] | None = None
@@ -43,7 +43,7 @@ class Restriction:
 
 
 def default_path(name: str = "baseline") -> Path:
-    """Where a baseline is when nobody says: tests/baselines here, or BOOSTERS_EVAL_BASELINE_DIR."""
+    """The default place for a baseline: tests/baselines here, or BOOSTERS_EVAL_BASELINE_DIR."""
     return Path(os.environ.get("BOOSTERS_EVAL_BASELINE_DIR") or "tests/baselines") / f"{name}.json"
 
 

@@ -33,7 +33,7 @@ MARKS = {
     Status.SAME: "✅",
     Status.NEW: "🆕",
 }
-_ANNOTATIONS = 10  # GitHub shows so many of a level and step
+_ANNOTATIONS = 10  # GitHub shows at most this many per level and step
 _FEW_DIGITS, _MANY_DIGITS = 4, 9
 
 
@@ -51,7 +51,7 @@ def headline(check: Check, name: str) -> str:
 
 
 def lines(check: Check, name: str) -> list[str]:
-    """The whole verdict as text: what fails first, then what is only to be known."""
+    """The whole verdict as text: first what fails, then what is only worth knowing."""
     out = [headline(check, name)]
     out += [f"  {sentence(finding)}" for finding in check.regressions]
     if check.regressions and check.unanswered:
@@ -89,7 +89,7 @@ def sentence(finding: Finding) -> str:
 
 
 def rows(check: Check, *, everything: bool = True) -> list[list[str]]:
-    """A row a pair under HEADINGS; without `everything` only those that changed."""
+    """One row per pair under HEADINGS; without `everything` only those that changed."""
     shown = [f for f in check.findings if everything or f.status not in (Status.SAME, Status.WITHIN)]
     return [
         [
@@ -122,7 +122,7 @@ def table(body: list[list[str]]) -> str:
 
 
 def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
-    """GitHub's workflow commands; what does not fail the job is no error there."""
+    """GitHub's workflow commands; what does not fail the job is not an error there."""
     level = "error" if failing else "warning"
     found = [(level, "Regression", f) for f in check.regressions]
     found += [("error", "Not checked", f) for f in check.unanswered]
@@ -143,7 +143,7 @@ def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
 
 
 def junit(check: Check, name: str) -> str:
-    """A test suite with a case a pair."""
+    """A test suite with one case per pair."""
     failed = Counter(_outcome(finding) for finding in check.findings)
     totals = {
         "name": clean(name),
@@ -177,7 +177,7 @@ def _outcome(finding: Finding) -> str:
 
 
 def _sections(check: Check) -> Iterable[tuple[str, list[Finding]]]:
-    """What does not fail but should be known. Libraries with another version have a heading of their own."""
+    """What does not fail but should be known. Libraries whose version changed have a heading of their own."""
     ours = [f for f in check.findings if f.counts or not _upgraded(f)]
     titles = {
         Status.UNCONFIRMED: "⚠ Beyond tolerance, but not significant:",
@@ -204,7 +204,7 @@ def _upgraded(finding: Finding) -> bool:
 
 
 def _other_versions(check: Check) -> list[str]:
-    """Libraries that are not the ones recorded: told apart, so that nobody hunts for a bug of their own."""
+    """Libraries whose version changed: listed apart, so that nobody hunts for a bug of their own."""
     out = []
     for library, (old, new) in check.upgrades.items():
         mine = [f for f in check.findings if f.library == library]
@@ -220,7 +220,7 @@ def _other_versions(check: Check) -> list[str]:
     apart = any(line.startswith("  ") for line in out)
     first = [line for line in out if not line.startswith("  ")]
     rest = [line for line in out if line.startswith("  ")]
-    return [*first, *(["Libraries of another version than recorded:"] if apart else []), *rest]
+    return [*first, *(["Libraries whose version differs from the recorded one:"] if apart else []), *rest]
 
 
 def _moved(finding: Finding) -> str:
@@ -279,7 +279,7 @@ def _change(change: float, tolerance: float) -> str:
         if f"{100 * abs(change):.{digits}f}" != f"{100 * tolerance:.{digits}f}":
             break
     else:
-        digits = 1  # it is the tolerance
+        digits = 1  # the change equals the tolerance
     usual = percent(change).replace(" ", "") if change else "0%"
     return usual if digits <= len(usual.partition(".")[2]) - 1 or digits == 1 else f"{100 * change:+.{digits}f}%"
 

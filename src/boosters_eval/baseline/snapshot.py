@@ -32,7 +32,7 @@ _DIGEST = 16  # characters kept of a split's digest
 
 
 @dataclass(frozen=True)
-class Failure:
+class FaultyCell:
     """A cell without a usable score."""
 
     config: str
@@ -48,10 +48,10 @@ class Snapshot:
 
     results: dict[tuple[str, str], BaselineResult]
     libraries: dict[str, Build]
-    failures: tuple[Failure, ...] = ()
+    faulty: tuple[FaultyCell, ...] = ()
     unsupported: tuple[tuple[str, str, str], ...] = ()  # config, library, reason
     machine_digest: str | None = None
-    not_run: int = 0  # cells of the plan that `failures` does not name, since no library has an outcome for them
+    not_run: int = 0  # cells of the plan that `faulty` does not name, since no library has an outcome for them
 
     @classmethod
     def of_baseline(cls, baseline: Baseline) -> Snapshot:
@@ -70,13 +70,13 @@ class Snapshot:
         grouped: dict[tuple[str, str], list[BenchmarkResult]] = {}
         for result in usable:
             grouped.setdefault((result.config_name, result.library), []).append(result)
-        failures = tuple(_failures(run))
-        named = sum(failure.kind == "missing" for failure in failures)
+        faulty = tuple(_faulty_cells(run))
+        named = sum(cell.kind == "missing" for cell in faulty)
         missing = run.metadata.n_missing or 0
         return cls(
             results={key: _summarise(group) for key, group in grouped.items()},
             libraries=_libraries(run, facts),
-            failures=failures,
+            faulty=faulty,
             not_run=max(missing - named, 0),
             unsupported=tuple((u.config_name, u.library, u.reason) for u in run.unsupported),
             machine_digest=_digest_of(facts),
@@ -85,15 +85,15 @@ class Snapshot:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Every (config, library) pair that anything is known about, in the order of first appearance."""
-        return list(dict.fromkeys([*self.results, *((f.config, f.library) for f in self.failures)]))
+        return list(dict.fromkeys([*self.results, *((f.config, f.library) for f in self.faulty)]))
 
 
 def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Baseline:
     """The baseline of a run. An incomplete run is refused: what is missing could never fail later."""
     snapshot = Snapshot.of_run(run)
-    if snapshot.failures:
-        first = snapshot.failures[0]
-        more = f" ({len(snapshot.failures)} such cells)" if len(snapshot.failures) > 1 else ""
+    if snapshot.faulty:
+        first = snapshot.faulty[0]
+        more = f" ({len(snapshot.faulty)} such cells)" if len(snapshot.faulty) > 1 else ""
         raise RunError(
             f"No baseline was recorded: {first.library} on {first.config}, cell {first.cell}: {first.text}{more}."
         )
@@ -120,21 +120,21 @@ def _not_finite(result: BenchmarkResult) -> str | None:
     return next((name for name, value in result.metrics.items() if not math.isfinite(value)), None)
 
 
-def _failures(run: ResultCollection) -> Iterable[Failure]:
+def _faulty_cells(run: ResultCollection) -> Iterable[FaultyCell]:
     for error in run.errors:
         text = f"{error.error_type} in {error.phase}" + (f", {error.signal}" if error.signal else "")
         first_line = error.error_message.strip().partition("\n")[0].rstrip(".")
         text += f": {first_line}" if first_line else ""
-        yield Failure(error.config_name, error.library, error.repeat.name, "crashed", text)
+        yield FaultyCell(error.config_name, error.library, error.repeat.name, "crashed", text)
     for result in run.results:
         name = _not_finite(result)
         if name:
             text = f"{name} is {result.metrics[name]}"
-            yield Failure(result.config_name, result.library, result.repeat.name, "not finite", text)
+            yield FaultyCell(result.config_name, result.library, result.repeat.name, "not finite", text)
     yield from _not_once(run)
 
 
-def _not_once(run: ResultCollection) -> Iterable[Failure]:
+def _not_once(run: ResultCollection) -> Iterable[FaultyCell]:
     """Cells that have an outcome for other libraries of the config but not for this one, or that have two."""
     have: dict[tuple[str, str], Counter[str]] = {}
     wanted: dict[str, dict[str, None]] = {}
@@ -144,9 +144,9 @@ def _not_once(run: ResultCollection) -> Iterable[Failure]:
     for (config, library), cells in have.items():
         for cell in wanted[config]:
             if cells[cell] == 0:
-                yield Failure(config, library, cell, "missing", "it was not run")
+                yield FaultyCell(config, library, cell, "missing", "it was not run")
             elif cells[cell] > 1:
-                yield Failure(config, library, cell, "repeated", f"the run has {cells[cell]} outcomes for it")
+                yield FaultyCell(config, library, cell, "repeated", f"the run has {cells[cell]} outcomes for it")
 
 
 def _digest_of(facts: RunFacts) -> str | None:

@@ -147,7 +147,7 @@ def _builtin() -> dict[str, BenchmarkSuite]:
 
 SUITES: Registry[BenchmarkSuite] = Registry(
     "suite",
-    group="boosters_eval.benchmark.suites",
+    group="boosters_eval.suites",
     builtin=_builtin,
     accepts=lambda item: isinstance(item, BenchmarkSuite),
 )

@@ -263,14 +263,14 @@ def _one_of(argument: Path | None, option: Path | None, name: str) -> Path | Non
 
 
 def _rules(options: CheckOptions) -> Any:
-    from boosters_eval.baseline import Rules
+    from boosters_eval.baseline import CheckRules
 
     if not 0 <= options.tolerance < 1:
         raise ConfigError(
             f"The '--tolerance' option must be a share from 0 to below 1, such as 0.02 for 2 %. "
             f"Got {options.tolerance} instead."
         )
-    return Rules(
+    return CheckRules(
         tolerance=options.tolerance,
         tolerance_for=dict(_named_tolerance(text) for text in options.tolerance_for or []),
         statistical=options.statistical,

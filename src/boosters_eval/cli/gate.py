@@ -56,7 +56,7 @@ def gate(
     logging.getLogger("boosters_eval").addHandler(logging.NullHandler())
     check_output(output)
     _check_numbers(threshold, min_cases)
-    rules = program.Rules(
+    rules = program.GateRules(
         tier=tier,
         threshold=threshold,
         min_cases=min_cases,

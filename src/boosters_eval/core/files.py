@@ -1,4 +1,4 @@
-"""Reading and writing files so that nothing is half there."""
+"""Reading and writing files so that none is ever half written."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def check_writable(path: Path) -> None:
 
 
 def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:
-    """A file from outside as text, with every way it can fail told in one sentence."""
+    """A file from outside as text, with one sentence for every way it can fail."""
     try:
         if path.stat().st_size > limit:
-            raise FileFormatError(f"{path} is larger than {limit // 2**20} MB: not such a file of this program.")
+            raise FileFormatError(f"{path} is larger than {limit // 2**20} MB, more than this program ever writes.")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist.") from None
@@ -85,7 +85,7 @@ def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:
 
 
 def load_json(text: str, source: str) -> Any:
-    """The JSON of a file from outside. A doubled key is refused: the last would silently win."""
+    """The JSON of a file from outside. A duplicate key is refused: the last one would silently win."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

@@ -24,7 +24,7 @@ _STABLE = ("cpu_model", "cpu_cores", "cpu_threads", "architecture")
 
 
 class MachineInfo(Model):
-    """What must be known of a machine to judge a measurement made on it."""
+    """What must be known about a machine to judge a measurement made on it."""
 
     cpu_model: str
     cpu_cores: int  # physical, of the whole machine
@@ -38,7 +38,7 @@ class MachineInfo(Model):
 
     @classmethod
     def collect(cls, *, load_blas: bool = False) -> Self:
-        """Look at this machine. The BLAS is only known once numpy is loaded; `load_blas` loads it."""
+        """Describe this machine. The BLAS is only known once numpy is loaded; `load_blas` loads it."""
         return cls(
             cpu_model=_cpu_model(),
             cpu_cores=psutil.cpu_count(logical=False) or 1,

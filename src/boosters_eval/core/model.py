@@ -1,4 +1,4 @@
-"""The base of all declared data: frozen, unknown keys refused, mistakes told in one sentence."""
+"""The base of all declared data: frozen, unknown keys refused, mistakes reported in one sentence."""
 
 from __future__ import annotations
 

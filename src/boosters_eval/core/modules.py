@@ -1,4 +1,4 @@
-"""A user's Python file as a module: suites, metrics and runners may stand in one."""
+"""A user's Python file as a module: suites, metrics and runners may be defined in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and what stands behind them: built in, registered by the user, or brought by a third party's package."""
+"""Names and what stands behind them: built in, registered by the user, or provided by a third party's package."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Registry(Generic[T]):
 
     @property
     def broken(self) -> dict[str, str]:
-        """What third parties brought and could not be loaded, with the reason."""
+        """What third parties provide but could not be loaded, with the reason."""
         self._all()
         return dict(self._broken)
 

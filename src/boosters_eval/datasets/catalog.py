@@ -1,4 +1,4 @@
-"""The registry of data sets, with what is known of each without loading it."""
+"""The registry of data sets, with what is known about each without loading it."""
 
 from __future__ import annotations
 

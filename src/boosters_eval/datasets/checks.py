@@ -87,7 +87,7 @@ def _check_shapes(config: DatasetConfig, table: Table) -> None:
         array = getattr(table, part)
         if array is not None and len(array) != rows:
             raise DatasetError(
-                f"The {part} of data set '{name}' must have {rows} rows as x has. Got {len(array)} instead."
+                f"The {part} of data set '{name}' must have {rows} rows, as many as x. Got {len(array)} instead."
             )
     if rows < 2:
         raise DatasetError(f"Data set '{name}' must have at least 2 rows. Got {rows} instead.")

@@ -41,4 +41,4 @@ class SplitSpec(Model):
     """How rows become training and validation rows; the seed and the fold complete it."""
 
     validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.2
-    folds: Annotated[int, Ge(2)] | None = None  # None: one random split a seed
+    folds: Annotated[int, Ge(2)] | None = None  # None: one random split per seed

@@ -1,4 +1,4 @@
-"""Tables out of the archives that `datasets fetch` brought."""
+"""Tables from the archives that `datasets fetch` downloaded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MSLR_FEATURES = 136
 
 
 def load(name: str, archive: Path) -> Table:
-    """The table `name` out of its archive, which stands in the cache."""
+    """The table `name` from its archive in the cache."""
     return _READERS[name](archive)
 
 

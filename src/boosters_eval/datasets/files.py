@@ -1,4 +1,4 @@
-"""A user's own file as a data set: the task inferred from its target, and said aloud in the description."""
+"""A user's own file as a data set: the task inferred from its target, and stated in the description."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GROUP_COLUMN = "qid"
 MAX_CLASSES_OF_NUMBERS = 20  # more distinct whole numbers than this are a quantity, not classes
-ROWS_A_CLASS = 10
+ROWS_PER_CLASS = 10
 
 
 def config_from_file(path: str, target: str, task: Task | None = None) -> DatasetConfig:
@@ -82,7 +82,7 @@ def _read(file: Path, stamp: int, target: str, task: Task | None) -> tuple[Table
     if found is Task.RANKING:
         frame, column, groups = _by_query(file.name, frame, column)
     if not len(frame.columns):
-        raise DatasetError(f"{file.name} has no column beside the target '{target}'.")
+        raise DatasetError(f"{file.name} has no column besides the target '{target}'.")
     y, names = _target(file.name, target, column, found)
     return table_from_frame(frame, y, groups), found, f"{reason}, classes {_few(names)}" if names else reason
 
@@ -97,7 +97,7 @@ def _frame(file: Path) -> pd.DataFrame:
         header = pd.read_csv(file, encoding="utf-8", header=None, nrows=1, dtype=str).iloc[0].dropna()
         if not header.is_unique:  # pandas would rename the second one
             twice = header[header.duplicated()].iloc[0]
-            raise DatasetError(f"The names of columns must be unique. {file.name} has '{twice}' twice.")
+            raise DatasetError(f"Column names must be unique. {file.name} has '{twice}' twice.")
         return pd.read_csv(file, encoding="utf-8", low_memory=False)
     except pd.errors.EmptyDataError:
         raise DatasetError(f"{file.name} is empty.") from None
@@ -126,11 +126,11 @@ def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:
         return Task.BINARY, said
     if is_text(column):
         refuse_stray(target, column)
-        return Task.MULTICLASS, f"{said}, which are texts"
+        return Task.MULTICLASS, f"{said}, which are text"
     numbers(target, column)
     values = column.to_numpy(dtype=np.float64)
     whole = bool((values == np.floor(values)).all())
-    if 2 < distinct <= MAX_CLASSES_OF_NUMBERS and whole and len(column) >= ROWS_A_CLASS * distinct:
+    if 2 < distinct <= MAX_CLASSES_OF_NUMBERS and whole and len(column) >= ROWS_PER_CLASS * distinct:
         return Task.MULTICLASS, f"{said}, all whole numbers"
     return Task.REGRESSION, said
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-MANY_TEXTS = 1000  # a text column with more distinct values than this, and hardly any twice, is no category
+MANY_TEXTS = 1000  # a text column with more distinct values than this, hardly any of them twice, is not a category
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is a pandas data frame, told without importing pandas."""
+    """Whether it is a pandas data frame, found out without importing pandas."""
     return hasattr(value, "columns") and hasattr(value, "iloc")
 
 
@@ -27,7 +27,7 @@ def table_from_frame(frame: pd.DataFrame, y: Any, groups: Any = None) -> Table:
     """Features as float32; categorical columns as codes in the order of their names, NaN where missing."""
     columns, categories = [], {}
     if not frame.columns.is_unique:
-        raise DatasetError("The names of columns must be unique.")
+        raise DatasetError("Column names must be unique.")
     for label in frame.columns:
         name = str(label)
         column = plain(name, frame[label])
@@ -106,4 +106,4 @@ def refuse_stray(name: str, column: pd.Series[Any]) -> None:
     stray = ~parsed & column.notna().to_numpy()
     if parsed.sum() > 9 * stray.sum() > 0:
         row = int(np.flatnonzero(stray)[0])
-        raise DatasetError(f"Column '{name}' holds numbers, but '{column.iloc[row]}' in row {row + 1} is none.")
+        raise DatasetError(f"Column '{name}' holds numbers, but '{column.iloc[row]}' in row {row + 1} is not a number.")

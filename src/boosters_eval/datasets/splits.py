@@ -43,7 +43,7 @@ def split_rows(
     fold: int | None,
     splitter: Callable[..., Any] | None = None,
 ) -> Split:
-    """One split: classes keep their shares, queries stay whole, and a data set's own splitter has its say."""
+    """One split: classes keep their shares, queries stay whole, and a data set's own splitter takes precedence."""
     if splitter is not None:
         return _checked(table, task, splitter(table, seed, fold))
     if spec.folds is None:
@@ -62,7 +62,7 @@ def official_split(table: Table, seed: int, fold: int | None) -> tuple[Any, Any]
 
 
 def subsample_rows(table: Table, task: Task, count: int) -> Rows:
-    """About `count` rows, always the same, in their old order: a share of each class, or whole queries."""
+    """About `count` rows, always the same, in their original order: a share of each class, or whole queries."""
     rows = len(table.y)
     stream = Stream(0, _SUBSAMPLE, rows)
     if task is Task.RANKING:
@@ -84,7 +84,7 @@ def _labels(table: Table) -> Rows:
 
 
 def _rank_in_class(labels: Rows, order: Rows) -> Rows:
-    """For each row, which of its class it is in the given order: 0, 1, ..."""
+    """For each row, its position among the rows of its class in the given order: 0, 1, ..."""
     grouped = order[np.argsort(labels[order], kind="stable")]
     counts = np.bincount(labels)
     starts = np.cumsum(counts) - counts

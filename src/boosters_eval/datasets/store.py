@@ -54,7 +54,7 @@ class _Meta(Model):
 
 @dataclass(frozen=True)
 class Stored:
-    """A table in the cache: where it is, and all that planning must know of it."""
+    """A table in the cache: where it is, and all that planning must know about it."""
 
     name: str
     path: Path
@@ -66,13 +66,13 @@ class Stored:
     n_groups: int | None
     has_missing: bool
     categorical: tuple[int, ...]
-    max_categories: int  # the most distinct categories that a column has, missing apart
+    max_categories: int  # the most distinct categories of any column, not counting missing values
     feature_names: tuple[str, ...]
     weighted: bool
     sensitive: bool
 
 
-# The loader stands beside what it gave, so that its id cannot pass to another one.
+# The loader is kept beside its result, so that its id cannot be reused by another one.
 _DONE: dict[tuple[Any, ...], tuple[Callable[[], Any], Stored]] = {}
 
 
@@ -88,7 +88,7 @@ def materialise(config: DatasetConfig, cache_dir: Path | None = None) -> Stored:
 
 
 def open_stored(path: Path) -> Table:
-    """The arrays of a stored table, mapped and not read."""
+    """The arrays of a stored table, memory-mapped rather than read."""
     meta = _read_meta(path)
     if meta is None:
         raise DatasetError(f"The cached table in {path} is damaged: run again to rebuild it.")

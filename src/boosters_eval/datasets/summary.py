@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.table import Table
 
 BINS = 10
-MOST_CLASSES = 20  # bars that are drawn before the rest is one bar
+MOST_CLASSES = 20  # classes beyond these share one bar
 WIDTH = 40
 
 
@@ -30,15 +30,15 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Summary:
+class DatasetSummary:
     """Facts in the order in which they are shown, and the target's distribution."""
 
     facts: dict[str, Any]
     bars: tuple[Bar, ...]
 
 
-def summarise(config: DatasetConfig) -> Summary:
-    """Load the data set (from the cache where it is there) and look at it."""
+def summarise(config: DatasetConfig) -> DatasetSummary:
+    """Load the data set (from the cache where possible) and describe it."""
     stored = materialise(config)
     table = open_stored(stored.path)
     names = stored.feature_names or tuple(f"column {i}" for i in range(stored.n_features))
@@ -61,7 +61,7 @@ def summarise(config: DatasetConfig) -> Summary:
         "digest": stored.digest,
         "kept in": str(stored.path),
     }
-    return Summary(facts, tuple(_bars(config.task, np.asarray(table.y))))
+    return DatasetSummary(facts, tuple(_bars(config.task, np.asarray(table.y))))
 
 
 def _target_facts(task: Task, table: Table) -> dict[str, float]:
@@ -82,7 +82,7 @@ def _bars(task: Task, y: NDArray[np.float64]) -> list[Bar]:
 
 
 def plot(bars: tuple[Bar, ...]) -> str:
-    """The bars as lines of plain ASCII; anything that is there has at least one mark."""
+    """The bars as lines of plain ASCII; every bar that is not empty has at least one mark."""
     most = max(bar.count for bar in bars)
     left = max(len(bar.label) for bar in bars)
     right = len(str(most))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Column = NDArray[np.float64]
 
 _KEYS = {Task.REGRESSION: 1, Task.BINARY: 2, Task.MULTICLASS: 3, Task.RANKING: 4, Task.QUANTILE: 5}
-_GROUP_SIZES = (10, 15, 20, 25, 30)  # rows a query, in turn: 20 on average
+_GROUP_SIZES = (10, 15, 20, 25, 30)  # rows per query, in turn: 20 on average
 _GRADES = (13.0, 17.0, 20.0, 23.0)  # signal and noise above these earn grades 1, 2, 3, 4
 _CENTRE, _SCALE = 14.5, 1.0  # the median of the signal, and how steeply classes part around it
 

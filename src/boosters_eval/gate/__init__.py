@@ -13,7 +13,7 @@ from boosters_eval.gate.decision import (
     verify_decision,
     write_decision,
 )
-from boosters_eval.gate.model import TIERS, BenchRunReport, Case, GateDecision, GateError, Rules
+from boosters_eval.gate.model import TIERS, BenchRunReport, Case, GateDecision, GateError, GateRules
 
 __all__ = [
     "TIERS",
@@ -21,7 +21,7 @@ __all__ = [
     "Case",
     "GateDecision",
     "GateError",
-    "Rules",
+    "GateRules",
     "cases_of_run",
     "decide_run",
     "decide_scores",

@@ -31,7 +31,7 @@ _COLUMNS = ("case_id", "score", "class")
 
 
 def read_references(path: Path, library: str) -> tuple[tuple[Reference, ...], str]:
-    """What a baseline file, or a file of results, holds for the library, and the file's digest."""
+    """What a baseline or results file contains for the library, and the file's digest."""
     text = read_text(path)
     raw = load_json(text, str(path))
     if isinstance(raw, dict) and raw.get("kind") == "boosters-eval results":
@@ -40,14 +40,16 @@ def read_references(path: Path, library: str) -> tuple[tuple[Reference, ...], st
         found = Snapshot.of_baseline(load_baseline(path))
     results = found.results.values()
     references = tuple(_reference(result) for result in results if result.library == library)
-    for failure in found.failures:
-        if failure.library == library:  # what is not there could never be lost
-            raise GateError(f"{path} is no baseline: {failure.config}, cell {failure.cell}: {failure.text}.")
+    for faulty in found.faulty:
+        if faulty.library == library:  # what is missing here could never count as lost
+            raise GateError(f"{path} cannot serve as a baseline: {faulty.config}, cell {faulty.cell}: {faulty.text}.")
     if found.not_run:
-        raise GateError(f"{path} is no baseline: its run has no outcome for {found.not_run} of its cells.")
+        raise GateError(f"{path} cannot serve as a baseline: its run has no outcome for {found.not_run} of its cells.")
     if not references:
         known = {result.library for result in results}
-        raise ConfigError(f"{path} holds nothing of '{library}', only of {', '.join(sorted(known)) or 'nobody'}.")
+        raise ConfigError(
+            f"{path} has no results for '{library}', only for {', '.join(sorted(known)) or 'no library'}."
+        )
     return references, hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -108,7 +110,7 @@ def cases_of_run(
 
 
 def _outcomes(run: ResultCollection, library: str) -> dict[str, dict[str, Outcome]]:
-    """By config and cell; with two for one cell it would be unclear which one counts."""
+    """By config and cell; with two outcomes for one cell, nobody can say which one counts."""
     found: dict[str, dict[str, Outcome]] = {}
     every: list[Outcome] = [*run.results, *run.errors]
     for outcome in every:
@@ -121,7 +123,7 @@ def _outcomes(run: ResultCollection, library: str) -> dict[str, dict[str, Outcom
 
 
 def changed_work(run: ResultCollection, library: str, references: Sequence[Reference]) -> list[str]:
-    """The configs whose parameters or profile are not the recorded ones, a sentence each."""
+    """The configs whose parameters or profile are not the recorded ones, one sentence each."""
     sentences = []
     for reference in references:
         mine = [r for r in run.results if (r.config_name, r.library) == (reference.config, library)]
@@ -160,7 +162,7 @@ def _score(reference: Reference, cell: str, outcome: Outcome | None, unsupported
 
 
 def retained(baseline: float, current: float, *, higher_is_better: bool) -> float:
-    """The share of the baseline's quality that is kept: 1 when nothing was lost, 0 when no ratio can say."""
+    """The share of the baseline's quality that is kept: 1 when nothing was lost, 0 where no ratio makes sense."""
     good, bad = (current, baseline) if higher_is_better else (baseline, current)
     if good >= bad:
         return 1.0
@@ -204,7 +206,7 @@ def _json_rows(path: Path, text: str) -> list[Any]:
     raw = load_json(text, str(path))
     if isinstance(raw, dict) and (raw.keys() == {"cases"} or isinstance(raw.get("cases"), list)):
         for name in raw.keys() - {"cases"}:
-            raise FileFormatError(f"{path} has the unknown key '{name}' beside 'cases'.")
+            raise FileFormatError(f"{path} has the unknown key '{name}' besides 'cases'.")
         raw = raw["cases"]
     elif isinstance(raw, dict):
         raw = [{"case_id": name, "score": value} for name, value in raw.items()]
@@ -235,7 +237,7 @@ def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def _csv_case(row: dict[Any, Any]) -> dict[str, Any]:
-    """Empty cells of the class column mean none; a number stays text when it is none, for the model to refuse."""
+    """An empty class means no class; a score that is not a number stays text, for the model to refuse."""
     found: dict[str, Any] = {str(name): value for name, value in row.items() if name != "class" or value}
     with contextlib.suppress(TypeError, ValueError):
         found["score"] = float(found["score"])

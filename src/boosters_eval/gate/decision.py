@@ -25,7 +25,7 @@ from boosters_eval.gate.model import (
     SCHEMA_VERSION,
     BenchRunReport,
     GateDecision,
-    Rules,
+    GateRules,
     RunSource,
     ScoresSource,
 )
@@ -80,7 +80,7 @@ def make_report(
 def decide_run(
     run: str,
     baseline: Path,
-    rules: Rules,
+    rules: GateRules,
     *,
     library: str = "boosters",
     held_out: Sequence[str] = (),
@@ -102,7 +102,7 @@ def decide_run(
     return _decide_run(source, rules, versions=None, home=home)
 
 
-def decide_scores(path: Path, rules: Rules) -> GateDecision:
+def decide_scores(path: Path, rules: GateRules) -> GateDecision:
     """Decide on a file of scores."""
     cases, digest = read_scores(path)
     report = make_report(cases, run_id=_content_id(cases), versions=_tool_versions())
@@ -115,7 +115,7 @@ def write_decision(decision: GateDecision, path: Path) -> None:
 
 
 def default_path(decision: GateDecision, home: Path | None = None) -> Path:
-    """Beside the runs: named by what was decided on, a name from outside reduced to harmless characters."""
+    """Beside the runs, named after what was decided on; a name from outside is reduced to harmless characters."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", decision.report.library or "scores").lstrip(".")
     return run_home(home) / "gate" / f"{decision.report.run_id[:16]}-{name}-{decision.rules.tier}.json"
 
@@ -155,7 +155,7 @@ def verify_decision(
 
 
 def verified_against(path: Path, *, baseline: Path | None = None, scores: Path | None = None) -> str:
-    """What `verify_decision` could hold the decision against, in words: nothing outside it vouches for its rules."""
+    """What `verify_decision` could check the decision against, in words; nothing outside it vouches for its rules."""
     decision = _load(path, read_text(path))
     rules = decision.rules
     said = f"tier {rules.tier} and threshold {rules.threshold} as quoted"
@@ -187,7 +187,9 @@ def _quotes(decision: GateDecision, file: Path) -> bool:
     )
 
 
-def _decide_run(source: RunSource, rules: Rules, *, versions: dict[str, str] | None, home: Path | None) -> GateDecision:
+def _decide_run(
+    source: RunSource, rules: GateRules, *, versions: dict[str, str] | None, home: Path | None
+) -> GateDecision:
     folder = find_run(source.run_id, home)
     path = folder.journal_path(source.attempt)
     reading = read(path)
@@ -215,7 +217,7 @@ def _record(cell: Cell) -> Record:
     return Record(**identity_of(spec_of(cell)), library=cell.target, seed=seed, fold=fold)
 
 
-def _decision(report: BenchRunReport, rules: Rules, source: RunSource | ScoresSource) -> GateDecision:
+def _decision(report: BenchRunReport, rules: GateRules, source: RunSource | ScoresSource) -> GateDecision:
     objections = rules.objections(
         lower_bound_95=report.lower_bound_95,
         n_cases=report.n_cases,

@@ -37,7 +37,7 @@ class Case(Model):
 
 
 class BenchRunReport(Model):
-    """What the gate knows of a run. mean_score and stddev are for people: the gate never reads them (ADR-0002)."""
+    """What the gate knows about a run. mean_score and stddev are for people: the gate never reads them (ADR-0002)."""
 
     schema_version: Literal[1] = 1
     run_id: str
@@ -46,22 +46,22 @@ class BenchRunReport(Model):
     n_cases: int
     n_held_out: int
     mean_score: float
-    stddev: float | None  # ddof 1; nothing for one case
+    stddev: float | None  # ddof 1; None for a single case
     lower_bound_95: float
-    lower_bound_95_held_out: float | None  # nothing without held-out cases
+    lower_bound_95_held_out: float | None  # None without held-out cases
     n_changed: int = 0  # configs whose parameters are not the baseline's; the notes say which
     versions: dict[str, str]
     notes: tuple[str, ...] = ()
 
 
-class Rules(Model):
+class GateRules(Model):
     """What a promotion needs."""
 
     tier: str = "bronze"
     threshold: Annotated[float, Ge(0), Le(1)]
     min_cases: Annotated[int, Ge(LOWEST_MIN_CASES)] | None = None  # None: the tier's
     held_out: bool = True  # whether at least five held-out cases are needed
-    changed_parameters: bool = False  # whether the run may have other parameters than the baseline's
+    changed_parameters: bool = False  # whether the run's parameters may differ from the baseline's
 
     @field_validator("tier")
     @classmethod
@@ -78,7 +78,7 @@ class Rules(Model):
     def objections(
         self, *, lower_bound_95: float, n_cases: int, n_held_out: int, n_changed: int = 0
     ) -> tuple[str, ...]:
-        """Why there is no promotion, in sentences; the bound and the counts are all that it may know."""
+        """Why there is no promotion, in sentences; the bound and the counts are all that it may look at."""
         found = []
         if not lower_bound_95 >= self.threshold:
             bound, _ = apart(lower_bound_95, self.threshold)
@@ -99,7 +99,7 @@ def _there_are(number: int, noun: str) -> str:
 
 
 class Reference(Model):
-    """What the baseline says of the library under test in one config."""
+    """What the baseline says about the library under test in one config."""
 
     config: str
     metric: str
@@ -141,7 +141,7 @@ class GateDecision(Model):
     kind: Literal["boosters-eval gate decision"] = "boosters-eval gate decision"
     promoted: bool
     objections: tuple[str, ...]
-    rules: Rules
+    rules: GateRules
     min_cases: int
     report: BenchRunReport
     source: Annotated[RunSource | ScoresSource, Field(discriminator="kind")]

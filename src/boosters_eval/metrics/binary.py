@@ -47,7 +47,7 @@ def probabilities(rows: Rows) -> Array:
 
 
 def decide(values: Array, threshold: float) -> Flags:
-    """Which scores are predicted positive, compared in float64 also where the input is float32."""
+    """Which scores are predicted positive, compared in float64 even where the input is float32."""
     return np.greater_equal(values, threshold, signature="dd->?")
 
 
@@ -80,7 +80,7 @@ def logloss(rows: Rows) -> float:
     def term(block: slice) -> Floats:
         q = np.array(p[block], dtype=np.float64)
         np.clip(q, EPSILON, 1.0 - EPSILON, out=q)
-        q -= y[block] == 0  # p for class 1, p - 1 for class 0: one logarithm a row
+        q -= y[block] == 0  # p for class 1, p - 1 for class 0: one logarithm per row
         np.abs(q, out=q)
         np.log(q, out=q)
         return np.negative(q, out=q)

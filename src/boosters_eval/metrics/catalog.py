@@ -22,7 +22,7 @@ class MetricWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of a metric; the first one of a metric is what stands bare behind the '@' of a spec."""
+    """A parameter of a metric; the first one is what stands bare after the '@' of a spec."""
 
     name: str
     kind: Literal["float", "int", "levels", "choice"]
@@ -45,7 +45,7 @@ class MetricInfo:
     params: tuple[Param, ...] = ()
     aliases: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()  # "groups", "sensitive"
-    reversed_by: tuple[str, str] | None = None  # the parameter value with which the direction is the other one
+    reversed_by: tuple[str, str] | None = None  # the parameter value that reverses the direction
     label: str = ""  # as a person reads it; the name where it is empty
     low: float | None = None  # what no value can be below; None: unbounded, or unknown of a user's metric
     high: float | None = None
@@ -361,7 +361,7 @@ SECONDARY: dict[Task, tuple[str, ...]] = {
 }
 FAIRNESS = ("demographic_parity", "equalized_odds")  # of binary tasks whose data has a sensitive column
 
-# What the engine measures beside the metrics: less is better of all of it.
+# What the engine measures besides the metrics: for all of it, less is better.
 RESOURCES = (
     "train_time_s",
     "build_time_s",

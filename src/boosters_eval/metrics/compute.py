@@ -49,7 +49,7 @@ def compute_metrics(
 ) -> dict[str, float]:
     """All scores of a task by spec.
 
-    Of quantile predictions, pinball and crps score the levels of `quantiles` (or those that they name), point
+    For quantile predictions, pinball and crps score the levels of `quantiles` (or those that they name), point
     metrics score the median. `mae` is left out there when the median was not predicted and nobody asked for it.
     """
     task, extra = as_task(task), tuple(metrics)

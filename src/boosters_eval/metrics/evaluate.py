@@ -85,7 +85,7 @@ def _arguments(metric: Metric, fn: Callable[..., Any], rows: Rows) -> tuple[list
 
 
 def check_classes(predictions: Array, n_classes: int | None) -> None:
-    """Refuse a matrix of probabilities that has not one column for each class of the data set."""
+    """Refuse a matrix of probabilities without one column for each class of the data set."""
     columns = predictions.shape[1] if predictions.ndim == 2 else 1
     if columns < 2 or (n_classes is not None and columns != n_classes):
         raise MetricInputError(

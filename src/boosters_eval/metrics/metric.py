@@ -39,7 +39,7 @@ class Metric:
 
     @property
     def higher_is_better(self) -> bool:
-        """The direction, which a parameter may turn round (a fairness ratio is best at 1)."""
+        """The direction, which a parameter may reverse (a fairness ratio is best at 1)."""
         return self.info.higher_is_better ^ (self.info.reversed_by in self.params)
 
     @property
@@ -143,7 +143,7 @@ def direction(name: str) -> Direction:
 
 
 def higher_is_better(name: str) -> bool:
-    """Whether more is better of a metric's spec, a time or a size."""
+    """Whether more is better for a metric's spec, a time or a size."""
     return direction(name) == "higher_better"
 
 
@@ -155,7 +155,7 @@ def metric_from_callable(
     tasks: Iterable[Task | str] = tuple(Task),
     summary: str = "",
 ) -> Metric:
-    """A user's metric: fn(predictions, labels, weights), of which fewer may be taken.
+    """A user's metric: fn(predictions, labels, weights), or with fewer of these arguments.
 
     Parameters named groups and sensitive are passed too. The value must be a finite number.
     """
@@ -203,7 +203,7 @@ def _elsewhere() -> float:
 
 
 def _parse(info: MetricInfo, items: list[str]) -> dict[str, Any]:
-    """The text behind the '@': bare values belong to the first parameter, others are key=value."""
+    """The text after the '@': bare values belong to the first parameter, others are key=value."""
     given: dict[str, Any] = {}
     for item in (each.strip() for each in items):
         key, equals, text = item.partition("=")

@@ -51,7 +51,7 @@ def mlogloss(rows: Rows) -> float:
 
 
 def _refuse_distribution(rows: Rows) -> None:
-    """Find the first row that is no distribution over the classes."""
+    """Find the first row that is not a distribution over the classes."""
     rows.require("predictions", lambda v: (v >= 0) & (v <= 1 + _SUM_TOLERANCE), "probabilities from 0 to 1")
     for block in blocks(rows.n):
         sums = rows.predictions[block].sum(axis=1, dtype=np.float64)
@@ -63,7 +63,7 @@ def _refuse_distribution(rows: Rows) -> None:
 
 
 def accuracy(rows: Rows, threshold: float) -> float:
-    """Share of correct classes; of one column by the threshold, of several the first largest."""
+    """Share of correct classes: by the threshold for one column, by the first largest of several."""
     if rows.predictions.ndim == 1:
         return accuracy_at(rows, threshold)
     if threshold != 0.5:
@@ -74,7 +74,7 @@ def accuracy(rows: Rows, threshold: float) -> float:
 
 
 def top_k_accuracy(rows: Rows, k: int) -> float:
-    """Share of rows whose class is among the k largest; of equal ones the first come first."""
+    """Share of rows whose class is among the k largest; among equal ones the first count."""
     y, p = _classes(rows), rows.predictions
     rows.require("predictions", np.isfinite, "finite")
     columns = np.arange(p.shape[1])

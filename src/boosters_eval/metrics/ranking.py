@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.intp]
 
-_MAX_EXPONENT = 1000  # 2 to the power of more is no float64
+_MAX_EXPONENT = 1000  # 2 to a higher power does not fit into float64
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """Some groups as the rows of a matrix, best score first, filled up with rows of label 0 at the end."""
+    """Some groups as the rows of a matrix, best score first, padded at the end with rows of label 0."""
 
     labels: Floats
-    tied: Flags | None  # whether a place has the score of the place before; None where none has
+    tied: Flags | None  # whether a place has the score of the one before; None where no place does
 
     def runs(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """For each place: the sum of `values` in its run of equal scores, the run's length, the place in the run."""
@@ -63,7 +63,7 @@ def _starts(ids: Array) -> Ints:
 
 
 def _batches(sizes: Ints) -> Iterator[Ints]:
-    """Groups of similar size together, so that little is filled up and temporaries stay small."""
+    """Groups of similar size together, so that there is little padding and temporaries stay small."""
     descending = np.argsort(-sizes, kind="stable")
     at = 0
     while at < len(descending):
@@ -149,7 +149,7 @@ def mrr(rows: Rows, k: int | None) -> float:
 
     def score(batch: _Batch) -> Floats:
         hits, lengths, place = batch.runs((batch.labels > 0).astype(np.float64))
-        chance = np.minimum(hits / (lengths - place + 1.0), 1.0)  # of being relevant if none was before in the run
+        chance = np.minimum(hits / (lengths - place + 1.0), 1.0)  # of being relevant if no row before it in the run was
         none_before = np.cumprod(1.0 - chance, axis=1)
         chance[:, 1:] *= none_before[:, :-1]
         rank = np.arange(1.0, chance.shape[1] + 1.0)

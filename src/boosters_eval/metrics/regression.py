@@ -132,7 +132,7 @@ def _median(values: Floats, weights: Floats | None) -> float:
     order = np.argsort(values)
     reached = np.cumsum(weights[order])
     half = reached[-1] / 2
-    slack = half * len(values) * np.finfo(np.float64).eps  # what rounding may have moved the sums by
+    slack = half * len(values) * np.finfo(np.float64).eps  # how far rounding may have moved the sums
     low, high = np.searchsorted(reached, [half - slack, half + slack])
     return float(values[order[low]] / 2 + values[order[min(high, len(values) - 1)]] / 2)
 

@@ -83,7 +83,7 @@ def _raw(argument: str, value: Any, metric: str) -> Array:
 
 
 def _from_objects(argument: str, value: Any, array: Array, metric: str) -> Array:
-    """Python numbers and nullable columns as float64, missing values as NaN; text is no number."""
+    """Python numbers and nullable columns as float64, missing values as NaN; text is not a number."""
     for row, each in enumerate(array):
         for item in each if array.ndim == 2 else (each,):
             if isinstance(item, (str, bytes)):
@@ -125,7 +125,7 @@ class Rows:
         return float(self.n) if self.weights is None else float(self.weights.sum())
 
     def normalised(self) -> Rows:
-        """The same for every metric of ours: equal weights forgotten, extreme ones brought near 1."""
+        """Normalised alike for every built-in metric: equal weights are dropped, extreme ones scaled to near 1."""
         if self.weights is None:
             return self
         largest = float(self.weights.max())

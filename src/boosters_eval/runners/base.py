@@ -31,7 +31,7 @@ class FitRequest:
     n_classes: int | None = None
     quantiles: tuple[float, ...] = ()
     categorical: tuple[int, ...] = ()
-    max_categories: int = 0  # the most distinct categories that a column has, missing apart
+    max_categories: int = 0  # the most distinct categories of any column, not counting missing values
     has_missing: bool = False
     weighted: bool = False
     n_threads: int = 1
@@ -61,7 +61,7 @@ class Translation:
     request: FitRequest
     native: dict[str, Any]
     marks: tuple[Mark, ...] = ()
-    nondeterministic: str | None = None  # why the same seed may give another model
+    nondeterministic: str | None = None  # why the same seed may give a different model
     origins: dict[str, str] = field(default_factory=dict)  # why each native parameter is there
 
 
@@ -170,7 +170,7 @@ class Runner(ABC):
 
 
 def request_for(config: BenchmarkConfig, *, n_threads: int = 1, seed: int = 42) -> FitRequest:
-    """What can be said of a benchmark before its data is opened."""
+    """What can be said about a benchmark before its data is opened."""
     dataset = config.dataset
     named = [c if isinstance(c, int) else dataset.feature_names.index(c) for c in dataset.categorical]
     return FitRequest(

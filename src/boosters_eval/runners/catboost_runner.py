@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CatBoostRunner(TableRunner):
-    """Depth-wise and leaf-wise trees. A model is a list: one booster a quantile."""
+    """Depth-wise and leaf-wise trees. A model is a list: one booster per quantile."""
 
     name = "catboost"
     module = "catboost"

@@ -43,7 +43,7 @@ _ROWS, _VALID, _TEST = 240, 80, 120
 _CLASSES, _QUANTILES = 3, (0.2, 0.8)
 _TRAINING = TrainingConfig(n_estimators=8, learning_rate=0.3, max_depth=3, n_leaves=6)
 
-# What is asked for beside the plain case: changes of the training parameters, and of the request.
+# What is asked for besides the plain case: changes of the training parameters, and of the request.
 _VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": ({}, {}),
     "leafwise": ({"growth_strategy": GrowthStrategy.LEAFWISE}, {}),
@@ -73,7 +73,7 @@ class Conformance:
 
 
 @dataclass(frozen=True)
-class Case:
+class ConformanceCase:
     """One request and the rows for it."""
 
     name: str
@@ -90,7 +90,7 @@ def check_runner(runner: type[Runner]) -> Conformance:
     runner.load()  # what an import changes is not the runner's doing
     refused: dict[str, str] = {}
     passed: list[str] = []
-    faults = [f"class: {fault}" for fault in _check_class(runner)]
+    faults = [f"class: {fault}" for fault in (*_check_class(runner), *_check_import(runner))]
     for case in _cases():
         try:
             reason = runner.unsupported(case.request)
@@ -120,13 +120,16 @@ def _check_class(runner: type[Runner]) -> Iterator[str]:
     for attribute, kind in (("name", str), ("module", str), ("distributions", tuple), ("install", str)):
         if not isinstance(getattr(runner, attribute, None), kind):
             yield f"'{attribute}' must be a {kind.__name__}"
+
+
+def _check_import(runner: type[Runner]) -> Iterator[str]:
     code = f"import sys, {runner.__module__}; sys.exit('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env=_environment("0"), capture_output=True, check=False)  # noqa: S603
     if done.returncode:
         yield f"the module '{runner.__module__}' cannot be imported without numpy, or not at all"
 
 
-def _check_case(runner: type[Runner], case: Case) -> list[str]:
+def _check_case(runner: type[Runner], case: ConformanceCase) -> list[str]:
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as folder, _watched(folder, faults):
         try:
@@ -136,7 +139,7 @@ def _check_case(runner: type[Runner], case: Case) -> list[str]:
     return faults
 
 
-def _check_behaviour(runner: type[Runner], case: Case) -> Iterator[str]:
+def _check_behaviour(runner: type[Runner], case: ConformanceCase) -> Iterator[str]:
     import numpy as np  # noqa: PLC0415 (keeps the module light)
 
     translation = runner.translate(case.request)
@@ -160,7 +163,7 @@ def _check_behaviour(runner: type[Runner], case: Case) -> Iterator[str]:
     yield from _check_facts(runner, case, model)
 
 
-def _check_translation(runner: type[Runner], case: Case, translation: Translation) -> Iterator[str]:
+def _check_translation(runner: type[Runner], case: ConformanceCase, translation: Translation) -> Iterator[str]:
     if translation.request != case.request:
         yield "the translation must carry the request it is for"
     try:
@@ -180,7 +183,7 @@ def _check_translation(runner: type[Runner], case: Case, translation: Translatio
 
 
 def _asked(request: FitRequest) -> set[str]:
-    """What a case changes: a runner must say how faithfully it takes that, even if not at all."""
+    """What a case changes: a runner must say how faithfully it honours that, even if not at all."""
     changed = {
         name for name in TrainingConfig.model_fields if getattr(request.training, name) != getattr(_TRAINING, name)
     }
@@ -190,7 +193,7 @@ def _asked(request: FitRequest) -> set[str]:
     return changed | {name for name, there in data.items() if there}
 
 
-def _check_predictions(case: Case, predictions: NDArray[Any]) -> str | None:
+def _check_predictions(case: ConformanceCase, predictions: NDArray[Any]) -> str | None:
     import numpy as np  # noqa: PLC0415 (keeps the module light)
 
     task = case.request.task
@@ -234,7 +237,7 @@ def _losses(
     return float(((predictions - y) ** 2).mean()), float(((y_train.mean() - y) ** 2).mean())
 
 
-def _weights_matter(runner: type[Runner], case: Case, predictions: NDArray[Any]) -> bool:
+def _weights_matter(runner: type[Runner], case: ConformanceCase, predictions: NDArray[Any]) -> bool:
     import numpy as np  # noqa: PLC0415 (keeps the module light)
 
     request = replace(case.request, weighted=False)
@@ -243,7 +246,7 @@ def _weights_matter(runner: type[Runner], case: Case, predictions: NDArray[Any])
     return not np.array_equal(predictions, runner.predict(translation, model, case.x_test))
 
 
-def _check_facts(runner: type[Runner], case: Case, model: Any) -> Iterator[str]:
+def _check_facts(runner: type[Runner], case: ConformanceCase, model: Any) -> Iterator[str]:
     facts = runner.inspect(model)
     for name, count in (("n_trees", facts.n_trees), ("n_leaves", facts.n_leaves)):
         if count is not None and (not isinstance(count, int) or count < 0):
@@ -333,7 +336,7 @@ def _global_state() -> dict[str, Any]:
     }
 
 
-def _cases() -> Iterator[Case]:
+def _cases() -> Iterator[ConformanceCase]:
     for booster in BoosterType:
         for task in Task:
             for name, (training, request) in _VARIANTS.items():
@@ -350,7 +353,7 @@ def _cases() -> Iterator[Case]:
                 yield _case(f"{booster.value} {task.value} {name}", asked)
 
 
-def _case(name: str, request: FitRequest) -> Case:
+def _case(name: str, request: FitRequest) -> ConformanceCase:
     """Rows that any method can learn from: a linear part, a bend, and six categories with effects of their own."""
     import numpy as np  # noqa: PLC0415 (keeps the module light)
 
@@ -384,7 +387,7 @@ def _case(name: str, request: FitRequest) -> Case:
     stopping = request.training.early_stopping_rounds is not None
     train = replace(part(slice(_ROWS)), valid=part(slice(_ROWS, _ROWS + _VALID)) if stopping else None)
     test = part(slice(_ROWS + _VALID, total))
-    return Case(name, request, train, test.x, test.y)
+    return ConformanceCase(name, request, train, test.x, test.y)
 
 
 def _main(module: str, name: str) -> None:

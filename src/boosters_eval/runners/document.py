@@ -24,24 +24,24 @@ multiclass hessian and p(1-p): a leaf is -G/(cH + l2), so the step and the penal
 multiplied by it and the minimal gain is divided by it; l1 meets the gradient alone. `growth` is the growth
 strategy, `n_threads` and `seed` are those that the engine resolved.
 
-A mark says how faithfully a library takes a canonical parameter:
+A mark says how faithfully a library honours a canonical parameter:
 
 - **exact**: the same meaning; trained models agree.
-- **approximated**: the nearest that the library has; the reason says what is lost.
+- **approximated**: the nearest equivalent that the library has; the reason says what is lost.
 - **unsupported**: the library has nothing like it; the parameter has no effect.
 
 *exact if* names the values at which nothing is lost although the rule is not exact in general. A parameter without
 a row for a case does not apply there (max_depth in leaf-wise growth, trees in a linear model) and is shown as
 "not used". The marks that are not exact are part of every result and of every report.
 
-Equal `max_bins` means as many bins of values, missing values apart; where the borders lie in a column with more
-distinct values than that is each library's own choice.
+Equal `max_bins` means equally many bins for values, not counting missing ones; where the borders lie in a column
+with more distinct values than that is each library's own choice.
 
 In a linear model (gblinear) `l1` and `l2` are multiplied by the sum of the weights of the rows, in boosters as in
-XGBoost: the penalty is one of the mean loss, and a value that suits trees lets a linear model learn next to nothing.
+XGBoost: the penalty applies to the mean loss, and a value that suits trees lets a linear model learn next to nothing.
 
 `--profile defaults` passes only {", ".join(f"`{name}`" for name in ALWAYS)} and what is listed as such
-below: every library runs as it comes, with its own number of rounds and its own capacity.
+below: every library runs with its own defaults, its own number of rounds and its own capacity.
 """
 
 
@@ -53,7 +53,7 @@ def document() -> str:
 
 
 def _overview() -> str:
-    """One row a canonical parameter, one column a library: the weakest mark of its newest table."""
+    """One row per canonical parameter, one column per library: the weakest mark of its newest table."""
     rows = []
     for parameter in CANONICAL:
         cells = [
@@ -79,13 +79,13 @@ def _library(editions: Sequence[Edition]) -> str:
         f"Hessian factor: `c {newest.hessian}`.\n",
         "Pinned, so that the comparison is fair:\n",
         _table(("native", "where", "reason"), [(_native(p.native), _code(p.where), p.reason) for p in newest.pins]),
-        "As it comes (`--profile defaults`):\n",
+        "With its own defaults (`--profile defaults`):\n",
         _table(("native", "where", "reason"), [(_native(p.native), _code(p.where), p.reason) for p in newest.defaults]),
         "Refused, so that the cell is unsupported:\n",
         _table(("where", "reason"), [(_code(entry.where), entry.reason) for entry in newest.refusals]),
     ]
     if newest.nondeterministic:
-        parts += ["The same seed may give another model:\n"]
+        parts += ["The same seed may give a different model:\n"]
         parts += [_table(("where", "reason"), [(_code(e.where), e.reason) for e in newest.nondeterministic])]
     for older in reversed(editions[:-1]):
         changed = [rule for rule in older.rules if rule not in newest.rules]

@@ -37,7 +37,7 @@ def _entries(runner: type[Runner]) -> Iterator[tuple[str, str]]:
         return
     installed = max((_modified(file) for file in files if file.name == "RECORD"), default=0.0)
     for file in own:
-        # A file newer than the record was rebuilt in place: the recorded hash is not its own any more.
+        # A file newer than the record was rebuilt in place: the recorded hash is no longer its own.
         rebuilt = file.hash is None or _modified(file) > installed + 60
         yield (
             file.as_posix(),

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from boosters_eval.runners.base import TrainData, Translation
 
 _LEAVES = re.compile(r"^num_leaves=(\d+)$", re.MULTILINE)
-# What is said to the training function, and not to the booster.
+# What is passed to the training function and not to the booster.
 _TRAIN_ARGUMENTS = ("num_iterations", "early_stopping_rounds", "alpha")
 
 
 class LightGBMRunner(TableRunner):
-    """Leaf-wise histogram trees, with constant or linear leaves. A model is a list: one booster a quantile."""
+    """Leaf-wise histogram trees, with constant or linear leaves. A model is a list: one booster per quantile."""
 
     name = "lightgbm"
     module = "lightgbm"

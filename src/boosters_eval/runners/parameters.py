@@ -1,4 +1,4 @@
-"""The canonical parameters: one meaning for all libraries, and how faithfully each library takes them."""
+"""The canonical parameters: one meaning for all libraries, and how faithfully each library honours them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Profile(Enum):
     """How canonical parameters become native ones."""
 
     PARITY = "parity"  # mapped by meaning
-    DEFAULTS = "defaults"  # each library as it comes
+    DEFAULTS = "defaults"  # each library with its own defaults
 
 
 def _some_threads(count: int) -> int:
@@ -75,7 +75,7 @@ MarkKind = Literal["exact", "approximated", "unsupported"]
 
 
 class Mark(BaseModel):
-    """How faithfully a library takes one canonical parameter. Read by the hundred thousand, so a plain model."""
+    """How faithfully a library honours one canonical parameter; a plain model, since there are very many."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

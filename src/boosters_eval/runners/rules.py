@@ -27,12 +27,12 @@ Native = Mapping[str, Any]
 # Canonical concepts that are not fields of TrainingConfig but decide a comparison all the same.
 CONCEPTS = ("objective", "base_score", "missing", "categorical", "weights", "linear_leaves")
 CANONICAL = (*TrainingConfig.model_fields, *CONCEPTS)
-ALWAYS = ("objective", "n_threads", "seed")  # what even a library that runs as it comes is told
+ALWAYS = ("objective", "n_threads", "seed")  # what is passed even to a library that runs with its own defaults
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How a library takes one canonical parameter, in the cases where `where` holds.
+    """How a library honours one canonical parameter, in the cases where `where` holds.
 
     `exact_if` names the values at which nothing is lost although the rule is not exact in general.
     """
@@ -72,7 +72,7 @@ class Edition:
     rules: tuple[Rule, ...]
     pins: tuple[Pin, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    defaults: tuple[Pin, ...] = ()  # all that is passed when the library runs as it comes
+    defaults: tuple[Pin, ...] = ()  # all that is passed when the library runs with its own defaults
     hessian: str = "=1"  # the factor c between the library's hessian and the canonical one
     nondeterministic: tuple[Refusal, ...] = ()
 
@@ -152,7 +152,7 @@ def resolve(native: Native, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names_of(request: FitRequest, edition: Edition) -> dict[str, Any]:
-    """What an expression may speak of."""
+    """The names that an expression may use."""
     names: dict[str, Any] = {name: getattr(request.training, name) for name in TrainingConfig.model_fields}
     names |= {
         "growth": request.training.growth_strategy.value,

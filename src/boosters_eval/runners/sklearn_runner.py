@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SklearnRunner(TableRunner):
-    """Histogram trees. A model is a list: one estimator a quantile."""
+    """Histogram trees. A model is a list: one estimator per quantile."""
 
     name = "sklearn"
     module = "sklearn.ensemble"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.runners.base import TrainData, Translation
 
-# What is said to the training function, and not to the booster.
+# What is passed to the training function and not to the booster.
 _TRAIN_ARGUMENTS = ("num_boost_round", "early_stopping_rounds")
 
 

@@ -1,1 +1,1 @@
-"""One library's table a module; mapping.py puts them together."""
+"""One module per library's table; mapping.py puts them together."""

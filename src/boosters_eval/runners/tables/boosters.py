@@ -34,7 +34,7 @@ _RULES = (
         _PINBALL,
         "approximated",
         "a linear model steps by the sign of the error: it needs several times the rounds of the other losses, "
-        "and its outer quantiles lie too far out before",
+        "and until then its outer quantiles lie too far out",
         "task == 'quantile' and booster == 'gblinear'",
     ),
     Rule("objective", _PINBALL, "approximated", OWN_QUANTILE, "task == 'quantile'"),
@@ -55,7 +55,7 @@ _RULES = (
         "l1",
         {"l1": "=l1"},
         "approximated",
-        "it shrinks the values of leaves, the gain of a split ignores it",
+        "it shrinks the values of leaves, but the gain of a split ignores it",
         TREES,
         "l1 == 0",
     ),
@@ -89,12 +89,12 @@ EDITIONS = (
         pins=(
             Pin(
                 {"update_strategy": "Sequential"},
-                "coordinate descent in the order of the columns, as XGBoost's",
+                "coordinate descent in the order of the columns, as in XGBoost",
                 "booster == 'gblinear'",
             ),
             Pin(
                 {"sparsity_threshold": 1.0},
-                "columns that are mostly zero are kept dense: 0.1 trains sparse ones wrongly",
+                "columns that are mostly zero are kept dense: version 0.1 trains sparse ones wrongly",
                 TREES,
             ),
             Pin({"verbosity": "Silent"}, SILENT),

@@ -1,4 +1,4 @@
-"""CatBoost. Its symmetric trees, row sampling and random scores are switched off: they have no equal elsewhere."""
+"""CatBoost. Symmetric trees, row sampling and random scores are switched off: they have no counterpart elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RULES = (
         "objective",
         {"loss_function": "MultiClass", "classes_count": "=n_classes"},
         "approximated",
-        "one tree a round with a vector in each leaf, not one tree a class; " + _GRADIENT_SCORES,
+        "one tree per round with a vector in each leaf, not one tree per class; " + _GRADIENT_SCORES,
         "task == 'multiclass'",
     ),
     Rule(
@@ -58,7 +58,7 @@ _RULES = (
         "min_samples_leaf",
         {"min_data_in_leaf": "=min_samples_leaf"},
         "approximated",
-        "it is the least number of rows to split a node, not to be in a leaf",
+        "it is the smallest number of rows at which a node is split, not the smallest in a leaf",
         exact_if="min_samples_leaf == 1",
     ),
     Rule("l1", {}, "unsupported", "there is no L1 penalty", exact_if="l1 == 0"),
@@ -74,7 +74,7 @@ _RULES = (
         "max_bins",
         {"border_count": "=max_bins if has_missing else max_bins - 1"},
         "approximated",
-        "a column with missing values spends one bin on them; to make up for it a column without gets one more",
+        "a column with missing values spends one bin on them; to make up for it a column without them gets one more",
         exact_if="not has_missing",
     ),
     Rule("subsample", {"bootstrap_type": "No"}, where="subsample == 1"),
@@ -120,11 +120,11 @@ EDITIONS = (
         rules=_RULES,
         pins=(
             Pin({"random_strength": 0.0}, "no random term in the scores of splits"),
-            Pin({"boosting_type": "Plain"}, "ordered boosting has no equal elsewhere"),
+            Pin({"boosting_type": "Plain"}, "ordered boosting has no counterpart elsewhere"),
             Pin({"score_function": "L2"}, "the gain of the other libraries; the default is a cosine"),
             Pin(
                 {"leaf_estimation_method": "Newton", "leaf_estimation_iterations": 1},
-                "one Newton step a leaf",
+                "one Newton step per leaf",
                 "task != 'quantile'",
             ),
             Pin(

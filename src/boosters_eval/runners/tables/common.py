@@ -55,7 +55,7 @@ def stopping(native: str, *, joint: bool) -> tuple[Rule, ...]:
         "early_stopping_rounds",
         settings,
         "approximated",
-        "all quantiles stop at the same round, in other libraries each stops by itself",
+        "all quantiles stop at the same round; in other libraries each stops on its own",
         f"{STOPPING} and task == 'quantile'",
         "n_quantiles == 1",
     )

@@ -60,7 +60,7 @@ _RULES = (
         "max_bins",
         {"max_bin": "=max_bins + 1 if has_missing else max_bins", "min_data_in_bin": 1},
         "approximated",
-        "a column with missing values spends one bin on them; to make up for it a column without gets one more",
+        "a column with missing values spends one bin on them; to make up for it a column without them gets one more",
         exact_if="not has_missing",
     ),
     Rule("subsample", {"bagging_fraction": "=subsample", "bagging_freq": "=1 if subsample < 1 else 0"}),
@@ -117,7 +117,7 @@ EDITIONS = (
         ),
         hessian="=n_classes / (n_classes - 1) if task == 'multiclass' else 1",
         nondeterministic=(
-            Refusal("profile == 'defaults'", "as it comes it chooses by timing how histograms are built"),
+            Refusal("profile == 'defaults'", "by default it chooses by timing how histograms are built"),
         ),
     ),
 )

@@ -45,7 +45,11 @@ _RULES = (
     Rule("l2", {"l2_regularization": "=l2"}),
     Rule("min_gain", {}, "unsupported", "there is no minimal gain", exact_if="min_gain == 0"),
     Rule(
-        "max_bins", {"max_bins": "=min(max_bins, 255)"}, "approximated", "255 is the most", exact_if="max_bins <= 255"
+        "max_bins",
+        {"max_bins": "=min(max_bins, 255)"},
+        "approximated",
+        "255 is the maximum",
+        exact_if="max_bins <= 255",
     ),
     Rule("subsample", {}, "unsupported", "there is no row sampling", exact_if="subsample == 1"),
     Rule(

@@ -35,7 +35,7 @@ _RULES = (
         "learning_rate",
         {"eta": "=learning_rate * c"},
         "approximated",
-        "the step is corrected for the hessian 2p(1-p), the residuals inside a round cannot be: "
+        "the step is corrected for the hessian 2p(1-p), but the residuals within a round cannot be: "
         "the optimum is the same, the path to it is not",
         "booster == 'gblinear' and task == 'multiclass'",
     ),
@@ -103,7 +103,7 @@ _SMOOTH_QUANTILE = (
         "objective",
         _PINBALL,
         "approximated",
-        "from 3.4 on a leaf is a Newton step of a smoothed loss, in the other libraries the quantile of its rows: "
+        "from 3.4 on a leaf is a Newton step of a smoothed loss, while elsewhere it is the quantile of its rows: "
         "it needs several times as many rounds",
         "task == 'quantile'",
     ),
