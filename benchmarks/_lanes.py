@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 
-from boosters_eval import LocalPool, Observer, TrainingConfig, execute, prepare_comparison
+from boosters_eval import LocalPool, Observer, TrainingConfig, prepare_comparison, run_prepared
 
 LIBRARIES = ["boosters", "xgboost", "lightgbm", "catboost", "sklearn"]
 
@@ -37,7 +37,7 @@ def run(seeds: int) -> Stopwatch:
     watch = Stopwatch()
     few = TrainingConfig(n_estimators=2, max_depth=2)
     with LocalPool(1) as pool:
-        execute(prepare_comparison("iris", LIBRARIES, seeds=seeds, training=few), observer=watch, executor=pool)
+        run_prepared(prepare_comparison("iris", LIBRARIES, seeds=seeds, training=few), observer=watch, executor=pool)
     return watch
 
 

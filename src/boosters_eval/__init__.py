@@ -10,11 +10,11 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from boosters_eval.api import (
         compare,
-        execute,
         load_results,
         load_run,
         prepare_comparison,
         prepare_suite,
+        run_prepared,
         run_suite,
         verify_run,
     )
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from boosters_eval.datasets import DATASETS, Table, register_dataset
     from boosters_eval.datasets.config import DatasetConfig
     from boosters_eval.engine.cell import Build, Cell, Lane, Spec
+    from boosters_eval.engine.clock import Clock
+    from boosters_eval.engine.execute import execute
     from boosters_eval.engine.executor import EXECUTORS, Executor, Limits, Work
     from boosters_eval.engine.observer import (
         OBSERVERS,
@@ -48,7 +50,8 @@ if TYPE_CHECKING:
         RunEnded,
         RunStarted,
     )
-    from boosters_eval.engine.outcome import Failure, Outcome
+    from boosters_eval.engine.outcome import CellOutcome, Failure, Outcome
+    from boosters_eval.engine.plan import Plan
     from boosters_eval.engine.pool import LocalPool
     from boosters_eval.engine.workload import WORKLOADS, Workload
     from boosters_eval.metrics import METRIC_DIRECTION, compute_metrics, primary_metric, register_metric
@@ -61,11 +64,11 @@ if TYPE_CHECKING:
 _HOME = {
     "api": (
         "compare",
-        "execute",
         "load_results",
         "load_run",
         "prepare_comparison",
         "prepare_suite",
+        "run_prepared",
         "run_suite",
         "verify_run",
     ),
@@ -89,9 +92,12 @@ _HOME = {
     "datasets": ("DATASETS", "Table", "register_dataset"),
     "datasets.config": ("DatasetConfig",),
     "engine.cell": ("Build", "Cell", "Lane", "Spec"),
+    "engine.clock": ("Clock",),
+    "engine.execute": ("execute",),
     "engine.executor": ("EXECUTORS", "Executor", "Limits", "Work"),
     "engine.observer": ("OBSERVERS", "CellEnded", "Observer", "Observers", "PhaseStarted", "RunEnded", "RunStarted"),
-    "engine.outcome": ("Failure", "Outcome"),
+    "engine.outcome": ("CellOutcome", "Failure", "Outcome"),
+    "engine.plan": ("Plan",),
     "engine.pool": ("LocalPool",),
     "engine.workload": ("WORKLOADS", "Workload"),
     "metrics": ("METRIC_DIRECTION", "compute_metrics", "primary_metric", "register_metric"),
@@ -119,6 +125,8 @@ __all__ = [
     "Build",
     "Cell",
     "CellEnded",
+    "CellOutcome",
+    "Clock",
     "ConfigError",
     "DatasetConfig",
     "DatasetError",
@@ -136,6 +144,7 @@ __all__ = [
     "Observers",
     "Outcome",
     "PhaseStarted",
+    "Plan",
     "Profile",
     "Repeat",
     "ResultCollection",
@@ -167,6 +176,7 @@ __all__ = [
     "register_dataset",
     "register_metric",
     "register_suite",
+    "run_prepared",
     "run_suite",
     "verify_run",
 ]

@@ -65,7 +65,7 @@ def compare(
         budget=budget,
         **settings,
     )
-    return execute(prepared, observer=observer, verbose=verbose, executor=executor)
+    return run_prepared(prepared, observer=observer, verbose=verbose, executor=executor)
 
 
 def run_suite(
@@ -82,7 +82,7 @@ def run_suite(
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object."""
     prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, profile=profile, **settings)
-    return execute(prepared, observer=observer, verbose=verbose, executor=executor)
+    return run_prepared(prepared, observer=observer, verbose=verbose, executor=executor)
 
 
 def prepare_comparison(
@@ -139,7 +139,7 @@ def prepare_suite(
     return prepare(suite_benchmarks(suite, libraries, metrics=metrics, profile=profile), seeds, chosen)
 
 
-def execute(
+def run_prepared(
     prepared: PreparedRun,
     *,
     observer: Observer | str | Sequence[Observer | str] | None = None,
@@ -148,9 +148,9 @@ def execute(
     say: Callable[[str], None] = lambda _: None,
 ) -> ResultCollection:
     """Run what was prepared; what is finished is kept, whatever happens."""
-    from boosters_eval.benchmark.running import run_prepared  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
 
-    return run_prepared(prepared, _observer(observer, verbose=verbose), executor=executor, say=say)
+    return running.run_prepared(prepared, _observer(observer, verbose=verbose), executor=executor, say=say)
 
 
 def load_run(reference: str = "last", home: Path | None = None) -> ResultCollection:

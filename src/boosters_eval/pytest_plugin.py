@@ -118,10 +118,10 @@ class _Evaluation:
     def _checked(self) -> Check:
         """The run, held against the baseline or, without one, against itself: then only failures are found."""
         if self._check is None:
-            from boosters_eval.api import execute  # noqa: PLC0415 (only when it is asked for)
+            from boosters_eval.api import run_prepared  # noqa: PLC0415 (only when it is asked for)
             from boosters_eval.baseline import Snapshot, check  # noqa: PLC0415
 
-            after = Snapshot.of_run(execute(self._prepared))
+            after = Snapshot.of_run(run_prepared(self._prepared))
             before = Snapshot.of_baseline(self._baseline) if self._baseline else after
             self._check = check(before, after, self._rules)
         return self._check

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import WORKLOADS, Failure, Limits, LocalPool, Observer
-from boosters_eval.engine.execute import Mode, execute
-from boosters_eval.engine.plan import CellRef, Plan
+from boosters_eval import WORKLOADS, Failure, Limits, LocalPool, Observer, Plan, Repeat, execute
+from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.progress import PlainLines
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
@@ -36,8 +35,7 @@ def shell(home, monkeypatch):
 
 def plan_of(module, scripts, *, seeds=(1, 2), targets=SHELLS, **fields):
     specs = [module.ShellSpec(name=name, script=script, **fields) for name, script in scripts.items()]
-    refs = [CellRef(i, target, seed, None) for i in range(len(specs)) for target in targets for seed in seeds]
-    return Plan.of("shells", specs, refs)
+    return Plan.grid("shells", specs, targets, [Repeat(seed) for seed in seeds])
 
 
 def run(plan, *, jobs=2, **options):
@@ -217,7 +215,7 @@ def test_outcome_of_another_cell_is_a_failure(shell, monkeypatch):
     monkeypatch.setattr(shell.Shell, "name", "shell")
     source = Path(shell.__file__).read_text()
     liar = Path(os.environ["BOOSTERS_EVAL_HOME"]).parent / "liar_workload.py"
-    liar.write_text(source.replace("spec=cell.spec.name", 'spec="other"'))
+    liar.write_text(source.replace("value=float(done.stdout))", "value=0).model_copy(update={'spec': 'other'})"))
     monkeypatch.syspath_prepend(str(liar.parent))
     WORKLOADS.register("shell", import_module("liar_workload").Shell, replace=True)
     done = run(plan)

@@ -7,8 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from boosters_eval import Build, Outcome, Repeat, Spec, Workload
-from boosters_eval.engine.cell import cell_key
+from boosters_eval import Build, CellOutcome, Outcome, Spec, Workload
 
 
 class ShellSpec(Spec):
@@ -18,19 +17,11 @@ class ShellSpec(Spec):
     script: str
 
 
-class ShellOutcome(Outcome):
-    """The number, and how long the shell took to print it."""
+class ShellOutcome(CellOutcome):
+    """The number, and how many threads were seen."""
 
-    spec: str
-    target: str
-    seed: int
-    fold: int | None = None
     value: float
     threads: int | None = None
-
-    @property
-    def key(self):
-        return cell_key(self.spec, self.target, Repeat(self.seed, self.fold))
 
     def with_sighting(self, sighting):
         return self.model_copy(update={"threads": sighting.threads})
@@ -54,11 +45,10 @@ class Shell(Workload):
     @classmethod
     def run(cls, cell, loaded, inputs, phase):
         phase("answer")
-        seed, fold = cell.repeat
-        env = {**os.environ, "SEED": str(seed), **inputs}
+        env = {**os.environ, "SEED": str(cell.repeat.seed), **inputs}
         done = subprocess.run(
             [cell.target, "-c", cell.spec.script], env=env, capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise ShellError(f"{cell.target} ended with {done.returncode}: {done.stderr.strip()}")
-        return ShellOutcome(spec=cell.spec.name, target=cell.target, seed=seed, fold=fold, value=float(done.stdout))
+        return ShellOutcome.of(cell, value=float(done.stdout))

@@ -121,7 +121,7 @@ def _finish(prepared: Any, execution: Execution, presentation: Presentation) -> 
 
 def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -> Any:
     """Run the plan while the user watches; a dry run or an interruption ends the command here."""
-    from boosters_eval.api import execute
+    from boosters_eval.api import run_prepared
 
     say = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
@@ -132,7 +132,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
         _check_earlier(prepared)
     watchers = observers(execution, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
-        return execute(prepared, observer=watchers, executor=execution.executor, say=say)
+        return run_prepared(prepared, observer=watchers, executor=execution.executor, say=say)
 
 
 def _check_earlier(prepared: Any) -> None:

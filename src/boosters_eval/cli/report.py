@@ -75,7 +75,7 @@ def _collection(
     prepared = api.prepare_suite(suite or "", seeds, libraries, **settings_of(execution))
     watchers = observers(execution, quiet=quiet, verbose=False)
     with resumable():
-        return api.execute(prepared, observer=watchers, executor=execution.executor)
+        return api.run_prepared(prepared, observer=watchers, executor=execution.executor)
 
 
 def _check_suite(suite: str, libraries: list[str] | None) -> None:

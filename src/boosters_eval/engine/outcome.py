@@ -58,8 +58,8 @@ class Outcome(BaseModel):
         return self
 
 
-class Failure(BaseModel):
-    """A cell that failed: what, where, and everything needed to find out why."""
+class CellRecord(BaseModel):
+    """What says in the engine's own words which cell it is of."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,19 +67,29 @@ class Failure(BaseModel):
     target: str
     seed: int
     fold: int | None = None
+
+    @classmethod
+    def of(cls, cell: Cell, **facts: Any) -> Self:
+        """The record of a cell."""
+        seed, fold = cell.repeat
+        return cls(spec=cell.spec.name, target=cell.target, seed=seed, fold=fold, **facts)
+
+    @property
+    def key(self) -> str:
+        """The key of its cell."""
+        return cell_key(self.spec, self.target, Repeat(self.seed, self.fold))
+
+
+class CellOutcome(CellRecord, Outcome):
+    """The base of outcomes that have no words of their own for the cell that they are of."""
+
+
+class Failure(CellRecord):
+    """A cell that failed: what, where, and everything needed to find out why."""
+
     error_type: str
     error_message: str
     traceback: str | None = None
     phase: str = "start"
     signal: str | None = None
     stderr_tail: str = ""
-
-    @classmethod
-    def of(cls, cell: Cell, **facts: Any) -> Self:
-        """The failure of a cell."""
-        return cls(spec=cell.spec.name, target=cell.target, seed=cell.repeat.seed, fold=cell.repeat.fold, **facts)
-
-    @property
-    def key(self) -> str:
-        """The key of its cell."""
-        return cell_key(self.spec, self.target, Repeat(self.seed, self.fold))

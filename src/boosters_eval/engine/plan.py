@@ -76,6 +76,13 @@ class Plan(Model):
         return cls(name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
 
     @classmethod
+    def grid(cls, name: str, specs: Iterable[Spec], targets: Iterable[str], repeats: Iterable[Repeat]) -> Self:
+        """Every spec by every target, as often as there are repeats."""
+        specs, repeats = tuple(specs), tuple(repeats)
+        refs = (CellRef(i, target, *repeat) for target in targets for i in range(len(specs)) for repeat in repeats)
+        return cls.of(name, specs, refs)
+
+    @classmethod
     def upgraded(cls, run_id: str, **fields: Any) -> Self:
         """A plan of an older schema: its run keeps the id that it had."""
         plan = cls(**fields)
