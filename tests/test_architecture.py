@@ -1,0 +1,37 @@
+"""The examples of the documentation run, and print what it says they print."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+EXAMPLE = re.compile(r"<!-- example: (\w+\.py) -->\n```python\n(.*?)```\n```text\n(.*?)```", re.DOTALL)
+EXAMPLES = {name: (code, printed) for name, code, printed in EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))}
+
+
+def test_every_seam_has_an_example():
+    sections = [part.partition("\n")[0] for part in PAGE.read_text(encoding="utf-8").split("## Adding ")[1:]]
+    assert sections == ["a workload", "a target", "an executor", "an observer", "a rendering"]
+    assert len(EXAMPLES) == len(sections)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_runs_and_prints_what_the_page_says(name, home, tmp_path):
+    code, printed = EXAMPLES[name]
+    (tmp_path / name).write_text(code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, name], cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == printed.splitlines()
+
+
+def test_every_file_of_the_walk_exists():
+    package = Path(__file__).parents[1] / "src" / "boosters_eval"
+    named = set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*\.py)`", PAGE.read_text(encoding="utf-8")))
+    assert len(named) > 15
+    assert [name for name in sorted(named) if not (package / name).is_file()] == []
