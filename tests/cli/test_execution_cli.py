@@ -237,23 +237,23 @@ def test_missing_library_is_a_warning_in_compare_and_an_error_in_run(boosters_ev
 
 def test_interruption_keeps_what_is_done_and_prints_the_command_that_resumes(boosters_eval, place):
     """Five cells get through the turnstile and the others wait: the run cannot end before the signal comes."""
-    command = ["compare", "-d", "diabetes", "-l", "faulty", "-s", "60", "-p", "max_depth=13"]
+    command = ["compare", "-d", "diabetes", "-l", "faulty", "-s", "15", "-p", "max_depth=13"]
     turnstile = place / "turnstile"
     turnstile.mkdir()
     env = environment(PLUGINS, FAULTY_TURNSTILE=str(turnstile))
     process = subprocess.Popen([*PROGRAM, *command, "-v"], cwd=place, env=env, stderr=subprocess.PIPE, text=True)
     for line in process.stderr:
-        if "5/60 done" in line:
+        if "5/15 done" in line:
             break
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
     process.stderr.close()
     assert process.wait() == 130
     assert "Traceback" not in rest
-    assert "boosters-eval compare -d diabetes -l faulty -s 60 -p max_depth=13 -v --resume" in rest
+    assert "boosters-eval compare -d diabetes -l faulty -s 15 -p max_depth=13 -v --resume" in rest
     plan = boosters_eval(*command, "--resume", "-f", "json", check=0)
     assert "5 kept" in plan.stderr
-    assert len(json.loads(plan.stdout)["results"]) == 60
+    assert len(json.loads(plan.stdout)["results"]) == 15
     boosters_eval("verify", "last", check=0)
 
 

@@ -1,5 +1,6 @@
 """The RFC's own way in: supports() and run() on every runner."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -55,3 +56,24 @@ def test_a_library_that_is_not_here_says_how_to_get_it():
     assert absent.version() is None
     newer = type("Newer", (absent,), {"min_python": (sys.version_info.major, sys.version_info.minor + 1)})
     assert newer.missing().startswith("needs Python 3.")
+
+
+def test_boosters_imports_no_package_under_the_clock():
+    if RUNNERS["boosters"].missing():
+        pytest.skip(RUNNERS["boosters"].missing())
+    code = (
+        "import sys, numpy as np\n"
+        "from boosters_eval import Task, TrainingConfig\n"
+        "from boosters_eval.runners import RUNNERS, FitRequest, TrainData\n"
+        "runner = RUNNERS['boosters']\n"
+        "runner.load()\n"
+        "packages = lambda: {name.partition('.')[0] for name in sys.modules}\n"
+        "before = packages()\n"
+        "translation = runner.translate(FitRequest(Task.REGRESSION, TrainingConfig(n_estimators=2)))\n"
+        "x = np.arange(100, dtype=np.float32).reshape(50, 2)\n"
+        "dataset = runner.build(translation, TrainData(x=x, y=np.arange(50.0)))\n"
+        "runner.predict(translation, runner.fit(translation, dataset), x)\n"
+        "sys.exit(', '.join(sorted(packages() - before)) or None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

