@@ -9,7 +9,6 @@ import math
 import os
 import sys
 import warnings
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -165,8 +164,6 @@ class Fit(Workload):
         RUNNERS.register(lane.target, runner, replace=True)
         runner.load()
         runner.version()  # it imports the standard library's reader of package metadata
-        for module in runner.dependencies:
-            import_module(module)
         for text in lane.preload:
             UserMetric.model_validate_json(text).load()
         load_implementations()

@@ -124,7 +124,8 @@ class Runner(ABC):
     @classmethod
     def load(cls) -> None:
         """Import the library, and nothing else: this runs in the process that all cells are forked from."""
-        import_module(cls.module)
+        for name in (cls.module, *cls.dependencies):
+            import_module(name)
 
     @classmethod
     def missing(cls) -> str | None:

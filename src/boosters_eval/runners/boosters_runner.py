@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.metrics.task import Task
@@ -25,16 +24,10 @@ class BoostersRunner(TableRunner):
     name = "boosters"
     module = "boosters"
     distributions = ("boosters",)
-    dependencies = ("numpy", "pandas")
+    dependencies = ("numpy", "pandas")  # the library imports pandas for its first data set
     install = "boosters"
     min_python = (3, 12)
     editions = MAPPING["boosters"]
-
-    @classmethod
-    def load(cls) -> None:
-        """Import, and pandas with it: the library would import that for its first data set, under the clock."""
-        super().load()
-        import_module("pandas")
 
     @classmethod
     def build(cls, translation: Translation, data: TrainData) -> Any:
