@@ -46,7 +46,7 @@ def test_five_seeds_on_an_official_split_show_no_interval():
     cells = [row.cells[0] for row in table.rows]
     assert [(cell.n, cell.low, cell.high) for cell in cells] == [(5, None, None)] * 2
     assert [cell.text for cell in cells] == ["0.500 ± 0.022", "0.556 ± 0.018"]
-    (pair,) = table.comparisons
+    (pair,) = table.pairs
     assert (pair.n, pair.verdict, pair.low, pair.high) == (1, "inconclusive", None, None)
 
 
@@ -61,8 +61,8 @@ def test_seeds_that_share_splits_are_as_many_observations_as_there_are_splits():
     expected = only_table(means)
     for row, other in zip(table.rows, expected.rows, strict=True):
         assert (row.cells[0].low, row.cells[0].high) == pytest.approx((other.cells[0].low, other.cells[0].high))
-    assert table.comparisons[0].n == 2
-    assert table.comparisons[0].high == pytest.approx(expected.comparisons[0].high)
+    assert table.pairs[0].n == 2
+    assert table.pairs[0].high == pytest.approx(expected.pairs[0].high)
 
 
 @pytest.mark.parametrize("test", ["corrected", "paired", "welch", "wilcoxon"])
@@ -72,8 +72,8 @@ def test_what_is_shown_is_what_the_statistics_used(test):
     sides = {name: observe([one for one in rows if one.library == name], "rmse") for name in SCORES}
     used = compare_table(sides, metric="rmse", higher_is_better=False, test=test, alpha=0.2)
     for row in table.rows:
-        assert (row.cells[0].low, row.cells[0].high) == used.summaries[row.library].interval
-    (pair,) = table.comparisons
+        assert (row.cells[0].low, row.cells[0].high) == used.summaries[row.label].interval
+    (pair,) = table.pairs
     assert (pair.low, pair.high) == used.get("a", "b").interval
     assert pair.p == used.get("a", "b").p_adjusted
 
@@ -81,7 +81,7 @@ def test_what_is_shown_is_what_the_statistics_used(test):
 def test_a_repeat_with_two_results_has_neither_verdict_nor_interval():
     rows = results()
     table = only_table([*rows, rows[0]])
-    (pair,) = table.comparisons
+    (pair,) = table.pairs
     assert pair.verdict == "inconclusive"
     assert pair.note == "a has more than one result for the same seed and fold."
     assert [row.cells[0].low is None for row in table.rows] == [True, False]
@@ -93,8 +93,8 @@ def test_variants_are_sides_of_their_own_though_their_library_is_one():
         for one in results()
     ]
     table = only_table(rows)
-    (pair,) = table.comparisons
-    plain = only_table(results()).comparisons[0]
+    (pair,) = table.pairs
+    plain = only_table(results()).pairs[0]
     assert (pair.a, pair.b) == ("lib a", "lib b")
     assert (pair.verdict, pair.p, pair.low, pair.high) == (plain.verdict, plain.p, plain.low, plain.high)
     assert [row.cells[0].best for row in table.rows] == [True, False]
