@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+from functools import cache
+
 import numpy as np
 
-from boosters_eval import DatasetConfig, Settings, Task, TrainingConfig
+from boosters_eval import DatasetConfig, LocalPool, Settings, Task, TrainingConfig
 from boosters_eval.benchmark.config import BenchmarkConfig
 from boosters_eval.benchmark.planning import Benchmarks, prepare
-from boosters_eval.benchmark.running import run_prepared
+from boosters_eval.benchmark.running import jobs_of, run_prepared
+from boosters_eval.engine.pool import start_method
 
 
 def tiny_table():
@@ -40,5 +44,18 @@ def plan_of(*configs, seeds=2, **settings):
     return prepare_tiny(*configs, seeds=seeds, **settings).plan
 
 
-def run_tiny(*configs, seeds=1, observer=None, executor="local", **settings):
-    return run_prepared(prepare_tiny(*configs, seeds=seeds, **settings), observer, executor=executor)
+def shared_pool(jobs=2):
+    """A pool that stays for the next test of this process: each library is imported once."""
+    return _pool(jobs, start_method())
+
+
+@cache
+def _pool(jobs, method):
+    pool = LocalPool(jobs)
+    atexit.register(pool.close)
+    return pool
+
+
+def run_tiny(*configs, seeds=1, observer=None, **settings):
+    prepared = prepare_tiny(*configs, seeds=seeds, **settings)
+    return run_prepared(prepared, observer, executor=shared_pool(jobs_of(prepared)))

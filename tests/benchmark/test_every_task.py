@@ -2,8 +2,9 @@
 
 import pytest
 
-from boosters_eval import LocalPool, TrainingConfig, compare
+from boosters_eval import TrainingConfig, compare
 from boosters_eval.runners import RUNNERS
+from tiny import shared_pool
 
 # In one process, so that the pool is shared.
 pytestmark = pytest.mark.xdist_group("pool")
@@ -15,16 +16,9 @@ KINDS = ["reg", "bin", "multi", "quantile"]
 CASES = [("rank", "gbdt"), *((kind, booster) for kind in KINDS for booster in ("gbdt", "gblinear", "linear_trees"))]
 
 
-@pytest.fixture(scope="module")
-def pool():
-    """One pool for all: each library is imported once."""
-    with LocalPool(2) as found:
-        yield found
-
-
 @pytest.mark.parametrize(("kind", "booster"), CASES)
-def test_no_cell_fails_and_what_cannot_run_says_why(kind, booster, home, pool):
-    results = compare(f"synthetic_{kind}_small", booster=booster, seeds=1, training=FEW, executor=pool)
+def test_no_cell_fails_and_what_cannot_run_says_why(kind, booster, home):
+    results = compare(f"synthetic_{kind}_small", booster=booster, seeds=1, training=FEW, executor=shared_pool())
     assert results.errors == []
     installed = {name for name in RUNNERS if RUNNERS[name].missing() is None}
     assert {r.library for r in results.results} | {u.library for u in results.unsupported} == installed
@@ -32,8 +26,8 @@ def test_no_cell_fails_and_what_cannot_run_says_why(kind, booster, home, pool):
     assert all(r.warnings == () for r in results.results)
 
 
-def test_categories_and_missing_values_run_on_every_library(home, pool):
-    results = compare("adult", seeds=1, training=FEW, executor=pool)
+def test_categories_and_missing_values_run_on_every_library(home):
+    results = compare("adult", seeds=1, training=FEW, executor=shared_pool())
     assert results.errors == []
     assert len(results.results) + len(results.unsupported) == sum(r.missing() is None for r in RUNNERS.values())
     assert all(0.25 < r.metrics["logloss"] < 0.6 for r in results.results)

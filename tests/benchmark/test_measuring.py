@@ -14,7 +14,9 @@ from boosters_eval.core.machine import available_cpus
 from boosters_eval.engine import memory, threads
 from boosters_eval.engine.execute import jobs_for
 from boosters_eval.runners import RUNNERS
-from tiny import plan_of, prepare_tiny, run_tiny, tiny_config
+from tiny import plan_of, prepare_tiny, run_tiny, shared_pool, tiny_config
+
+FEW = TrainingConfig(n_estimators=2)
 
 
 def test_timing_mode_warms_up_times_apart_and_takes_the_median_prediction(faulty, home):
@@ -119,7 +121,9 @@ def test_observed_parallelism_needs_more_than_one_moment(samples, seen):
 def test_each_library_keeps_to_the_threads_it_was_given(library, home):
     if RUNNERS[library].missing():
         pytest.skip(RUNNERS[library].missing())
-    results = compare("synthetic_reg_medium", library, seeds=1, training=TrainingConfig(n_estimators=60))
+    results = compare(
+        "synthetic_reg_medium", library, seeds=1, training=TrainingConfig(n_estimators=60), executor=shared_pool(1)
+    )
     (result,) = results.results
     assert result.threads_observed == 1
     assert result.warnings == ()
@@ -139,7 +143,7 @@ def test_loader_may_be_a_lambda_and_is_called_once_in_the_parent(home):
 
     register_dataset(dataset)
     try:
-        results = compare("mine", ["sklearn", "lightgbm"], seeds=2, training=TrainingConfig(n_estimators=2))
+        results = compare("mine", ["sklearn", "lightgbm"], seeds=2, training=FEW, executor=shared_pool())
     finally:
         DATASETS.unregister("mine")
     assert len(results.results) == 4
@@ -170,7 +174,7 @@ def test_data_sets_own_splitter_decides_the_rows(home):
 
 
 def test_libraries_of_one_seed_share_the_split(home):
-    results = compare("iris", ["sklearn", "lightgbm"], seeds=2, training=TrainingConfig(n_estimators=2)).results
+    results = compare("iris", ["sklearn", "lightgbm"], seeds=2, training=FEW, executor=shared_pool()).results
     assert len({r.split_digest for r in results if r.seed == 42}) == 1
     assert len({r.split_digest for r in results}) == 2
 
@@ -179,7 +183,7 @@ def test_libraries_of_one_seed_share_the_split(home):
 def test_early_stopping_works_on_rows_held_out_of_the_training_rows(dataset, home):
     libraries = ["xgboost", "lightgbm", "catboost"]
     few = TrainingConfig(n_estimators=300, learning_rate=0.3, early_stopping_rounds=3)
-    results = compare(dataset, libraries, seeds=1, training=few)
+    results = compare(dataset, libraries, seeds=1, training=few, executor=shared_pool())
     assert not results.errors
     assert all(result.n_trees_trained < 300 for result in results.results)
 
@@ -207,7 +211,7 @@ from boosters_eval.runners import RUNNERS
 RUNNERS.register("faulty", faulty_runner.FaultyRunner, replace=True)
 from boosters_eval import TrainingConfig, compare
 peaks = []
-for seeds in (25, 250):
+for seeds in (10, 100):
     compare("diabetes", "faulty", seeds=seeds, training=TrainingConfig(max_depth=1))
     peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 print(peaks[1] - peaks[0])
