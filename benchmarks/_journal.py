@@ -35,8 +35,9 @@ def write(home: Path) -> None:
 
 
 def read(home: Path) -> None:
-    from boosters_eval import load_run
+    from boosters_eval import WORKLOADS, load_run
 
+    WORKLOADS["fit"]  # imported before the clock starts
     start = time.perf_counter()
     collection = load_run("last", home)
     took = time.perf_counter() - start

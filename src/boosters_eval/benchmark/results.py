@@ -68,7 +68,7 @@ class Record(BaseModel):
     @property
     def key(self) -> str:
         """The cell's name, the same in plan, journal and collection."""
-        return cell_key(self.config_name, self.library, self.repeat)
+        return cell_key(self.config_name, self.library, self.seed, self.fold)
 
 
 class _ResultCommon(Common):

@@ -49,7 +49,7 @@ class Cell(NamedTuple):
     @property
     def key(self) -> str:
         """The cell's name within its plan."""
-        return cell_key(self.spec.name, self.target, self.repeat)
+        return cell_key(self.spec.name, self.target, *self.repeat)
 
     @property
     def lane(self) -> Lane:
@@ -60,9 +60,9 @@ class Cell(NamedTuple):
         return f"{self.spec.name} {self.target} {self.repeat}"
 
 
-def cell_key(spec: str, target: str, repeat: Repeat) -> str:
+def cell_key(spec: str, target: str, seed: int, fold: int | None) -> str:
     """A cell's name within its plan; the same in plan, journal and results."""
-    return f"{spec}|{target}|{repeat.seed}" + ("" if repeat.fold is None else f"|{repeat.fold}")
+    return f"{spec}|{target}|{seed}" if fold is None else f"{spec}|{target}|{seed}|{fold}"
 
 
 class Build(Model):

@@ -49,6 +49,13 @@ class Reading:
     common: dict[str, Common] = field(default_factory=dict, repr=False)
     types: dict[bytes, type[Outcome]] = field(default_factory=dict, repr=False)
 
+    def keep(self, outcome: Outcome | Failure) -> None:
+        """The last outcome of a cell counts, and is the last in order too."""
+        key = outcome.key
+        if key in self.outcomes:
+            del self.outcomes[key]
+        self.outcomes[key] = outcome
+
     def type_of(self, workload: bytes | None) -> type[Outcome]:
         """The outcome type of a workload, looked up once per journal."""
         name = workload or _FIRST_WORKLOAD
@@ -97,17 +104,16 @@ def _take(line: bytes, reading: Reading) -> str | None:
     if previous.decode() != reading.last:
         return "does not follow the line before it"
     try:
-        reading.sealed = kind == b"end"
-        if kind == b"begin":
-            reading.begin = _object(content)
-        elif kind == b"end":
-            if _object(content) != {"outcomes": len(reading.outcomes)}:
-                return "does not count the outcomes before it"
-        elif kind == b"common":
-            common_type = reading.type_of(workload).common_type or Common
-            reading.common[_digest(content)[:16]] = common_type.model_validate_json(content)
+        reading.sealed = False
+        if kind == b"result":
+            outcome = reading.type_of(workload).model_validate_json(content)
+            if common is not None:
+                reading.common[common.decode()].give_to(outcome)
+            reading.keep(outcome)
         else:
-            _keep(_outcome(kind, workload, common, content, reading), reading)
+            fault = _take_other(kind, workload, content, reading)
+            if fault:
+                return fault
     except ConfigError as error:
         return f"cannot be read: {error}"
     except (ValidationError, ValueError, RecursionError, KeyError):
@@ -116,23 +122,22 @@ def _take(line: bytes, reading: Reading) -> str | None:
     return None
 
 
-def _outcome(
-    kind: bytes, workload: bytes | None, common: bytes | None, content: bytes, reading: Reading
-) -> Outcome | Failure:
-    if kind == b"failure":
-        return Failure.model_validate_json(content)
-    if kind == b"error":
-        return _failure_of_version_1(_object(content))
-    outcome = reading.type_of(workload).model_validate_json(content)
-    if common is not None:
-        reading.common[common.decode()].give_to(outcome)
-    return outcome
-
-
-def _keep(outcome: Outcome | Failure, reading: Reading) -> None:
-    key = outcome.key
-    reading.outcomes.pop(key, None)  # so that the last one is the last in order too
-    reading.outcomes[key] = outcome
+def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Reading) -> str | None:
+    """The lines that are few: what is not a result."""
+    if kind == b"begin":
+        reading.begin = _object(content)
+    elif kind == b"end":
+        reading.sealed = True
+        if _object(content) != {"outcomes": len(reading.outcomes)}:
+            return "does not count the outcomes before it"
+    elif kind == b"common":
+        common_type = reading.type_of(workload).common_type or Common
+        reading.common[_digest(content)[:16]] = common_type.model_validate_json(content)
+    elif kind == b"failure":
+        reading.keep(Failure.model_validate_json(content))
+    else:
+        reading.keep(_failure_of_version_1(_object(content)))
+    return None
 
 
 def _failure_of_version_1(raw: dict[str, Any]) -> Failure:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import cell_key
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class CellRecord(BaseModel):
     @property
     def key(self) -> str:
         """The key of its cell."""
-        return cell_key(self.spec, self.target, Repeat(self.seed, self.fold))
+        return cell_key(self.spec, self.target, self.seed, self.fold)
 
 
 class CellOutcome(CellRecord, Outcome):
