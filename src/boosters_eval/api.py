@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.errors import ConfigError
@@ -176,9 +177,16 @@ def verify_run(reference: str = "last", home: Path | None = None) -> Iterator[tu
         yield f"{folder.run_id}/{name}", fault
 
 
+def progress(*, every_cell: bool = False) -> Observer:
+    """A bar on a terminal or in a notebook, plain lines elsewhere: one every few seconds, or one per cell."""
+    from boosters_eval.engine.progress import progress_for  # noqa: PLC0415 (keeps start-up fast)
+
+    return progress_for(sys.stderr, every_cell=every_cell)
+
+
 def _observer(given: Any, *, verbose: bool) -> Observer:
     """One observer, whatever was asked for: objects, names, several of them, or none."""
     from boosters_eval.engine.observer import OBSERVERS, Observer, Observers  # noqa: PLC0415 (keeps start-up fast)
 
-    wanted = [given] if isinstance(given, (str, Observer)) else list(given or (["bar"] if verbose else []))
+    wanted = [given] if isinstance(given, (str, Observer)) else list(given or ([progress()] if verbose else []))
     return Observers(*(OBSERVERS[item]() if isinstance(item, str) else item for item in wanted))

@@ -164,10 +164,9 @@ def resumable() -> Iterator[None]:
 
 def observers(execution: Execution, *, quiet: bool, verbose: bool) -> list[Any]:
     """A bar on a terminal, lines elsewhere, neither when quiet; and whoever was named."""
-    from boosters_eval.engine.progress import PlainLines, ProgressBar
+    from boosters_eval.api import progress
 
-    progress = [ProgressBar() if sys.stderr.isatty() else PlainLines(each=verbose)]
-    return [*([] if quiet else progress), *(execution.observer or [])]
+    return [*([] if quiet else [progress(every_cell=verbose)]), *(execution.observer or [])]
 
 
 def show(results: Any, presentation: Presentation) -> None:
@@ -175,17 +174,18 @@ def show(results: Any, presentation: Presentation) -> None:
     from boosters_eval import reports
     from boosters_eval.benchmark import tables
 
+    test = tables.check_test(presentation.test)
     chosen = choose_format(presentation.format, presentation.output)
     if chosen == "json":
         emit(results.to_json(), presentation.output, quiet=presentation.quiet)
     elif chosen == "csv":
         emit(results.to_csv(), presentation.output, quiet=presentation.quiet)
     elif chosen == "html":
-        document = tables.build_document(results, "comparison", test=presentation.test)
+        document = tables.build_document(results, "comparison", test=test)
         emit(reports.render_page(document), presentation.output, quiet=presentation.quiet)
     else:
         report = tables.build_tables(
-            results, test=presentation.test, require_significance=presentation.highlight_significant
+            results, test=test, require_significance=presentation.highlight_significant
         )
         if chosen is None and sys.stdout.isatty():
             reports.print_report(report, console())

@@ -44,7 +44,8 @@ def report(
     collection = _collection(suite, run, results, seeds, library or None, execution, quiet=quiet)
     if not collection.results and not collection.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
-    files = render_files(collection, report_type, output, wanted, test=test)
+    checked: dict[str, Any] = {"report_type": report_type, "formats": wanted, "test": test}  # by check_request
+    files = render_files(collection, output_dir=output, **checked)
     if dry_run:
         sys.stdout.write(next(iter(files.values())))
         for path in files:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from annotated_types import Ge, MinLen
+from pydantic import StringConstraints
 
 from boosters_eval.core.model import Model
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Spec(Model):
     """What is to be done, whoever does it. A workload's own spec adds what its cells depend on."""
 
-    workload: str
+    workload: Annotated[str, StringConstraints(pattern=r"^[\w.-]+$")]
     name: Annotated[str, MinLen(1)]
     n_threads: Annotated[int, Ge(1)] = 1
     alone: bool = False  # nothing else may run beside its cells

@@ -109,6 +109,11 @@ class PlainLines(Observer):
             self._stream.flush()
 
 
+def progress_for(stream: TextIO, *, every_cell: bool = False) -> Observer:
+    """A bar where the stream can show one, else lines."""
+    return ProgressBar() if stream.isatty() or "ipykernel" in sys.modules else PlainLines(each=every_cell)
+
+
 def failure_line(cell: Cell, failure: Failure) -> str:
     """One failed cell in one line."""
     message = failure.error_message.splitlines()[0] if failure.error_message else "no message"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.observations import MEASUREMENTS, observe
 from boosters_eval.benchmark.tables import notes
@@ -47,7 +47,7 @@ class TableOptions:
 
     metrics: Sequence[str] | None
     times: bool
-    test: str
+    test: TestName
     alpha: float
     highlight: bool
     require_significance: bool
@@ -58,7 +58,7 @@ def build_tables(
     *,
     metrics: Sequence[str] | None = None,
     times: bool = True,
-    test: str = "corrected",
+    test: TestName = "corrected",
     alpha: float | None = None,
     highlight: bool = True,
     require_significance: bool = True,
@@ -146,7 +146,7 @@ def _cell(contender: Contender, column: Column, options: TableOptions) -> TableC
         text += f" (n = {len(values)})"
     low, high = mean_interval(
         observe(contender.results, column.name),
-        test=cast("TestName", options.test),
+        test=options.test,
         alpha=options.alpha,
         as_ratio=column.name in MEASUREMENTS,
     ) or (None, None)

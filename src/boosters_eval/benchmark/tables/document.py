@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.tables.data import EffectiveParameters, FailedCell
     from boosters_eval.reports.model import Report
     from boosters_eval.runners.parameters import Mark
+    from boosters_eval.stats.significance import TestName
 
 TESTS = {
     "corrected": "paired t-test with Nadeau and Bengio's correction for overlapping splits",
@@ -51,7 +52,7 @@ def build_document(
     results: ResultCollection,
     report_type: ReportType = "quality",
     *,
-    test: str = "corrected",
+    test: TestName = "corrected",
     alpha: float | None = None,
     now: datetime | None = None,
 ) -> BenchmarkDocument:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from boosters_eval.benchmark.tables.data import ReportType
 from boosters_eval.benchmark.tables.document import TESTS, BenchmarkDocument, build_document
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.stats.significance import TestName
 
 OUTPUT_DIR = Path("docs/benchmarks")
+ReportFormat = Literal["md", "json", "html"]
 NO_GIT = "nogit"  # in the name of a file whose results do not say which commit they are of
 
 
@@ -28,21 +30,21 @@ def _render_json(document: BenchmarkDocument) -> str:
     return document.model_dump_json(indent=1) + "\n"
 
 
-_RENDERERS: dict[str, Callable[[BenchmarkDocument], str]] = {
+_RENDERERS: dict[ReportFormat, Callable[[BenchmarkDocument], str]] = {
     "md": render_report,
     "json": _render_json,
     "html": render_page,
 }
-FORMATS = tuple(_RENDERERS)
+FORMATS = get_args(ReportFormat)
 
 
 def generate_report(
     results: ResultCollection,
-    report_type: str = "quality",
+    report_type: ReportType = "quality",
     output_dir: str | Path = OUTPUT_DIR,
-    formats: Sequence[str] = ("md", "json"),
+    formats: Sequence[ReportFormat] = ("md", "json"),
     *,
-    test: str = "corrected",
+    test: TestName = "corrected",
     alpha: float | None = None,
     now: datetime | None = None,
 ) -> tuple[Path, ...]:
@@ -55,17 +57,17 @@ def generate_report(
 
 def render_files(
     results: ResultCollection,
-    report_type: str = "quality",
+    report_type: ReportType = "quality",
     output_dir: str | Path = OUTPUT_DIR,
-    formats: Sequence[str] = ("md", "json"),
+    formats: Sequence[ReportFormat] = ("md", "json"),
     *,
-    test: str = "corrected",
+    test: TestName = "corrected",
     alpha: float | None = None,
     now: datetime | None = None,
 ) -> dict[Path, str]:
     """What `generate_report` would write, without writing it."""
     check_request(report_type, formats, test)
-    document = build_document(results, cast("ReportType", report_type), test=test, alpha=alpha, now=now)
+    document = build_document(results, report_type, test=test, alpha=alpha, now=now)
     stem = file_stem(document)
     return {Path(output_dir) / f"{stem}.{name}": _RENDERERS[name](document) for name in dict.fromkeys(formats)}
 
@@ -88,10 +90,11 @@ def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
         raise ConfigError(f"The '--format' option must name at least one of {', '.join(FORMATS)}. Got nothing instead.")
 
 
-def check_test(test: str) -> None:
-    """Refuse an unknown test."""
+def check_test(test: str) -> TestName:
+    """The name of a test, if it is one."""
     if test not in TESTS:
         raise UnknownNameError("test", test, TESTS)
+    return cast("TestName", test)
 
 
 def report_schema() -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.observations import compare_rows
 from boosters_eval.benchmark.tables.contenders import results_by_name
@@ -28,7 +28,7 @@ class Judgement:
     comparisons: tuple[PairVerdict, ...] = ()
 
 
-def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: str, alpha: float) -> Judgement:
+def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: TestName, alpha: float) -> Judgement:
     """All pairs of one column. A column that is only indicative, or has no known direction, gets no verdict."""
     if column.higher_is_better is None or column.indicative:
         return Judgement()
@@ -39,7 +39,7 @@ def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: 
         results_by_name(contenders),
         column.name,
         higher_is_better=column.higher_is_better,
-        test=cast("TestName", test),
+        test=test,
         alpha=alpha,
     )
     return Judgement(
