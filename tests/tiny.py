@@ -20,6 +20,7 @@ def tiny_table():
     return x, x[:, 0].astype(np.float64) + 2.0
 
 
+FEW = TrainingConfig(n_estimators=2)
 TINY = DatasetConfig(name="tiny", task=Task.REGRESSION, loader=tiny_table)
 
 

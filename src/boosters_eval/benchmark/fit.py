@@ -155,7 +155,7 @@ class Fit(Workload):
     @classmethod
     def imports(cls, target: str) -> tuple[str, ...]:
         """This module, and the large packages that the library imports too."""
-        return ("numpy", "boosters_eval.benchmark.fit", *RUNNERS[target].dependencies)
+        return ("boosters_eval.benchmark.fit", *RUNNERS[target].dependencies)
 
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Runner]:

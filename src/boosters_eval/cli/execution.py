@@ -184,9 +184,7 @@ def show(results: Any, presentation: Presentation) -> None:
         document = tables.build_document(results, "comparison", test=test)
         emit(reports.render_page(document), presentation.output, quiet=presentation.quiet)
     else:
-        report = tables.build_tables(
-            results, test=test, require_significance=presentation.highlight_significant
-        )
+        report = tables.build_tables(results, test=test, require_significance=presentation.highlight_significant)
         if chosen is None and sys.stdout.isatty():
             reports.print_report(report, console())
         else:

@@ -186,7 +186,8 @@ class Journal:
 
     def begin(self, facts: dict[str, Any]) -> None:
         """The first line of an attempt."""
-        self._write("begin", json.dumps({"schema_version": SCHEMA_VERSION, **facts}))
+        self.found.begin = {"schema_version": SCHEMA_VERSION, **facts}
+        self._write("begin", json.dumps(self.found.begin))
 
     def seal(self, count: int) -> None:
         """The run is complete: without this line the last outcome could be changed unseen."""

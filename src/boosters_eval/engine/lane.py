@@ -41,6 +41,7 @@ def serve(setup: dict[str, Any], channel: int, words: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number in (1, 2):
         os.dup2(words, number)  # what a library prints while it is imported is not an answer
+    sys.path[:] = setup["path"]  # the program's own may have grown since the ancestor started
     answers = socket.socket(fileno=channel)
     start = time.perf_counter()
     loaded = None

@@ -346,7 +346,7 @@ class LocalPool(Executor):
 def _shared_imports(lanes: Iterable[Lane]) -> dict[Lane, list[str]]:
     """Of the modules that each lane imports, those that another lane imports too."""
     wanted = {lane: WORKLOADS[lane.workload].imports(lane.target) for lane in lanes}
-    counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in names)
+    counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in set(names))
     return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}
 
 

@@ -151,7 +151,8 @@ def _open_journal(path: Path, lock: FileLock) -> Journal:
         raise RunError(f"{path} is damaged: {reading.damage}. It is left as it is; start a new attempt.")
     try:
         file = path.open("ab")
-        file.truncate(reading.good_bytes)
+        if reading.cut:
+            file.truncate(reading.good_bytes)
     except OSError as error:
         raise RunError(f"Cannot write {path}: {error.strerror}.") from None
     return Journal(path, file, lock, reading)

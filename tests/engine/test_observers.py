@@ -1,0 +1,79 @@
+"""Whoever watches hears typed events, and the end with its results."""
+
+import pytest
+
+from boosters_eval import OBSERVERS, ConfigError, Failure, Observer, compare
+from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
+from tiny import FEW, run_tiny, shared_pool, tiny_config
+
+
+class Recorder(Observer):
+    def __init__(self):
+        self.events = []
+
+    def begin(self, event):
+        self.events.append(event)
+
+    def phase(self, event):
+        self.events.append(event)
+
+    def outcome(self, event):
+        self.events.append(event)
+
+    def end(self, event):
+        self.events.append(event)
+
+
+def kinds(recorder):
+    return [type(event) for event in recorder.events]
+
+
+def test_events_come_in_order_and_the_end_has_the_run(faulty):
+    seen = Recorder()
+    results = run_tiny(tiny_config("none"), tiny_config("segfault"), observer=seen, jobs=1)
+    started, *middle, ended = seen.events
+    assert isinstance(started, RunStarted)
+    assert (started.todo, started.kept) == (2, 0)
+    assert isinstance(ended, RunEnded)
+    assert [o.key for o in ended.run.results] == [r.key for r in results.results]
+    assert [f.signal for f in ended.run.failures] == ["SIGSEGV"]
+    assert {type(event) for event in middle} == {PhaseStarted, CellEnded}
+    phases = [
+        event.phase for event in middle if isinstance(event, PhaseStarted) and event.cell.spec.name == "tiny/none"
+    ]
+    assert phases == ["start", "load", "build", "fit", "predict", "score", "done"]
+    assert sum(isinstance(event.outcome, Failure) for event in middle if isinstance(event, CellEnded)) == 1
+
+
+def test_interrupted_run_ends_without_results(faulty):
+    class Impatient(Recorder):
+        def outcome(self, event):
+            raise KeyboardInterrupt
+
+    seen = Impatient()
+    with pytest.raises(KeyboardInterrupt):
+        run_tiny(tiny_config("none"), seeds=3, observer=seen)
+    assert seen.events[-1] == RunEnded(None)
+
+
+def test_several_watch_at_once_by_name_or_as_objects(home):
+    made = []
+
+    class Named(Recorder):
+        def __init__(self):
+            super().__init__()
+            made.append(self)
+
+    OBSERVERS.register("named", Named)
+    try:
+        own = Recorder()
+        compare("iris", "sklearn", seeds=1, training=FEW, observer=["named", own], executor=shared_pool(1))
+    finally:
+        OBSERVERS.unregister("named")
+    assert kinds(own) == kinds(made[0])
+    assert kinds(own)[-1] is RunEnded
+
+
+def test_unknown_observer_is_one_sentence(home):
+    with pytest.raises(ConfigError, match=r"Unknown observer 'bars'. Did you mean 'bar'\? Known: bar, lines"):
+        compare("iris", "sklearn", seeds=1, training=FEW, observer="bars")
