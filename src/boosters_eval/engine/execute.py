@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.plan import Plan
 
-    # Finds a cell's inputs on this machine. The folder is for files that must be made first; it is removed after the run.
+    # Finds a cell's inputs on this machine. The folder is for files that must be made first; it goes away with the run.
     Locator = Callable[[Cell, Path], Mapping[str, str]]
 
 
