@@ -84,7 +84,7 @@ def test_budget_takes_only_the_seeds_it_is_enough_for():
     said = []
     grow(runs, SequentialRule(max_seeds=40), budget_s=8.0, clock=runs.clock, say=said.append)
     assert runs.asked == [5, 8]
-    assert "the time budget is used" in said[-1]
+    assert "the time budget is used up" in said[-1]
 
 
 def test_budget_that_is_used_at_the_first_look_stops_there():
@@ -92,7 +92,7 @@ def test_budget_that_is_used_at_the_first_look_stops_there():
     said = []
     grow(runs, SequentialRule(max_seeds=40), budget_s=5.0, clock=runs.clock, say=said.append)
     assert runs.asked == [5]
-    assert "the time budget is used" in said[-1]
+    assert "the time budget is used up" in said[-1]
 
 
 @pytest.mark.parametrize(

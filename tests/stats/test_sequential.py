@@ -47,7 +47,7 @@ def test_it_goes_on_while_a_pair_is_inconclusive():
 def test_it_stops_at_the_last_look_and_when_the_budget_is_used():
     assert RULE.decide(3, [pair("inconclusive")]).reason == "50 seeds are used"
     late = RULE.decide(0, [pair("inconclusive")], budget_left=False)
-    assert (late.stop, late.undecided, late.reason) == (True, 1, "the time budget is used")
+    assert (late.stop, late.undecided, late.reason) == (True, 1, "the time budget is used up")
 
 
 def test_pairs_that_no_seed_can_decide_do_not_hold_it_up():
