@@ -59,7 +59,7 @@ def test_variants_of_one_library_are_pairs_too():
     assert said == ["5 seeds: every pair has a verdict"]
 
 
-def test_a_pair_that_cannot_be_compared_stops_nobody():
+def test_a_pair_that_cannot_be_compared_does_not_prolong_the_run():
     def run(seeds, known):
         rows = results_of(seeds, 5.0).results
         return ResultCollection([*rows, rows[0]])
@@ -103,6 +103,6 @@ def test_budget_is_read_with_its_unit(text, seconds):
 
 
 @pytest.mark.parametrize("text", ["soon", "0", "-3m", "5 days", ""])
-def test_budget_that_is_none_is_refused(text):
+def test_invalid_budget_is_refused(text):
     with pytest.raises(ConfigError, match="10m"):
         parse_budget(text)
