@@ -1,4 +1,4 @@
-# Two commands do all the set-up: `make quick` and `make test`.
+# `make quick` and `make test` do all the set-up themselves.
 .DEFAULT_GOAL := help
 SHELL := bash
 PYTHON ?= $(shell command -v python3.12 || command -v python3)
@@ -20,35 +20,35 @@ setup: $(STAMP)  ## create .venv with every library, once
 quick: setup  ## evaluate all libraries on the quick suite
 	@$(BIN)/boosters-eval quick
 
-test: setup format-check lint imports  ## everything that must hold before a merge
-	@$(MAKE) --no-print-directory -j2 types tests  # mypy has one thread: beside the tests it costs half its time
+test: setup format-check lint imports  ## run all checks that must pass before a merge
+	@$(MAKE) --no-print-directory -j2 types tests  # mypy uses one thread: next to the tests it costs half its time
 
 format-check: setup
 	@$(BIN)/ruff format --check .
 
-lint: setup  ## ruff's rules
+lint: setup  ## check the code with ruff
 	@$(BIN)/ruff check .
 
-types: setup  ## mypy --strict
+types: setup  ## check types with mypy --strict
 	@$(BIN)/mypy
 
-imports: setup  ## the direction of imports between the rooms
+imports: setup  ## check the direction of imports between the rooms
 	@$(BIN)/lint-imports
 
-chromium:  ## the browser that the HTML report is tested in
+chromium:  ## install the browser in which the HTML report is tested
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 	  || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "Installing chromium (once)"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
 	  else echo "Install chromium to test the HTML report in a browser: sudo apt-get install chromium"; fi
 
-tests: setup chromium  ## all tests with coverage
+tests: setup chromium  ## run all tests with coverage
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
 
-# Python/numpy pairs on which the lower bound must be the same to the last bit.
+# Python/NumPy pairs on which the lower bound must be identical to the last bit.
 MATRIX := 3.11/1.26.4 3.11/2.4.6 3.12/1.26.4 3.12/2.0.2 3.12/2.5.4 3.13/2.1.3 3.13/2.5.4
 
-test-matrix:  ## the pinned lower bounds on other Python and numpy versions
+test-matrix:  ## test the pinned lower bounds on other Python and NumPy versions
 	@for pair in $(MATRIX); do \
 	  python=$${pair%/*}; numpy=$${pair#*/}; place=.venv-matrix/$$python-$$numpy; \
 	  test -e $$place/.installed || { PYENV_VERSION=$$python python$$python -m venv $$place \
@@ -59,21 +59,21 @@ test-matrix:  ## the pinned lower bounds on other Python and numpy versions
 	    -p no:cacheprovider tests/stats/test_bootstrap_snapshot.py || exit 1; \
 	done
 
-test-slow: setup  ## simulations that prove the statistics
+test-slow: setup  ## run the simulations that validate the statistics
 	@$(BIN)/python -m pytest -m slow -n 2 -rP
 
-baselines: setup  ## record tests/baselines anew with the pinned versions
+baselines: setup  ## record tests/baselines again with the pinned versions
 	@$(BIN)/boosters-eval baseline record --suite quick tests/baselines/quick.json
 	@$(BIN)/boosters-eval baseline record --suite full tests/baselines/full.json
 
-bench: setup  ## speeds, as ratios measured in one run
+bench: setup  ## measure speeds, as ratios within one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 format: setup  ## format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-clean:  ## remove what make made
+clean:  ## remove everything that make created
 	rm -rf $(VENV) .venv-matrix .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .PHONY: help setup quick test format-check lint types imports chromium tests test-matrix test-slow baselines bench format clean

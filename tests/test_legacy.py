@@ -89,7 +89,7 @@ def test_interrupted_run_is_not_continued_and_the_user_learns_why(copy, monkeypa
     words = [word for word in words if word not in ("-q", "-o", "cv.json")]
     assert command([*words, "--resume"]) == 0
     said = capsys.readouterr().err
-    assert "there is no earlier attempt of this plan" in said
+    assert "there is no earlier attempt at this plan" in said
     assert f"run {folder.run_id} has the same cells, but it was made by another version" in said
     assert {path.name: path.read_bytes() for path in folder.path.iterdir()} == before
 

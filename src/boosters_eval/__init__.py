@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from boosters_eval.runners.conformance import check_runner
     from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
 
-# Names are found when they are used, so that `import boosters_eval` and the command line start fast.
+# Names are resolved on first use, so that `import boosters_eval` and the command line start fast.
 _HOME = {
     "api": (
         "compare",

@@ -1,4 +1,4 @@
-"""The program's first breath, before anything slow is imported; `python -m boosters_eval` is `boosters-eval`."""
+"""The entry point, before anything slow is imported. `python -m boosters_eval` is the same as `boosters-eval`."""
 
 import os
 import signal
@@ -6,11 +6,11 @@ import sys
 
 
 def main() -> None:
-    """Ctrl-C while we import ends us in silence, and a closed stdout or stderr is one that swallows everything."""
+    """Start the command line. Ctrl-C during imports exits silently; a closed stdout or stderr becomes /dev/null."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor, which is this one
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
     from boosters_eval.cli.app import main as run  # noqa: PLC0415 (see above)
 

@@ -1,4 +1,4 @@
-"""What a Python user calls: compare libraries, run suites, and read what earlier runs left. The CLI calls the same."""
+"""The Python API: compare libraries, run suites, and load earlier runs. The CLI calls the same functions."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def compare(
 ) -> ResultCollection:
     """Compare libraries on data sets.
 
-    With seeds="auto", seeds are added until every pair has a verdict, `max_seeds` are used, or the budget is. An
-    executor given by name is made for this run and closed after it; one that you made yourself stays open.
+    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. An
+    executor given by name is created for this run and closed after it; one that you created yourself stays open.
     """
     prepared = prepare_comparison(
         datasets,
@@ -102,12 +102,12 @@ def prepare_comparison(
     budget: str | float | None = None,
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
-    """The plan of a comparison, ready to execute: data, libraries and threads are resolved, nothing has run."""
+    """The plan of a comparison, ready to execute: data, libraries and threads are resolved, but nothing has run."""
     from boosters_eval.benchmark.planning import comparison, prepare  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415
 
     if cv is not None and seeds is not None:
-        raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS says how often folds are drawn anew.")
+        raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS redraws the folds REPEATS times.")
     chosen = Settings(**settings)
     benchmarks = comparison(
         datasets,
@@ -148,7 +148,7 @@ def run_prepared(
     executor: Executor | str = "local",
     say: Callable[[str], None] = lambda _: None,
 ) -> ResultCollection:
-    """Run what was prepared; what is finished is kept, whatever happens."""
+    """Execute a prepared run. Finished cells are kept, whatever happens."""
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
 
     return running.run_prepared(prepared, _observer(observer, verbose=verbose), executor=executor, say=say)
@@ -169,7 +169,7 @@ def load_results(path: str | Path) -> ResultCollection:
 
 
 def verify_run(reference: str = "last", home: Path | None = None) -> Iterator[tuple[str, str]]:
-    """For each file of a run that can be wrong: its name, and what is wrong with it, or nothing."""
+    """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is."""
     from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415 (keeps start-up fast)
 
     folder = find_run(reference, home)
@@ -185,7 +185,7 @@ def progress(*, every_cell: bool = False) -> Observer:
 
 
 def _observer(given: Any, *, verbose: bool) -> Observer:
-    """One observer, whatever was asked for: objects, names, several of them, or none."""
+    """One observer from what was given: an object, a name, several of either, or nothing."""
     from boosters_eval.engine.observer import OBSERVERS, Observer, Observers  # noqa: PLC0415 (keeps start-up fast)
 
     wanted = [given] if isinstance(given, (str, Observer)) else list(given or ([progress()] if verbose else []))

@@ -1,6 +1,6 @@
 """A pytest plugin: `pytest --boosters-eval-suite quick --boosters-eval-baseline FILE`, one item per (config, library).
 
-It is loaded into every pytest run of its environment, so nothing but pytest is imported until it is asked for.
+It is loaded into every pytest run in its environment, so nothing but pytest is imported until it is used.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ MARKER = "boosters_eval"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options, in a group of their own."""
+    """Add the options, in a group of their own."""
     group = parser.getgroup("boosters-eval", "evaluation of gradient-boosting libraries")
     group.addoption("--boosters-eval-suite", metavar="NAME", help="run this suite, one item per (config, library) pair")
     group.addoption("--boosters-eval-baseline", metavar="FILE", help="check against this baseline")
     group.addoption("--boosters-eval-tolerance", metavar="X", type=float, default=0.02, help="default: %(default)s")
     group.addoption("--boosters-eval-statistical", action="store_true", help="a regression must be significant too")
     group.addoption("--boosters-eval-seeds", metavar="N", type=int, help="number of random splits")
-    group.addoption("--boosters-eval-library", metavar="NAME", action="append", help="only this library; several")
+    group.addoption("--boosters-eval-library", metavar="NAME", action="append", help="only this library; repeatable")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known, so that `-m boosters_eval` selects these items; each xdist worker would run them all."""
+    """Register the marker for `-m boosters_eval`, and refuse xdist, because each worker would run the whole suite."""
     config.addinivalue_line("markers", f"{MARKER}: a (config, library) pair of a boosters-eval suite")
     if _wanted(config) and config.getoption("numprocesses", None):
         raise pytest.UsageError("boosters-eval runs its own processes; run its items without pytest-xdist (-n 0).")
@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Put the suite beside the files that were found: its pairs are collected, counted and selected as tests are."""
+    """Add the suite to the collected files, so that its pairs are collected, counted and selected like tests."""
     report = yield
     if isinstance(collector, pytest.Session) and report.result is not None and _wanted(collector.config):
         report.result.append(_suite(collector))
@@ -66,12 +66,12 @@ def _suite(session: pytest.Session) -> _Suite:
 
 
 class _Evaluation:
-    """What is to run, and, once the first item needs it, what came out."""
+    """What is to run and, once the first item needs them, the results."""
 
     def __init__(self, config: pytest.Config) -> None:
         from boosters_eval.baseline import CheckRules, load_baseline  # noqa: PLC0415
         from boosters_eval.baseline.plan import Request, plan_run  # noqa: PLC0415
-        from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (only when it is asked for)
+        from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (only when it is used)
 
         file = config.getoption("--boosters-eval-baseline")
         libraries = config.getoption("--boosters-eval-library")
@@ -93,14 +93,14 @@ class _Evaluation:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Every pair that will run, and every one that the baseline has."""
+        """Every pair that will run, and every pair in the baseline."""
         planned = [(cell.spec.name, cell.target) for cell in self._prepared.plan.cells]
         recorded = [result.key for result in self._baseline.results] if self._baseline else []
         return list(dict.fromkeys([*planned, *recorded]))
 
     def outcome(self, config: str, library: str) -> tuple[str, str]:
-        """What became of a pair (failed, skipped, passed) and the sentence on why; the first call runs the suite."""
-        from boosters_eval.baseline import Status  # noqa: PLC0415 (only when it is asked for)
+        """The status of a pair (failed, skipped, passed) and a sentence on why. The first call runs the suite."""
+        from boosters_eval.baseline import Status  # noqa: PLC0415 (only when it is used)
         from boosters_eval.baseline.render import headline, sentence  # noqa: PLC0415
 
         check = self._checked()
@@ -116,9 +116,9 @@ class _Evaluation:
         return "skipped" if found.status in (Status.SKIPPED, Status.NEW) else "passed", sentence(found)
 
     def _checked(self) -> Check:
-        """The run, held against the baseline or, without one, against itself: then only failures are found."""
+        """The run checked against the baseline or, without one, against itself, which finds only failures."""
         if self._check is None:
-            from boosters_eval.api import run_prepared  # noqa: PLC0415 (only when it is asked for)
+            from boosters_eval.api import run_prepared  # noqa: PLC0415 (only when it is used)
             from boosters_eval.baseline import Snapshot, check  # noqa: PLC0415
 
             after = Snapshot.of_run(run_prepared(self._prepared))
@@ -145,7 +145,7 @@ class _Suite(pytest.Collector):
 
 
 class FailedPairError(Exception):
-    """A pair that does not hold; its text is the whole report."""
+    """A pair that failed; its text is the whole report."""
 
 
 class _Pair(pytest.Item):
@@ -155,7 +155,7 @@ class _Pair(pytest.Item):
     evaluation: _Evaluation
 
     def runtest(self) -> None:
-        """Pass, skip or fail by the finding of this pair."""
+        """Pass, skip or fail according to the finding for this pair."""
         outcome, text = self.evaluation.outcome(*self.pair)
         if outcome == "passed":
             self.add_report_section("call", "boosters-eval", text)
@@ -165,8 +165,8 @@ class _Pair(pytest.Item):
             pytest.skip(text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """A finding is one sentence; only a fault of ours has a traceback."""
-        from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (only when it is asked for)
+        """A finding is one sentence; only an internal error has a traceback."""
+        from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (only when it is used)
 
         if isinstance(excinfo.value, (FailedPairError, BoostersEvalError)):
             return str(excinfo.value)

@@ -59,7 +59,7 @@ def test_variants_of_one_library_are_pairs_too():
     assert said == ["5 seeds: every pair has a verdict"]
 
 
-def test_a_pair_that_cannot_be_compared_stops_nobody():
+def test_a_pair_that_cannot_be_compared_does_not_prolong_the_run():
     def run(seeds, known):
         rows = results_of(seeds, 5.0).results
         return ResultCollection([*rows, rows[0]])
@@ -84,7 +84,7 @@ def test_budget_takes_only_the_seeds_it_is_enough_for():
     said = []
     grow(runs, SequentialRule(max_seeds=40), budget_s=8.0, clock=runs.clock, say=said.append)
     assert runs.asked == [5, 8]
-    assert "the time budget is used" in said[-1]
+    assert "the time budget is used up" in said[-1]
 
 
 def test_budget_that_is_used_at_the_first_look_stops_there():
@@ -92,7 +92,7 @@ def test_budget_that_is_used_at_the_first_look_stops_there():
     said = []
     grow(runs, SequentialRule(max_seeds=40), budget_s=5.0, clock=runs.clock, say=said.append)
     assert runs.asked == [5]
-    assert "the time budget is used" in said[-1]
+    assert "the time budget is used up" in said[-1]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,6 @@ def test_budget_is_read_with_its_unit(text, seconds):
 
 
 @pytest.mark.parametrize("text", ["soon", "0", "-3m", "5 days", ""])
-def test_budget_that_is_none_is_refused(text):
+def test_invalid_budget_is_refused(text):
     with pytest.raises(ConfigError, match="10m"):
         parse_budget(text)

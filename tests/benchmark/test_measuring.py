@@ -129,9 +129,9 @@ def test_each_library_keeps_to_the_threads_it_was_given(library, home):
     assert result.warnings == ()
 
 
-def test_user_is_told_when_fewer_threads_are_to_be_had(faulty):
+def test_user_is_told_when_fewer_threads_are_available(faulty):
     notes = prepare_tiny(tiny_config("none"), threads=4000).notes
-    assert any("4000 threads were asked for" in note for note in notes)
+    assert any("4000 threads were requested" in note for note in notes)
 
 
 def test_loader_may_be_a_lambda_and_is_called_once_in_the_parent(home):

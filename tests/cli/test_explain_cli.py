@@ -62,15 +62,15 @@ def test_all_as_json_is_a_list_of_every_library(explain):
     assert refused["catboost"] == "the library boosts no linear models"
 
 
-def test_what_a_library_cannot_do_is_said(explain):
+def test_what_a_library_cannot_do_is_reported(explain):
     out = explain("--library", "sklearn", "--task", "ranking").out
     assert "Unsupported: the library has no ranking objective." in out
     assert "no linear models in leaves" in explain("--all", "--booster", "linear_trees").out
 
 
-def test_a_library_as_it_comes_is_told_almost_nothing(explain):
+def test_a_library_with_its_own_defaults_gets_almost_no_parameters(explain):
     out = explain("-l", "lightgbm", "--profile", "defaults").out
-    assert "runs as it comes" in out
+    assert "runs with its own defaults" in out
     assert "chooses by timing" in out
     assert "num_leaves" not in out
 
@@ -105,8 +105,8 @@ def test_everything_that_decides_a_mark_can_be_said(explain):
         (["-l", "xgboost", "--param", "max_depth"], "'--param' option must give 'max_depth' one value"),
         (["-l", "xgboost", "--task", "quantile", "--quantile", "1.5"], "'--quantile' option must be between 0 and 1"),
         (["-l", "xgboost", "--categorical", "-3"], "--categorical"),
-        ([], "--library, or give --all"),
-        (["--all", "-l", "xgboost"], "--library, or give --all"),
+        ([], "Use either --library or --all"),
+        (["--all", "-l", "xgboost"], "Use either --library or --all"),
     ],
 )
 def test_a_mistake_is_one_sentence(explain, arguments, sentence):

@@ -47,7 +47,7 @@ def test_allocation_within_the_limit_is_no_error(faulty):
     assert len(results.results) == 1
 
 
-def test_abort_keeps_the_last_words_from_stderr(faulty):
+def test_abort_keeps_the_end_of_stderr(faulty):
     error = outcome_of("abort")
     assert error.signal == "SIGABRT"
     assert "last words" in error.stderr_tail
@@ -83,7 +83,7 @@ def test_exception_that_cannot_be_pickled_is_recorded(faulty):
 
 
 @pytest.mark.parametrize("fault", ["nan", "shape", "text"])
-def test_predictions_that_are_none_are_an_error_and_never_a_score(faulty, fault):
+def test_invalid_predictions_are_an_error_and_never_a_score(faulty, fault):
     error = outcome_of(fault)
     assert (error.error_type, error.phase) == ("InvalidPredictionsError", "predict")
 
@@ -92,7 +92,7 @@ def test_nan_is_named_with_its_row(faulty):
     assert "row 5" in outcome_of("nan").error_message
 
 
-def test_noise_of_native_code_reaches_nobody(faulty, capfd):
+def test_output_of_native_code_is_not_shown(faulty, capfd):
     results = run_tiny(tiny_config("noise"))
     assert len(results.results) == 1
     captured = capfd.readouterr()

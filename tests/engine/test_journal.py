@@ -74,7 +74,7 @@ def test_any_changed_byte_of_a_sealed_journal_is_found(tmp_path_factory, positio
     assert read(path).damage is not None or not read(path).sealed
 
 
-def test_verify_sees_a_changed_last_outcome_and_words_behind_the_end(faulty, home):
+def test_verify_sees_a_changed_last_outcome_and_text_after_the_end(faulty, home):
     run_tiny(tiny_config("none"), seeds=2)
     folder = find_run("last")
     path = folder.journal_path(1)
@@ -139,7 +139,7 @@ def test_second_process_is_refused(folder):
     folder.open(new=True)[0].close()
 
 
-def test_home_that_is_a_file_is_told(tmp_path, monkeypatch):
+def test_home_that_is_a_file_is_reported(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "file"))
     with pytest.raises(ConfigError, match="must be a directory"):
@@ -197,7 +197,7 @@ def test_plan_of_a_newer_version_asks_for_an_upgrade(faulty, home):
         load_run("last")
 
 
-def test_full_disk_is_told_and_loses_nothing(folder, monkeypatch):
+def test_full_disk_is_reported_and_loses_nothing(folder, monkeypatch):
     journal, _ = folder.open(new=True)
     journal.begin({"run_id": "abc"})
     journal.append(result(1), "fit")

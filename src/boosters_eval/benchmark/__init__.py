@@ -1,1 +1,1 @@
-"""The program that compares libraries: benchmarks, suites, the fit workload, results and their tables."""
+"""Comparing libraries: benchmarks, suites, the fit workload, results and their tables."""

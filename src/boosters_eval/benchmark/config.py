@@ -31,7 +31,7 @@ class BenchmarkConfig(Model):
     seeds: tuple[int, ...] = ()  # empty: the suite's default
     variant: str | None = None
     profile: Profile = Profile.PARITY
-    metrics: tuple[str, ...] = ()  # beside those of the task
+    metrics: tuple[str, ...] = ()  # in addition to those of the task
 
 
 def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig, ...]:
@@ -43,7 +43,7 @@ def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig
 
 
 class BenchmarkSuite(Model):
-    """Benchmarks that are run together."""
+    """Benchmarks that run together."""
 
     name: Annotated[str, MinLen(1)]
     configs: Annotated[tuple[BenchmarkConfig, ...], AfterValidator(_unique_names)]
@@ -52,7 +52,7 @@ class BenchmarkSuite(Model):
 
 
 def derive_seeds(count: int) -> tuple[int, ...]:
-    """The RFC's seeds, everywhere the same: 42, 1379, 2716, ..."""
+    """The RFC's seeds, the same everywhere: 42, 1379, 2716, ..."""
     if not 1 <= count <= MAX_SEEDS:
         raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {count} instead.")
     return tuple(42 + 1337 * i for i in range(count))

@@ -1,4 +1,4 @@
-"""What cells cost in earlier runs on this machine, for an estimate; read without anything scientific."""
+"""What cells cost in earlier runs on this machine, for an estimate; reading it needs no scientific package."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_RUNS = 20  # the latest ones tell enough
-_LINES = 5_000  # of each
-_OVERHEAD = 0.05  # seconds per cell beside building, training and predicting
+_RUNS = 20  # the latest ones are enough
+_LINES = 5_000  # per run
+_OVERHEAD = 0.05  # seconds per cell in addition to building, training and predicting
 
 
 def seconds_by_cell(where: Path | None = None) -> dict[tuple[str, str, str, str], float]:
@@ -31,7 +31,7 @@ def seconds_by_cell(where: Path | None = None) -> dict[tuple[str, str, str, str]
 
 
 def _costs(journal: Path) -> Iterator[tuple[tuple[str, str, str, str], float]]:
-    """A file that cannot be read tells nothing about time, and that is all that is asked here."""
+    """The costs in one journal; a file that cannot be read has none."""
     try:
         plan = json.loads((journal.parent / "plan.json").read_text())
         training = {

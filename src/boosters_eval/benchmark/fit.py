@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Lane
     from boosters_eval.runners.base import Runner, Translation
 
-_BUSY = 0.7  # below so many CPU seconds per second, a single-threaded fit did not have its core to itself
-_LONG_ENOUGH = 0.1  # seconds, below which that ratio says nothing
+_BUSY = 0.7  # CPU seconds per second below which a single-threaded fit did not have its core to itself
+_LONG_ENOUGH = 0.1  # seconds below which that ratio is meaningless
 
 
 class Timing(Model):
@@ -59,7 +59,7 @@ class Timing(Model):
 
 
 class FitSpec(Spec):
-    """A benchmark with everything resolved that its result depends on, short of library and repeat."""
+    """A benchmark with everything resolved that its result depends on, except library and repeat."""
 
     workload: Literal["fit"] = "fit"
     dataset: str
@@ -83,17 +83,17 @@ class FitSpec(Spec):
 
     @property
     def preload(self) -> tuple[str, ...]:
-        """The files with metrics of the user's own."""
+        """The files with the user's own metrics."""
         return tuple(metric.model_dump_json() for metric in self.user_metrics)
 
     def identity(self) -> dict[str, Any]:
-        """Where the file of a metric lies does not matter, only what it holds."""
+        """The identity without the location of a metric's file: only its content matters."""
         content = self.model_dump(mode="json", exclude={"user_metrics"})
         users = sorted((metric.name, metric.higher_is_better, metric.digest) for metric in self.user_metrics)
         return {**content, "user_metrics": users}
 
     def request(self, seed: int) -> FitRequest:
-        """What a runner is asked for."""
+        """The request that a runner receives."""
         return FitRequest(
             task=self.task,
             training=self.training,
@@ -118,13 +118,13 @@ def spec_of(cell: Cell) -> FitSpec:
 
 
 def model_seed(cell: Cell) -> int:
-    """The seed of the model: different for every spec and library, the same in every process."""
+    """The model's seed, which differs by spec and library but is the same in every process."""
     text = f"{cell.repeat.seed}|{spec_of(cell).training.seed}|{cell.spec.name}|{cell.target}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) & 0x7FFF_FFFF
 
 
 def identity_of(spec: FitSpec) -> dict[str, Any]:
-    """What every record of a spec's cells repeats."""
+    """The fields that every record of a spec's cells contains."""
     return {
         "config_name": spec.name,
         "task": spec.task,
@@ -136,7 +136,7 @@ def identity_of(spec: FitSpec) -> dict[str, Any]:
 
 
 class Fit(Workload):
-    """Its targets are libraries, each behind the runner of its name."""
+    """The workload whose targets are libraries, each accessed through the runner of that name."""
 
     name: ClassVar[str] = "fit"
     spec_type: ClassVar[type[Spec]] = FitSpec
@@ -149,21 +149,21 @@ class Fit(Workload):
 
     @classmethod
     def address(cls, target: str) -> dict[str, Any]:
-        """The runner's class: a script may have registered one that no other process knows by name."""
+        """Where the runner's class is defined: a script may register one that other processes do not know by name."""
         return address_of(RUNNERS[target], "runner")
 
     @classmethod
     def imports(cls, target: str) -> tuple[str, ...]:
-        """This module, and the large packages that the library imports too."""
+        """This module, and the large packages that the library imports as well."""
         return ("boosters_eval.benchmark.fit", *RUNNERS[target].dependencies)
 
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Runner]:
-        """The library, and all that scoring its predictions needs."""
+        """Import the library and everything needed to score its predictions."""
         runner: type[Runner] = at_address(address)
         RUNNERS.register(lane.target, runner, replace=True)
         runner.load()
-        runner.version()  # it imports the standard library's reader of package metadata
+        runner.version()  # imports the standard library's reader of package metadata
         for text in lane.preload:
             UserMetric.model_validate_json(text).load()
         load_implementations()
@@ -221,7 +221,7 @@ class Fit(Workload):
 
     @classmethod
     def upgraded_plan(cls, raw: dict[str, Any]) -> Plan:
-        """Schema version 1 knew fits only: configs, libraries, and metrics of the user's own beside them."""
+        """Schema version 1 had fits only: configs, libraries and the user's own metrics."""
         users = raw.get("user_metrics", [])
         specs = [_upgraded_spec(config, users) for config in raw["configs"]]
         content = {
@@ -252,13 +252,13 @@ def _upgraded_spec(config: dict[str, Any], users: list[dict[str, Any]]) -> FitSp
 
 
 def _late_imports(before: set[str]) -> tuple[str, ...]:
-    """What the lane should have had before the fork: the runner's dependencies lack it, and the clock counted it."""
+    """A warning about modules that the runner's dependencies lack: they were imported under the clock."""
     late = sorted({name.partition(".")[0] for name in sys.modules.keys() - before})
     return (f"modules were imported while the cell ran: {', '.join(late)}",) if late else ()
 
 
 def _score(spec: FitSpec, table: Table, split: Split, done: Measurement) -> tuple[dict[str, float], tuple[str, ...]]:
-    """All metrics, and what they warn of: a score that means little must not look like one that does."""
+    """All metrics, and their warnings, so that a score of little meaning is recognisable as such."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         metrics = compute_metrics(
@@ -279,7 +279,7 @@ def _score(spec: FitSpec, table: Table, split: Split, done: Measurement) -> tupl
 
 
 def _split(cell: Cell, table: Table, split_file: str | None) -> Split:
-    """The rows; a data set's own splitter cannot cross processes, so its rows come in a file."""
+    """The split. A data set's own splitter cannot be passed between processes, so its rows come in a file."""
     spec = spec_of(cell)
     if split_file is None:
         return split_rows(table, spec.task, spec.split, cell.repeat.seed, cell.repeat.fold)
@@ -305,7 +305,7 @@ def _train_data(table: Table, split: Split) -> TrainData:
 def _peak_memory_mb(
     runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any
 ) -> tuple[float | None, tuple[str, ...]]:
-    """The peak of a fit in a process of its own: forked before any parallel region, apart from the timed run."""
+    """The memory peak of a fit, in a separate process forked before any parallel region, apart from the timed run."""
     reader, writer = os.pipe()
     parent = os.getpid()
     child = os.fork()

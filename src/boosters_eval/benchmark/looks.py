@@ -1,4 +1,4 @@
-"""`--seeds auto`: add seeds until every pair has a verdict, without spoiling the error rate by looking."""
+"""`--seeds auto`: add seeds until every pair has a verdict, without inflating the error rate by looking."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True)
 class Growth:
-    """How seeds are added: the rule of looks, and the time that they may take."""
+    """How seeds are added: the sequential rule, and the time that they may take."""
 
     rule: SequentialRule
     budget_s: float | None = None
 
     @classmethod
     def of(cls, max_seeds: int | None = None, budget: str | float | None = None) -> Self:
-        """The usual rule, with another maximum or a budget."""
+        """The default rule, with a different maximum or a budget."""
         rule = SequentialRule() if max_seeds is None else SequentialRule(max_seeds=max_seeds)
         return cls(rule, parse_budget(budget))
 
     @property
     def sentence(self) -> str:
-        """What reports of such a run must say: its verdicts are made at another level."""
+        """What reports on such a run must mention: its verdicts are made at another level."""
         return f"seeds were added at up to {len(self.rule.schedule)} looks, each at alpha = {self.rule.level:g}"
 
 
@@ -60,7 +60,7 @@ def grow(
     say: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ResultCollection:
-    """Look after 5, 10, 20, ... seeds. `run` is given the number of seeds and the results so far."""
+    """Look after 5, 10, 20, ... seeds. `run` is called with the number of seeds and the results so far."""
     start = clock()
     results: ResultCollection | None = None
     done = 0
@@ -79,7 +79,7 @@ def grow(
 
 
 def _affordable(scheduled: int, done: int, spent: float, budget_s: float | None) -> int:
-    """How many of the scheduled seeds fit into the time that is left, at the pace so far."""
+    """How many of the scheduled seeds fit into the remaining time at the pace so far."""
     if budget_s is None:
         return scheduled
     more = int((budget_s - spent) / (spent / done))
@@ -87,7 +87,7 @@ def _affordable(scheduled: int, done: int, spent: float, budget_s: float | None)
 
 
 def _pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
-    """Every two rows of every table, on the primary metric, judged at the level of one look."""
+    """Each pair of rows of every table, compared on the primary metric at the level of one look."""
     for contenders in group(results).values():
         rows = results_by_name(contenders.values())
         primary = (result.primary_metric for row in rows.values() for result in row)

@@ -1,4 +1,4 @@
-"""One fit under the clock: the only place that times a library, the same for all of them."""
+"""One fit under the clock: the only code that times a library, the same for all of them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class InvalidPredictionsError(BoostersEvalError):
-    """A model that answered with something that is not a prediction."""
+    """A model returned something that is not a prediction."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one fit gave and cost, in seconds and bytes."""
+    """The result of one fit, and its cost in seconds and bytes."""
 
     predictions: NDArray[Any]
     facts: ModelFacts
@@ -44,7 +44,7 @@ class Measurement:
 
 
 def _silent(phase: str) -> None:
-    """For callers who do not follow the phases."""
+    """For callers that do not follow the phases."""
 
 
 def measure(
@@ -58,7 +58,7 @@ def measure(
     phase: Callable[[str], None] = _silent,
     clock: Clock = Clock(),  # noqa: B008 (frozen)
 ) -> Measurement:
-    """Warm up outside the clock, then build, fit and predict under it; facts and size come after it."""
+    """Warm up outside the clock, then build, fit and predict under it. Model facts and size are taken afterwards."""
     for _ in range(warmup):
         phase("fit")
         runner.predict(translation, runner.fit(translation, runner.build(translation, train)), x_valid)
@@ -82,7 +82,7 @@ def measure(
 
 
 def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDArray[Any]:
-    """The predictions as an array of the shape that the task demands, all finite; else an error, never a score."""
+    """The predictions as an array of the shape that the task requires, all finite. Anything else is an error."""
     array = np.asarray(predictions)
     columns = {Task.MULTICLASS: request.n_classes, Task.QUANTILE: len(request.quantiles)}.get(request.task)
     expected = (n_rows,) if columns is None else (n_rows, columns)
@@ -101,7 +101,7 @@ def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDA
 
 
 def hold_out(data: TrainData, request: FitRequest, seed: int) -> TrainData:
-    """For early stopping: a fifth of the training rows set apart, the same rows whatever the library."""
+    """For early stopping: hold out a fifth of the training rows, the same rows for every library."""
     if request.training.early_stopping_rounds is None or request.profile is not Profile.PARITY:
         return data
     table = Table(x=data.x, y=data.y, weights=data.weights, groups=data.groups, feature_names=data.feature_names)
@@ -133,7 +133,7 @@ def run_once(
     if request.n_classes is None and config.task.is_classification:
         request = replace(request, n_classes=int(max(np.max(y_train), np.max(y_valid), 1)) + 1)
     if config.task is Task.RANKING:
-        raise UnsupportedError("Runner.run takes no query groups: run a ranking data set through compare().")
+        raise UnsupportedError("Runner.run does not accept query groups: run a ranking data set through compare().")
     reason = runner.unsupported(request)
     if reason is not None:
         raise UnsupportedError(f"{runner.name} cannot run {config.name}: {reason}.")

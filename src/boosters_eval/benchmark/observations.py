@@ -1,4 +1,4 @@
-"""From results to what the statistics take: the values of one metric, or of one measurement, by repeat."""
+"""From results to the input of the statistics: the values of one metric or measurement, by repeat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.significance import TestName
     from boosters_eval.stats.tables import ComparisonTable
 
-# Fields of a result rather than metrics: times and sizes, which are compared by their ratio.
+# Times and sizes are fields of a result, not metrics; they are compared by their ratio.
 MEASUREMENTS = (
     "train_time_s",
     "build_time_s",
@@ -26,7 +26,7 @@ MEASUREMENTS = (
 
 
 def value_of(result: BenchmarkResult, metric: str) -> float | None:
-    """What a result says about a metric or a measurement, or None."""
+    """A result's value of a metric or a measurement, or None."""
     if metric in MEASUREMENTS:
         measured: float | None = getattr(result, metric)
         return measured
@@ -47,7 +47,7 @@ def compare_rows(
     alpha: float,
     rope: float | None = None,
 ) -> ComparisonTable:
-    """Compare every two rows of one table, given as {name: results}."""
+    """Compare each pair of rows of one table, given as {name: results}."""
     from boosters_eval.stats.significance import DEFAULT_ROPE  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
 

@@ -1,4 +1,4 @@
-"""From what a person asks for to a plan: data, threads, metrics and libraries resolved, and nothing run yet."""
+"""From a request to a plan: data, threads, metrics and libraries are resolved, but nothing runs yet."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Benchmarks:
-    """What is asked for: the benchmarks with the libraries that are here, and what a person should know about them."""
+    """The requested benchmarks with the libraries that are installed, and notes for the user."""
 
     name: str
     configs: tuple[BenchmarkConfig, ...]
@@ -52,13 +52,13 @@ class Benchmarks:
 
 @dataclass(frozen=True)
 class FitInputs:
-    """Where the data of each cell lies on this machine."""
+    """Locates the data of each cell on this machine."""
 
     stored: Mapping[str, Stored]
     splitters: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __call__(self, cell: Cell, scratch: Path) -> dict[str, str]:
-        """A data set's own splitter may be a lambda, so it is called here and its rows are handed over in a file."""
+        """A data set's own splitter may be a lambda, so it is called here and its rows are passed in a file."""
         spec = spec_of(cell)
         data = self.stored[spec.dataset]
         splitter = self.splitters.get(spec.dataset)
@@ -75,14 +75,14 @@ class FitInputs:
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A plan that is ready to run, and what a person should know before it does."""
+    """A plan that is ready to run, with notes for the user."""
 
     plan: Plan
     inputs: FitInputs
     settings: Settings
     benchmarks: Benchmarks
     notes: tuple[str, ...] = ()
-    growth: Growth | None = None  # how seeds are added; the plan is that of the first look
+    growth: Growth | None = None  # how seeds are added; the plan is for the first look
 
 
 def comparison(
@@ -97,7 +97,7 @@ def comparison(
     task: Task | str | None = None,
     profile: Profile | str = Profile.PARITY,
 ) -> Benchmarks:
-    """One benchmark for each data set, booster and variant; missing libraries are left out, with a note."""
+    """One benchmark per data set, booster and variant. Missing libraries are left out, with a note."""
     usable, notes = _usable(_names(libraries) if libraries is not None else None)
     folds, repeats = parse_cv(cv)
     wanted_task = Task(_choice("task", task, Task)) if task else None
@@ -136,7 +136,7 @@ def suite_benchmarks(
     metrics: Sequence[str] = (),
     profile: Profile | str | None = None,
 ) -> Benchmarks:
-    """The benchmarks of a suite, with the libraries that are here and, where some are named, only those."""
+    """The benchmarks of a suite, with the libraries that are installed, or only those named."""
     found = resolve_suite(suite)
     only = _names(libraries) if libraries is not None else None
     every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
@@ -161,7 +161,7 @@ def prepare(
 ) -> PreparedRun:
     """Resolve everything that the plan's identity depends on; nothing runs yet.
 
-    With seeds="auto" seeds are added until every pair has a verdict, `max_seeds` are used, or the budget is.
+    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up.
     """
     if settings.resume and settings.rerun_failed:
         raise ConfigError("Use either --resume or --rerun-failed, not both.")
@@ -169,13 +169,13 @@ def prepare(
     if growth is None and budget is not None:
         raise ConfigError("The '--budget' option needs --seeds auto.")
     if growth is not None and any(config.folds or config.seeds for config in benchmarks.configs):
-        raise ConfigError("Use --seeds auto only where neither folds nor seeds are fixed.")
+        raise ConfigError("Use --seeds auto only if neither folds nor seeds are fixed.")
     count = growth.rule.schedule[0] if growth else _seeds(seeds, benchmarks.default_seeds)
     return replace(prepare_seeds(benchmarks, count, settings), growth=growth)
 
 
 def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> PreparedRun:
-    """The plan with this many seeds."""
+    """The prepared run with this many seeds."""
     timed = settings.timing_mode
     warmup = settings.warmup if settings.warmup is not None else int(timed)
     timing = Timing(timed=timed, warmup=warmup, predict_runs=3 if timed else 1, memory=settings.measure_memory)
@@ -195,7 +195,7 @@ def make_plan(
     timing: Timing | None = None,
     n_threads: int | None = None,
 ) -> tuple[Plan, dict[str, Stored]]:
-    """Resolve data, threads and libraries; what a library cannot do is set apart with its reason."""
+    """Resolve data, threads and libraries. What a library does not support is excluded, with the reason."""
     users = _user_metrics(configs)
     _check_names(configs)
     for metric in users.values():
@@ -224,7 +224,7 @@ def _refs(position: int, config: BenchmarkConfig, libraries: list[str], seeds: i
 
 
 def _user_metrics(configs: Sequence[BenchmarkConfig]) -> dict[str, UserMetric]:
-    """The metrics that come out of a user's file, by their spec in the config."""
+    """The metrics defined in a user's file, by their spec in the config."""
     found: dict[str, UserMetric] = {}
     names: dict[str, UserMetric] = {}
     for text in dict.fromkeys(text for config in configs for text in config.metrics):
@@ -238,7 +238,7 @@ def _user_metrics(configs: Sequence[BenchmarkConfig]) -> dict[str, UserMetric]:
 
 
 def _check_names(configs: Sequence[BenchmarkConfig]) -> None:
-    """A cell is known by its names, so two things of one name would be taken for one."""
+    """Refuse duplicate names: a cell is identified by its names alone."""
     names: set[str] = set()
     for config in configs:
         if config.name in names:
@@ -250,7 +250,7 @@ def _check_names(configs: Sequence[BenchmarkConfig]) -> None:
 
 
 def _store(configs: Sequence[BenchmarkConfig]) -> dict[str, Stored]:
-    """Every data set in the cache, by its name; one name must mean one content."""
+    """Put every data set into the cache, by name; one name must stand for one content."""
     stored: dict[str, Stored] = {}
     for config in configs:
         data = materialise(config.dataset)
@@ -268,7 +268,7 @@ def _check_folds(config: BenchmarkConfig, data: Stored) -> None:
 def _resolve(
     config: BenchmarkConfig, data: Stored, timing: Timing, n_threads: int | None, users: Mapping[str, UserMetric]
 ) -> FitSpec:
-    """The further metrics in canonical form; one that does not fit the task is refused before anything runs."""
+    """The spec, with further metrics in canonical form. A metric that does not suit the task is refused here."""
     own = [users[text] for text in config.metrics if text in users]
     names = [users[text].name if text in users else text for text in config.metrics]
     return FitSpec(
@@ -312,7 +312,7 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
 def _names(value: str | Sequence[str]) -> list[str]:
     names = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"A name, or a list of names, is needed. Got {value!r} instead.")
+        raise ConfigError(f"A name or a list of names is required. Got {value!r} instead.")
     return list(dict.fromkeys(names))
 
 
@@ -331,7 +331,7 @@ def _choice(kind: str, value: Any, enum: type[BoosterType | Profile | Task | Gro
 
 
 def _usable(names: list[str] | None, *, required: bool = False) -> tuple[list[str], list[str]]:
-    """The libraries that are installed; of the others, why not."""
+    """The libraries that can be used, and for the others a note with the reason."""
     reasons = {name: RUNNERS[name].missing() for name in (names if names is not None else RUNNERS)}
     notes = [f"{name} is left out: {reason}" for name, reason in reasons.items() if reason]
     usable = [name for name, reason in reasons.items() if reason is None]
@@ -350,10 +350,10 @@ def _seeds(given: int | str | None, default: int) -> int:
 
 
 def _idle_parameters(plan: Plan) -> list[str]:
-    """Settings without effect get a note, and variants that are one and the same are refused."""
+    """Notes on settings without effect; variants that are identical are refused."""
 
     def native(spec: FitSpec, training: TrainingConfig) -> dict[str, Any]:
-        """What each library would be given, and what it says of it."""
+        """What each library would be given, and its marks."""
         request = replace(spec.request(0), training=training)
         found = {name: RUNNERS[name].translate(request) for name in plan.targets_of(spec)}
         return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
@@ -387,7 +387,7 @@ def fit_specs(plan: Plan) -> dict[str, FitSpec]:
 def _thread_notes(configs: Sequence[BenchmarkConfig], wish: int | None) -> list[str]:
     asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
     return [
-        f"{count} threads were asked for; each cell gets the {threads.resolve(count)} that this process may use"
+        f"{count} threads were requested; each cell gets the {threads.resolve(count)} that this process may use"
         for count in asked
         if threads.resolve(count) < count
     ]

@@ -1,4 +1,4 @@
-"""What came out: one result or one error a cell, and the collection that statistics and reports read."""
+"""Results: one result or one error per cell, and the collection that statistics and reports read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 Phase = Literal["start", "load", "build", "fit", "predict", "score", "done"]
 
-# What two runs of the same plan may differ in.
+# The fields in which two runs of the same plan may differ.
 VOLATILE = frozenset(
     {
         "train_time_s",
@@ -46,7 +46,7 @@ VOLATILE = frozenset(
 
 
 class Record(BaseModel):
-    """What every outcome says of its cell."""
+    """The fields by which every outcome identifies its cell."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,17 +62,17 @@ class Record(BaseModel):
 
     @property
     def repeat(self) -> Repeat:
-        """Which repetition it is."""
+        """The repeat of the cell."""
         return Repeat(self.seed, self.fold)
 
     @property
     def key(self) -> str:
-        """The cell's name, the same in plan, journal and collection."""
+        """The cell's key, the same in plan, journal and collection."""
         return cell_key(self.config_name, self.library, self.seed, self.fold)
 
 
 class _ResultCommon(Common):
-    """The native parameters, which differ between repeats only where they hold the model's own seed."""
+    """The native parameters, which differ between repeats only in the model's own seed."""
 
     native_params: dict[str, Any] | None = None
     marks: tuple[Mark, ...] = ()
@@ -81,7 +81,7 @@ class _ResultCommon(Common):
 
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
-        """Without the seed, which is the cell's own."""
+        """The common part, without the seed, which differs by cell."""
         result = _as_result(outcome)
         params = result.native_params
         seeded = tuple(name for name, value in (params or {}).items() if value == result.model_seed)
@@ -89,7 +89,7 @@ class _ResultCommon(Common):
         return cls(native_params=plain, marks=result.marks, data_digest=result.data_digest, seeded=seeded)
 
     def give_to(self, outcome: Outcome) -> None:
-        """With the cell's own seed."""
+        """Restore the native parameters, with the cell's own seed."""
         result = _as_result(outcome)
         params = self.native_params
         if params is not None and self.seeded:
@@ -99,7 +99,7 @@ class _ResultCommon(Common):
 
     @classmethod
     def taken(cls) -> frozenset[str]:
-        """The fields that are not in a result's own line."""
+        """The fields that are not stored in a result's own line."""
         return frozenset({"native_params", "marks", "data_digest"})
 
 
@@ -120,7 +120,7 @@ class BenchmarkResult(Record, Outcome):
     model_size_mb: float | None = None
 
     native_params: dict[str, Any] | None = None
-    marks: tuple[Mark, ...] = ()  # the canonical parameters that are not taken exactly
+    marks: tuple[Mark, ...] = ()  # the canonical parameters that are not mapped exactly
     nondeterministic: str | None = None
     n_trees_trained: int | None = None
     n_leaves_total: int | None = None
@@ -144,21 +144,21 @@ class BenchmarkResult(Record, Outcome):
         return self.native_params
 
     def with_sighting(self, sighting: Sighting) -> Self:
-        """More threads than were given are a finding: the comparison was not fair."""
+        """Add a warning if more threads ran than were given: the comparison was not fair."""
         seen, given = sighting.threads, self.n_threads
         more = seen is not None and seen > given
-        said = (f"{self.library} ran {seen} threads where {given} were given",) if more else ()
+        warning = (f"{self.library} ran {seen} threads where {given} were given",) if more else ()
         return self.model_copy(
             update={
                 "threads_observed": seen,
                 "start_method": sighting.start_method,
-                "warnings": self.warnings + said,
+                "warnings": self.warnings + warning,
             }
         )
 
 
 class BenchmarkError(Record):
-    """A cell that failed: what, where, and everything needed to find out why."""
+    """A cell that failed: what happened, where, and everything needed to find out why."""
 
     error_type: str
     error_message: str
@@ -169,7 +169,7 @@ class BenchmarkError(Record):
 
 
 class Unsupported(BaseModel):
-    """A combination that a library cannot do; known before anything runs."""
+    """A combination that a library does not support; known before anything runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -183,12 +183,12 @@ _FIELDS = set(BenchmarkResult.model_fields)
 
 def _as_result(outcome: Outcome) -> BenchmarkResult:
     if not isinstance(outcome, BenchmarkResult):
-        raise TypeError(f"A BenchmarkResult is needed. Got {type(outcome).__name__} instead.")
+        raise TypeError(f"A BenchmarkResult is required. Got {type(outcome).__name__} instead.")
     return outcome
 
 
 class RunMetadata(BaseModel):
-    """What a collection knows of its run beside the outcomes."""
+    """What a collection knows about its run besides the outcomes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -199,16 +199,16 @@ class RunMetadata(BaseModel):
     n_missing: Annotated[int, Ge(0)] | None = None
     configs: dict[str, dict[str, Any]] = Field(default_factory=dict)  # the canonical parameters of each config
     user_metrics: dict[str, bool] = Field(default_factory=dict)  # whether more is better
-    alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # of a run that chose its number of seeds by looking
+    alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # for a run with --seeds auto
     seeds_rule: str | None = None
 
     @property
     def facts(self) -> RunFacts:
-        """Where and with what the run was made; all unknown where nobody wrote it down."""
+        """Machine, versions and commit of the run; empty where they were not recorded."""
         return self.environment or RunFacts()
 
     def level(self, alpha: float | None = None) -> float:
-        """The level asked for, else that of a run that chose its number of seeds by looking, else 5 %."""
+        """The given level, or that of a run with --seeds auto, or 5 %."""
         from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415 (loads scipy)
 
         return alpha if alpha is not None else self.alpha or DEFAULT_ALPHA
@@ -224,7 +224,7 @@ class RunMetadata(BaseModel):
 
 
 class _Document(BaseModel):
-    """The file form of a collection. A list is refused at its first fault: nonsense may have millions."""
+    """The file form of a collection. A list is refused at its first fault, because there may be millions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -296,11 +296,11 @@ class ResultCollection:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat row a result: the basis of every tabular export."""
+        """One flat row per result: the basis of every tabular export."""
         return [_row(result) for result in self.results]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row a result, one column a metric."""
+        """One row per result, one column per metric."""
         import pandas as pd  # noqa: PLC0415 (slow to import, seldom needed)
 
         return pd.DataFrame(self.rows(), columns=None if self.results else list(_ROW_FIELDS))
@@ -320,11 +320,11 @@ class ResultCollection:
         return frame.groupby(keys, dropna=False, sort=False)[values].agg(["mean", "std", "count"])
 
     def metric_names(self) -> list[str]:
-        """Every metric that occurs, in the order of first appearance."""
+        """All metrics of the results, in the order of first appearance."""
         return list(dict.fromkeys(name for result in self.results for name in result.metrics))
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The whole collection as JSON; written to `path` too when one is given."""
+        """The whole collection as JSON, also written to `path` if one is given."""
         document = _Document(
             run_id=self.run_id,
             suite=self.suite,
@@ -339,7 +339,7 @@ class ResultCollection:
         return text
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """One line a result; written to `path` too when one is given."""
+        """CSV with one line per result, also written to `path` if one is given."""
         rows = self.rows()
         columns = list(dict.fromkeys(name for row in rows for name in row)) or list(_ROW_FIELDS)
         buffer = io.StringIO()
@@ -351,7 +351,7 @@ class ResultCollection:
         return buffer.getvalue()
 
     def best(self, metric: str, alpha: float | None = None, *, test: TestName = "corrected") -> pd.DataFrame:
-        """The best library of each config, or `tie` where the lead is not significant at alpha (or the run's level)."""
+        """The best library of each config, or `tie` if its lead is not significant (at the run's level by default)."""
         from boosters_eval.benchmark.selection import best_frame  # noqa: PLC0415 (a facade)
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
 
@@ -369,7 +369,7 @@ class ResultCollection:
         dataset: str | None = None,
         config: str | None = None,
     ) -> tuple[bool, float]:
-        """Whether two libraries differ in one config, and the p-value; `test="welch"` is the RFC's."""
+        """Whether two libraries differ in one config, and the p-value; `test="welch"` is the RFC's test."""
         from boosters_eval.benchmark.selection import significant  # noqa: PLC0415 (a facade)
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
 
@@ -385,7 +385,7 @@ class ResultCollection:
         *,
         test: TestName = "corrected",
     ) -> str:
-        """The tables as Markdown; the best is bold only where the test says so, or where it need not."""
+        """The tables as Markdown. The best mean is bold if it is significant, or always if that is not required."""
         from boosters_eval.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
         from boosters_eval.reports import render_markdown  # noqa: PLC0415 (a facade)
 
@@ -406,7 +406,7 @@ class ResultCollection:
         return render_fragment(build_tables(self))
 
     def save_partial(self, path: str | Path) -> None:
-        """Keep what there is so far."""
+        """Save the outcomes so far."""
         self.to_json(path)
 
     @classmethod
@@ -416,7 +416,7 @@ class ResultCollection:
 
     @classmethod
     def from_json(cls, text: str, *, source: str = "results") -> Self:
-        """Read the JSON form; anything else is one sentence."""
+        """Read the JSON form; any other content raises an error of one sentence."""
         if len(text) > MAX_TEXT and '"boosters-eval results"' not in text[:4096]:
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
         raw = load_json(text, source)

@@ -1,4 +1,4 @@
-"""From a prepared run to its results, whether it runs now or ran long ago."""
+"""From a prepared run to its results, and the results of earlier runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.runs import Run
 
-_RECENT = 20  # runs that are looked at for one like this
+_RECENT = 20  # how many runs are searched for one with the same cells
 
 
 def run_prepared(
@@ -41,8 +41,8 @@ def run_prepared(
     executor: Executor | str = "local",
     say: Callable[[str], None] = lambda _: None,
 ) -> ResultCollection:
-    """Execute a prepared run. An executor given by name is made and closed here; any other is left open."""
-    start_method()  # refuse a wrong one before anything is written
+    """Execute a prepared run. An executor given by name is created and closed here; any other is left open."""
+    start_method()  # refuses an unknown method before anything is written
     with contextlib.ExitStack() as stack:
         used = executor
         if isinstance(used, str):
@@ -84,7 +84,7 @@ def _run(
         facts |= {"alpha": alpha, "seeds_rule": rule}
     earlier = folder_of(plan, settings.home) if mode is not Mode.NEW else None
     if earlier is not None and earlier.facts(earlier.attempts()[-1]).alpha != alpha:
-        # That attempt is judged at another level, and its record is not rewritten: its outcomes are taken over.
+        # That attempt was judged at another level and its record is never rewritten, so its outcomes are copied.
         known, mode = {**earlier.load().outcomes, **(known or {})}, Mode.NEW
     return execute(
         plan,
@@ -100,15 +100,15 @@ def _run(
 
 
 def has_attempt(prepared: PreparedRun) -> bool:
-    """Whether this very plan was begun before."""
+    """Whether exactly this plan has an earlier attempt."""
     return folder_of(prepared.plan, prepared.settings.home) is not None
 
 
 def similar_run(prepared: PreparedRun) -> str | None:
-    """A recent run of the same cells that is not this plan: made by another version, or on other builds or data."""
+    """A recent run of the same cells under another plan: made by another version, or with other builds or data."""
     keys = {cell.key for cell in prepared.plan.cells}
     for folder in run_folders(prepared.settings.home)[:_RECENT]:
-        with contextlib.suppress(Exception):  # a plan that cannot be read is no plan to go on with
+        with contextlib.suppress(Exception):  # a plan that cannot be read cannot be continued
             plan = folder.plan()
             if plan.run_id != prepared.plan.run_id and {cell.key for cell in plan.cells} == keys:
                 return folder.run_id
@@ -121,7 +121,7 @@ def load_run(reference: str, home: Path | None = None) -> ResultCollection:
 
 
 def collect(run: Run) -> ResultCollection:
-    """The results of a run, in the plan's order, whatever the order in which they came."""
+    """The results of a run, in the plan's order."""
     plan = run.plan
     specs = fit_specs(plan)
     found = [outcome for cell in plan.cells if (outcome := run.outcomes.get(cell.key)) is not None]
@@ -153,5 +153,5 @@ def _error(failure: Failure, spec: FitSpec) -> BenchmarkError:
 
 
 def _parameters(spec: FitSpec) -> dict[str, Any]:
-    """What reports say of a benchmark beside its results."""
+    """What reports show of a benchmark besides its results."""
     return {**spec.training.model_dump(mode="json"), "n_threads": spec.n_threads, "folds": spec.split.folds}

@@ -1,4 +1,4 @@
-"""Questions to a whole collection: the best of each config, whether two libraries differ, who leads over data sets."""
+"""Questions about a whole collection: the best of each config, whether two libraries differ, ranks over data sets."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def significant(
     alpha: float,
     test: TestName,
 ) -> tuple[bool, float]:
-    """Whether two libraries differ in one config, and the p-value; 1.0 where the scores say nothing.
+    """Whether two libraries differ in one config, and the p-value; 1.0 if the scores decide nothing.
 
     Scores of several configs must not be pooled: twelve data sets with five seeds each taken as sixty
     independent points reject a true null hypothesis in a third of all cases.
@@ -132,7 +132,7 @@ def _label(leader: str, rivals: list[Comparison]) -> str:
 
 
 def _notes(table: ComparisonTable, rivals: list[Comparison]) -> list[str]:
-    """What limits the answer, each sentence once."""
+    """The limitations of the answer, each sentence once."""
     if len(table.summaries) == 1:
         return ["The only library."]
     shared = table.shared

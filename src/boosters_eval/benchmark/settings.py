@@ -1,4 +1,4 @@
-"""How a plan is measured and executed: the settings that every program which runs cells has in common."""
+"""How a plan is measured and executed: the settings shared by every program that runs cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from boosters_eval.runners.parameters import Threads
 
 
 class RunOptions(TypedDict, total=False):
-    """The fields of `Settings` as keyword arguments, so that an editor knows them."""
+    """The fields of `Settings` as keyword arguments, so that editors can complete them."""
 
     timing_mode: bool
     warmup: int | None
@@ -31,13 +31,13 @@ class Settings(Model):
     """How a plan is measured and executed."""
 
     timing_mode: bool = False
-    warmup: Annotated[int, Ge(0)] | None = None  # None: 1 in timing mode, else 0
+    warmup: Annotated[int, Ge(0)] | None = None  # None: 1 in timing mode, otherwise 0
     measure_memory: bool = False
-    threads: Threads | None = None  # None: what each config says, all cores in timing mode
-    jobs: Annotated[int, Ge(1), Le(4096)] | None = None  # None: as many as there are cores for
+    threads: Threads | None = None  # None: as set in each config, or all cores in timing mode
+    jobs: Annotated[int, Ge(1), Le(4096)] | None = None  # None: as many as the cores allow
     timeout: Annotated[float, Gt(0)] | None = None  # seconds per cell
     memory_limit: Annotated[float, Gt(0), Le(2**30)] | None = None  # megabytes per cell
     resume: bool = False
     rerun_failed: bool = False
     home: Path | None = None
-    command: tuple[str, ...] = ()  # what was typed, for the report's "how to reproduce"
+    command: tuple[str, ...] = ()  # the command line, for the report's "Reproduce" section

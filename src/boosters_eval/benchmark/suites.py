@@ -1,4 +1,4 @@
-"""The built-in suites, and how a user makes, names and varies one."""
+"""The built-in suites, and how users create, register and vary their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DatasetConfig
 
 ALL_LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
-# Which libraries have which algorithm at all; what else they cannot do is found when the plan is made.
+# Which libraries have which booster at all; other limitations are found when the plan is made.
 LIBRARIES = {
     BoosterType.GBDT: ALL_LIBRARIES,
     BoosterType.GBLINEAR: ("boosters", "xgboost"),
@@ -60,7 +60,7 @@ def create_ablation_suite(
     seeds: int = 5,
     description: str = "",
 ) -> BenchmarkSuite:
-    """One library against itself: each variant is a config of its own, and a row of its own in every table."""
+    """Compare a library with itself: each variant is a separate config, and a separate row in every table."""
     if not variants:
         raise ConfigError("The 'variants' parameter of create_ablation_suite must name at least one variant.")
     data = DATASETS[dataset] if isinstance(dataset, str) else dataset
@@ -81,7 +81,7 @@ def create_ablation_suite(
 
 _REDUCED = TrainingConfig(n_estimators=50, max_depth=4)
 _USUAL = TrainingConfig(n_estimators=100, max_depth=6)
-# The l2 of a linear model is multiplied by the number of rows: at 1 it would learn next to nothing.
+# The l2 of a linear model is multiplied by the number of rows; at 1 the model would learn almost nothing.
 _LINEAR = _USUAL.replace(l2=0.0)
 _LEAFWISE = TrainingConfig(n_estimators=100, growth_strategy=GrowthStrategy.LEAFWISE, n_leaves=31)
 
@@ -89,13 +89,13 @@ MINIMAL_SUITE = BenchmarkSuite(
     name="minimal",
     configs=tuple(_plain(name, _REDUCED, ("boosters",)) for name in QUICK_DATASETS),
     default_seeds=1,
-    description="does boosters work at all",
+    description="a smoke test: boosters alone",
 )
 QUICK_SUITE = BenchmarkSuite(
     name="quick",
     configs=tuple(_plain(name, _REDUCED, ALL_LIBRARIES) for name in QUICK_DATASETS),
     default_seeds=3,
-    description="a check while developing: 50 trees of depth 4",
+    description="a check during development: 50 trees of depth 4",
 )
 FULL_SUITE = BenchmarkSuite(
     name="full",
@@ -122,7 +122,7 @@ ABLATION_GROWTH_SUITE = create_ablation_suite(
     BUILTIN["california"],
     "boosters",
     {"depthwise": TrainingConfig(), "leafwise": TrainingConfig(growth_strategy=GrowthStrategy.LEAFWISE)},
-    description="boosters: trees by depth against trees by leaves",
+    description="boosters: depth-wise against leaf-wise trees",
 )
 ABLATION_THREADING = create_ablation_suite(
     "ablation-threading",
@@ -133,7 +133,7 @@ ABLATION_THREADING = create_ablation_suite(
         "multi-4": TrainingConfig(n_threads=4),
         "multi-auto": TrainingConfig(n_threads=-1),
     },
-    description="boosters: one thread, four, all (never more than there are cores)",
+    description="boosters: one, four and all threads (never more than there are cores)",
 )
 
 
@@ -154,12 +154,12 @@ SUITES: Registry[BenchmarkSuite] = Registry(
 
 
 def register_suite(suite: BenchmarkSuite, *, replace: bool = False) -> BenchmarkSuite:
-    """Make a suite known by its name, for this process."""
+    """Register a suite under its name, in this process."""
     return SUITES.register(suite.name, suite, replace=replace)
 
 
 def resolve_suite(suite: str | BenchmarkSuite) -> BenchmarkSuite:
-    """A suite by its name, or out of a Python file: `path/to/my_suite.py:SUITE`."""
+    """A suite by name, or from a Python file: `path/to/my_suite.py:SUITE`."""
     if isinstance(suite, BenchmarkSuite):
         return suite
     path, _, attribute = suite.partition(".py:")
@@ -188,12 +188,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
 def parse_parameters(texts: list[str], base: TrainingConfig) -> TrainingConfig:
-    """What `--param name=value` asks for; what it does not name is as in the base."""
+    """The parameters set by `--param name=value`; all others are as in the base."""
     return _vary("The '--param' option", ",".join(texts), base)
 
 
 def parse_variants(texts: Iterable[str], base: TrainingConfig) -> dict[str, TrainingConfig]:
-    """`name:parameter=value,...` each; what a variant does not name is as in the base."""
+    """Variants written `name:parameter=value,...`; what a variant does not name is as in the base."""
     variants: dict[str, TrainingConfig] = {}
     for text in texts:
         name, colon, rest = text.partition(":")
@@ -225,7 +225,7 @@ def _vary(who: str, text: str, base: TrainingConfig) -> TrainingConfig:
 
 
 def count_cells(suite: BenchmarkSuite) -> int:
-    """How many cells the suite has if every library can do all of it."""
+    """How many cells the suite has if every library supports all of it."""
     return sum(len(config.libraries) * _repeats(suite, config) for config in suite.configs)
 
 
@@ -234,12 +234,12 @@ def _repeats(suite: BenchmarkSuite, config: BenchmarkConfig) -> int:
 
 
 def cost_key(dataset: str, booster: BoosterType, training: TrainingConfig, library: str) -> str:
-    """What the time of a cell mostly depends on: the key of a history of times."""
+    """What the time of a cell mainly depends on: the key into the history of times."""
     return "|".join((dataset, booster.value, library, training.model_dump_json(exclude={"seed"})))
 
 
 def estimate_seconds(suite: BenchmarkSuite, history: Mapping[str, float], *, jobs: int = 1) -> float | None:
-    """The time that a run would take, from seconds a cell by `cost_key`; None unless half of its cells are known."""
+    """The time a run would take, from the seconds per cell by `cost_key`; None unless half of its cells are known."""
     known, cells, total = 0, 0, 0.0
     for config in suite.configs:
         for library in config.libraries:

@@ -1,4 +1,4 @@
-"""A user's metric from a file: `path/to/file.py:function:higher`."""
+"""Metrics from a user's file: `path/to/file.py:function:higher`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UserMetric(Model):
 
 
 def from_spec(spec: str) -> UserMetric | None:
-    """The metric that a spec of the form FILE.py:FUNCTION[:higher|lower] names; None for any other spec."""
+    """The metric named by a spec of the form FILE.py:FUNCTION[:higher|lower]; None for any other spec."""
     file, found, rest = spec.partition(".py:")
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""The program `boosters-eval`: its commands, and what becomes of an error."""
+"""The program `boosters-eval`: its commands, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from boosters_eval.core.errors import BoostersEvalError, ExitCode, suggest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The option parser's base class; where it lives differs between typer's versions.
+# The option parser's base class; its module differs between versions of typer.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     name="boosters-eval",
-    help="Evaluate and compare gradient-boosting libraries: fair by construction, right in its statistics.",
+    help="Evaluate and compare gradient-boosting libraries, with equal capacity and sound statistics.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -52,14 +52,14 @@ def _version(*, show: bool) -> None:
 def _root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=lambda v: _version(show=v))
+        bool, typer.Option("--version", help="Show the version and exit.", callback=lambda v: _version(show=v))
     ] = False,
 ) -> None:
     pass
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and give its exit code; nothing a user did wrong ends in a traceback."""
+    """Run one command line and return its exit code. No mistake of a user ends in a traceback."""
     try:
         code = app(args=spread(list(arguments)), prog_name="boosters-eval", standalone_mode=False)
     except BoostersEvalError as error:
@@ -70,14 +70,14 @@ def run(arguments: Sequence[str]) -> int:
         return _fail("Interrupted.", ExitCode.INTERRUPTED)
     except (OSError, SystemExit) as error:
         return _system(error)
-    except Exception as error:  # noqa: BLE001 (a fault of ours must not look like a regression, which is exit 1)
+    except Exception as error:  # noqa: BLE001 (an internal error must not look like a regression, which is exit 1)
         report = _crash_report()
         return _fail(f"Internal error: {type(error).__name__}: {error}. Details: {report}", ExitCode.EXECUTION_ERROR)
     return int(code or 0)
 
 
 def _system(error: OSError | SystemExit) -> int:
-    """A reader of our output that went away (`| head`) is no error; typer makes a SystemExit of it."""
+    """A closed pipe (`| head`) is not an error; typer turns it into a SystemExit."""
     cause = error.__context__ if isinstance(error, SystemExit) else error
     if isinstance(cause, OSError) and cause.errno == errno.EPIPE:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -89,7 +89,7 @@ def _system(error: OSError | SystemExit) -> int:
 
 
 def _crash_report() -> str:
-    """The traceback in a file: the user sees a sentence, the developers get what they need."""
+    """Write the traceback to a file: the user sees one sentence, the developers get the details."""
     handle, name = tempfile.mkstemp(prefix="boosters-eval-", suffix=".txt", text=True)
     with os.fdopen(handle, "w") as file:
         traceback.print_exc(file=file)
@@ -98,7 +98,7 @@ def _crash_report() -> str:
 
 def _parser_sentence(error: Exception) -> str:
     text: str = error.format_message() if hasattr(error, "format_message") else str(error)
-    if not text:  # no command at all: the help has been shown
+    if not text:  # no command was given, and the help has been shown
         return "Name a command."
     context = getattr(error, "ctx", None)
     if text.startswith("No such command") and context is not None:
@@ -117,8 +117,8 @@ def _fail(sentence: str, code: ExitCode) -> int:
 
 
 def main() -> NoReturn:
-    """The console script, behind `boosters_eval.__main__`."""
-    logging.getLogger("boosters_eval").addHandler(logging.NullHandler())  # commands say themselves what matters
+    """The console script, called by `boosters_eval.__main__`."""
+    logging.getLogger("boosters_eval").addHandler(logging.NullHandler())  # commands report what matters themselves
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

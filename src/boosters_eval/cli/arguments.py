@@ -1,4 +1,4 @@
-"""How values after an option are read: by spaces, by commas, or by repeating the option."""
+"""How several values of an option are given: with spaces, with commas, or by repeating the option."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SEVERAL = frozenset(
         "--observer",
     }
 )
-# Of these, the ones whose values contain commas of their own, and where a comma separates values nevertheless:
-# before a name that is no parameter (`f1@0.3,mcc`, but not in `pinball@0.1,0.5` and `ndcg@10,gain=linear`).
+# Options whose values may contain commas. Here a comma separates two values only before a name that is not a
+# parameter: in `f1@0.3,mcc`, but not in `pinball@0.1,0.5` or `ndcg@10,gain=linear`.
 _NEVER, _BEFORE_A_NAME = "(?!)", r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
 _SEPARATOR = {"--variants": _NEVER, "--metric": _BEFORE_A_NAME, "-m": _BEFORE_A_NAME}
 
 
 def spread(arguments: list[str]) -> list[str]:
-    """`-d a b,c` becomes `-d a -d b -d c`, which every option parser reads alike."""
+    """Turn `-d a b,c` into `-d a -d b -d c`, which every option parser understands."""
     out: list[str] = []
     current: str | None = None
     for position, argument in enumerate(arguments):
@@ -45,7 +45,7 @@ def spread(arguments: list[str]) -> list[str]:
             elif equals:
                 out += _repeat(current, value)
             elif position + 1 == len(arguments) or arguments[position + 1].startswith("-"):
-                out.append(current)  # no value at all: the parser says so
+                out.append(current)  # without a value: the parser reports it
         elif current is not None:
             out += _repeat(current, argument)
         else:

@@ -15,34 +15,34 @@ from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
 baselines = typer.Typer(
     name="baseline",
-    help="Record results, and check later ones against them.",
+    help="Record results, and check later results against them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 _RULES = "What counts"
 _OUT = "Output"
-_SHOWN = 40  # pairs that are listed even though nothing changed
+_SHOWN = 40  # pairs up to which all are listed, even if nothing changed
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What is allowed, and what becomes of the verdict."""
+    """The rules of the check, and what is done with the verdict."""
 
     tolerance: Annotated[
         float,
         typer.Option(
-            "--tolerance", help="By how much the primary metric may be worse: 0.02 is 2 %.", rich_help_panel=_RULES
+            "--tolerance", help="How much worse the primary metric may be: 0.02 is 2 %.", rich_help_panel=_RULES
         ),
     ] = 0.02
     tolerance_for: Annotated[
         list[str] | None,
-        typer.Option("--tolerance-for", help="METRIC=X or CONFIG=X, several.", rich_help_panel=_RULES),
+        typer.Option("--tolerance-for", help="Single tolerances, as METRIC=X or CONFIG=X.", rich_help_panel=_RULES),
     ] = None
     statistical: Annotated[
         bool,
         typer.Option(
             "--statistical",
-            help="A regression must be significant too; a significant change within tolerance is drift.",
+            help="A regression must also be significant; a significant change within tolerance is drift.",
             rich_help_panel=_RULES,
         ),
     ] = False
@@ -50,7 +50,7 @@ class CheckOptions:
         list[str] | None,
         typer.Option(
             "--libraries-under-test",
-            help="Only these can fail. Default: boosters, and all whose version is the recorded one.",
+            help="Only these can fail. Default: boosters, and all libraries at their recorded version.",
             rich_help_panel=_RULES,
         ),
     ] = None
@@ -67,18 +67,16 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class Verbosity:
-    """What is said of a run."""
+    """How much is printed about a run."""
 
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run, and run nothing.", rich_help_panel=_OUT)
+        bool, typer.Option("--dry-run", help="Show what would run, but run nothing.", rich_help_panel=_OUT)
     ] = False
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=_OUT)] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the verdict.", rich_help_panel=_OUT)] = (
-        False
-    )
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=_OUT)] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the verdict.", rich_help_panel=_OUT)] = False
 
     def presentation(self) -> Presentation:
-        """The same, as the functions that run a plan read it."""
+        """The same, in the form that the functions that run a plan expect."""
         if self.verbose and self.quiet:
             raise ConfigError("Use either --verbose or --quiet, not both.")
         return Presentation(**asdict(self))
@@ -86,13 +84,13 @@ class Verbosity:
 
 @dataclass(frozen=True)
 class Source:
-    """Where results come from when nothing is to be run."""
+    """Where results come from if nothing is to be run."""
 
-    run: Annotated[str | None, typer.Option("--run", help="An earlier run by its id, or 'last'.")] = None
-    results: Annotated[Path | None, typer.Option("--results", help="A results file.")] = None
+    run: Annotated[str | None, typer.Option("--run", help="Use an earlier run: its id, or 'last'.")] = None
+    results: Annotated[Path | None, typer.Option("--results", help="Use a results file.")] = None
 
     def load(self) -> Any:
-        """The results, or None when they are to be made."""
+        """The results, or None if a run is needed."""
         from boosters_eval.api import load_results, load_run
 
         if self.run is not None and self.results is not None:
@@ -113,16 +111,19 @@ def record(
     source: Source,
     execution: Execution,
     verbosity: Verbosity,
-    file: Annotated[Path | None, typer.Argument(help="Where to record; the same as --output.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="The file to record to; the same as --output.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where to record. Default: tests/baselines/baseline.json."),
+        typer.Option("--output", "-o", help="The file to record to. Default: tests/baselines/baseline.json."),
     ] = None,
     suite: SuiteOption = None,
     library: LibraryOption = None,
     seeds: SeedsOption = None,
 ) -> int:
-    """Run a suite (default: full) and record its results; a run with errors is refused."""
+    """Run a suite and record its results.
+
+    The default suite is full. A run with errors is refused.
+    """
     from boosters_eval.baseline import make_baseline, save_baseline
     from boosters_eval.baseline.plan import Request, default_path, plan_run
     from boosters_eval.benchmark.settings import Settings
@@ -164,7 +165,10 @@ def check(
         typer.Option("--output", "-o", help="File for the results: .json, .csv or .md.", rich_help_panel=_OUT),
     ] = None,
 ) -> int:
-    """Run the baseline's suite again and compare: exit 0 when all holds, 1 on a regression."""
+    """Run the baseline's suite again and compare.
+
+    Exit 0 if there is no regression, 1 if there is one, 2 if the run or the comparison failed, 3 for bad input.
+    """
     from boosters_eval.baseline.plan import Request, default_path
 
     path = _one_of(file, baseline, "--baseline") or default_path()
@@ -181,9 +185,12 @@ def diff(
     options: CheckOptions,
     before: Annotated[Path, typer.Argument(metavar="A.json", help="The earlier baseline.")],
     after: Annotated[Path, typer.Argument(metavar="B.json", help="The later baseline.")],
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the verdict, no table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the verdict, no table.")] = False,
 ) -> int:
-    """Compare two baselines without running anything; the exit codes are those of check."""
+    """Compare two baselines without running anything.
+
+    The exit codes are those of 'baseline check'.
+    """
     from boosters_eval.baseline import Snapshot, load_baseline
     from boosters_eval.baseline import check as compare
 
@@ -222,7 +229,7 @@ def _check(
         prepared, restriction = plan_run(request, settings, before)
         rules = rules.replace(**asdict(restriction))
         planned = [(cell.spec.name, cell.target) for cell in prepared.plan.cells]
-        check_names(Snapshot.of_baseline(before), planned, rules)  # before the work, not after it
+        check_names(Snapshot.of_baseline(before), planned, rules)  # before the run, not after it
         results = carry_out(prepared, execution, presentation)
     else:
         results = _only(results, request.libraries)
@@ -237,7 +244,7 @@ def _check(
 
 
 def _only(results: Any, libraries: tuple[str, ...] | None) -> Any:
-    """The outcomes of these libraries, as if no other had been run."""
+    """The outcomes of these libraries, as if no others had run."""
     from boosters_eval.benchmark.results import ResultCollection
 
     if libraries is None:
@@ -293,7 +300,7 @@ def _named_tolerance(text: str) -> tuple[str, float]:
 
 
 def _tell(found: Any, name: str, options: CheckOptions, verbosity: Verbosity) -> None:
-    """The verdict: a table for the eye, the RFC's lines, and what CI systems read."""
+    """Print the verdict: a table for people, the RFC's lines, and what CI systems read."""
     from boosters_eval.baseline import render
     from boosters_eval.core.files import write_atomically
 
@@ -314,7 +321,7 @@ def _tell(found: Any, name: str, options: CheckOptions, verbosity: Verbosity) ->
 
 
 def _summarise(text: str) -> None:
-    """The job summary; a runner without one is no reason to fail."""
+    """Append to the job summary of GitHub Actions; if that fails, it is only noted."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if path:
         try:
@@ -356,18 +363,18 @@ OutputOption = Annotated[
 
 @with_options(options=CheckOptions, execution=Execution, verbosity=Verbosity)
 def quick(options: CheckOptions, execution: Execution, verbosity: Verbosity, output: OutputOption = None) -> int:
-    """Run the quick suite and check its baseline: half a minute."""
+    """Run the quick suite and check its baseline (half a minute)."""
     return _shortcut("quick", options, execution, verbosity, output)
 
 
 @with_options(options=CheckOptions, execution=Execution, verbosity=Verbosity)
 def full(options: CheckOptions, execution: Execution, verbosity: Verbosity, output: OutputOption = None) -> int:
-    """Run the full suite and check its baseline: several minutes."""
+    """Run the full suite and check its baseline (several minutes)."""
     return _shortcut("full", options, execution, verbosity, output)
 
 
 def register(app: typer.Typer) -> None:
-    """Make these commands part of the program."""
+    """Add these commands to the program."""
     app.command()(quick)
     app.command()(full)
     app.add_typer(baselines)

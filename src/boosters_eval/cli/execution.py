@@ -26,33 +26,37 @@ def compare(
     library: Annotated[
         list[str] | None, typer.Option("--library", "-l", help="Libraries. Default: all that are installed.")
     ] = None,
-    booster: Annotated[list[str] | None, typer.Option("--booster", "-b", help="gbdt, gblinear, linear_trees.")] = None,
+    booster: Annotated[
+        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees.")
+    ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option("--seeds", "-s", help="Number of random splits, or auto: until every pair has a verdict."),
+        typer.Option(
+            "--seeds", "-s", help="Number of random splits, or auto to add seeds until every pair has a verdict."
+        ),
     ] = None,
     max_seeds: Annotated[
-        int | None, typer.Option("--max-seeds", min=2, help="The most that --seeds auto may use. Default: 50.")
+        int | None, typer.Option("--max-seeds", min=2, help="The most seeds that --seeds auto may use. Default: 50.")
     ] = None,
-    budget: Annotated[str | None, typer.Option("--budget", help="Time for --seeds auto: 90s, 10m, 1h.")] = None,
+    budget: Annotated[str | None, typer.Option("--budget", help="Time limit for --seeds auto: 90s, 10m, 1h.")] = None,
     cv: Annotated[
-        str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5, 5x10.")
+        str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
     ] = None,
-    task: Annotated[str | None, typer.Option("--task", help="What a FILE is for; inferred otherwise.")] = None,
-    growth: Annotated[str | None, typer.Option("--growth", help="depthwise or leafwise.")] = None,
+    task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
+    growth: Annotated[str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise.")] = None,
     param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="A canonical parameter: --param max_depth=4.")
+        list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
     ] = None,
     variants: Annotated[
         list[str] | None,
-        typer.Option("--variants", help="Rows to compare: 'deep:max_depth=8' 'flat:max_depth=3'."),
+        typer.Option("--variants", help="Variants to compare, one row each: 'deep:max_depth=8' 'flat:max_depth=3'."),
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", help="Further metrics: f1@0.3, ndcg@5, file.py:function."),
+        typer.Option("--metric", "-m", help="Additional metrics: f1@0.3, ndcg@5, file.py:function."),
     ] = None,
     profile: Annotated[
-        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (as each comes).")
+        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
     ] = "parity",
 ) -> int:
     """Compare libraries on data sets."""
@@ -85,10 +89,12 @@ def run(
     execution: Execution,
     presentation: Presentation,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
-    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Only these libraries.")] = None,
+    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Run only these libraries.")] = None,
     seeds: Annotated[str | None, typer.Option("--seeds", "-s", help="Number of random splits.")] = None,
-    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Further metrics.")] = None,
-    profile: Annotated[str | None, typer.Option("--profile", help="parity or defaults.")] = None,
+    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Additional metrics.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
+    ] = None,
 ) -> int:
     """Run a suite."""
     from boosters_eval.api import prepare_suite
@@ -101,7 +107,7 @@ def run(
 
 
 def _check_presentation(presentation: Presentation) -> None:
-    """Refuse before the work what could not be shown after it."""
+    """Refuse before the run what could not be shown after it."""
     from boosters_eval.benchmark.tables import check_test
 
     if presentation.verbose and presentation.quiet:
@@ -113,14 +119,14 @@ def _check_presentation(presentation: Presentation) -> None:
 
 
 def _finish(prepared: Any, execution: Execution, presentation: Presentation) -> int:
-    """Run the plan, show the result, and say by the exit code how it went."""
+    """Run the plan, show the result, and return the exit code."""
     results = carry_out(prepared, execution, presentation)
     show(results, presentation)
     return exit_code(results, continue_on_error=execution.continue_on_error)
 
 
 def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -> Any:
-    """Run the plan while the user watches; a dry run or an interruption ends the command here."""
+    """Run the plan and show its progress. A dry run or an interruption ends the command here."""
     from boosters_eval.api import run_prepared
 
     say = (lambda _: None) if presentation.quiet else note
@@ -136,12 +142,12 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
 
 
 def _check_earlier(prepared: Any) -> None:
-    """Going on needs an attempt of this very plan; one that looks like it is named."""
+    """Note if there is no attempt to continue, and name a run with the same cells if there is one."""
     from boosters_eval.benchmark.running import has_attempt, similar_run
 
     if has_attempt(prepared):
         return
-    note("Note: there is no earlier attempt of this plan, so everything runs.")
+    note("Note: there is no earlier attempt at this plan, so everything runs.")
     other = similar_run(prepared)
     if other is not None:
         note(
@@ -152,25 +158,25 @@ def _check_earlier(prepared: Any) -> None:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """An interruption, by Ctrl-C or from outside, ends with the command that goes on."""
+    """On an interruption, by Ctrl-C or a signal, print the command that continues the run."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
-        note("Stopped. What is finished is kept; go on with:")
+        note("Stopped. Finished cells are kept; continue with:")
         note(f"  boosters-eval {shlex.join([*typed(), '--resume'])}")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def observers(execution: Execution, *, quiet: bool, verbose: bool) -> list[Any]:
-    """A bar on a terminal, lines elsewhere, neither when quiet; and whoever was named."""
+    """A bar on a terminal, lines elsewhere, neither if quiet; and the observers that were named."""
     from boosters_eval.api import progress
 
     return [*([] if quiet else [progress(every_cell=verbose)]), *(execution.observer or [])]
 
 
 def show(results: Any, presentation: Presentation) -> None:
-    """The result in the format asked for; a table for people where none was."""
+    """Print the result in the requested format, or as a table by default."""
     from boosters_eval import reports
     from boosters_eval.benchmark import tables
 
@@ -194,7 +200,7 @@ def show(results: Any, presentation: Presentation) -> None:
 
 
 def exit_code(results: Any, *, continue_on_error: bool) -> int:
-    """A run with errors is not a success, unless that was asked for; a run without results never is."""
+    """A run with errors is not a success unless the user accepts errors; a run without results never is."""
     if not results.results or results.metadata.n_missing:
         return ExitCode.EXECUTION_ERROR
     return ExitCode.EXECUTION_ERROR if results.errors and not continue_on_error else ExitCode.SUCCESS
@@ -205,7 +211,7 @@ def _show_plan(prepared: Any) -> int:
 
     plan = prepared.plan
     if prepared.growth is not None:
-        note("Note: --seeds auto begins with what is shown here and adds seeds until every pair has a verdict.")
+        note("Note: --seeds auto starts with what is shown here and adds seeds until every pair has a verdict.")
     counts = Counter((cell.spec, cell.target) for cell in plan.cells)
     sys.stdout.write(f"run {plan.run_id}: {len(plan.cells)} cells, {jobs_of(prepared)} at a time\n")
     for (spec, target), count in counts.items():
@@ -217,6 +223,6 @@ def _show_plan(prepared: Any) -> int:
 
 
 def register(app: typer.Typer) -> None:
-    """Make these commands part of the program."""
+    """Add these commands to the program."""
     app.command()(compare)
     app.command()(run)

@@ -1,4 +1,4 @@
-"""The command `explain`: what a library is really told, and how faithful that is."""
+"""The command `explain`: the parameters that a library is given, and how exactly they match the canonical ones."""
 
 from typing import Annotated, Any
 
@@ -10,38 +10,44 @@ from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
 def explain(
     *,
-    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Libraries.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="One table over all libraries.")] = False,
-    booster: Annotated[list[str] | None, typer.Option("--booster", "-b", help="gbdt, gblinear, linear_trees.")] = None,
+    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Libraries to explain.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="One table for all libraries.")] = False,
+    booster: Annotated[
+        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees.")
+    ] = None,
     task: Annotated[
-        str, typer.Option("--task", help="regression, binary, multiclass, quantile, ranking.")
+        str, typer.Option("--task", help="regression, binary, multiclass, quantile or ranking.")
     ] = "regression",
-    growth: Annotated[str | None, typer.Option("--growth", help="depthwise or leafwise.")] = None,
+    growth: Annotated[str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise.")] = None,
     param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="A canonical parameter: --param max_depth=4.")
+        list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
     ] = None,
     profile: Annotated[
-        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (as each comes).")
+        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
     ] = "parity",
-    classes: Annotated[int, typer.Option("--classes", min=3, help="Number of classes in multiclass.")] = 3,
+    classes: Annotated[int, typer.Option("--classes", min=3, help="Number of classes, for multiclass.")] = 3,
     quantile: Annotated[
         list[float] | None, typer.Option("--quantile", help="Quantiles to predict. Default: 0.5.")
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads a cell.")] = 1,
-    weighted: Annotated[bool, typer.Option("--weighted", help="The rows have weights.")] = False,
-    missing: Annotated[bool, typer.Option("--missing", help="Some values are missing.")] = False,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads per cell.")] = 1,
+    weighted: Annotated[bool, typer.Option("--weighted", help="Assume that rows have weights.")] = False,
+    missing: Annotated[bool, typer.Option("--missing", help="Assume that some values are missing.")] = False,
     categorical: Annotated[
         list[int] | None, typer.Option("--categorical", min=0, help="Positions of categorical columns.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Show the native parameters of a library, the mark of each canonical one, and the reasons."""
+    """Show how parameters are mapped for each library.
+
+    For each library: its native parameters, and whether each canonical parameter is exact, approximated or
+    unsupported, with the reason.
+    """
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, FitRequest
     from boosters_eval.runners.parameters import BoosterType, Profile
 
     if every == bool(library):
-        raise ConfigError("Name the libraries with --library, or give --all: one of the two.")
+        raise ConfigError("Use either --library or --all to choose the libraries.")
     names = library or list(RUNNERS)
     training = _training(param or [], growth)
     kinds = [_choice("booster", kind, BoosterType) for kind in booster or ["gbdt"]]
@@ -95,7 +101,7 @@ def _training(wishes: list[str], growth: str | None) -> Any:
 
 
 def _record(runner: Any, request: Any) -> dict[str, Any]:
-    """Everything that can be said without running anything, as plain values."""
+    """Everything that is known without running anything, as plain values."""
     from boosters_eval.runners.rules import CANONICAL
 
     record: dict[str, Any] = {
@@ -139,7 +145,7 @@ def _show_one(record: dict[str, Any]) -> None:
         [[name, repr(value), record["origins"].get(name, "")] for name, value in record["native"].items()],
     )
     if record["profile"] == "defaults":
-        typer.echo("The library runs as it comes: no canonical parameter is passed on but those above.")
+        typer.echo("The library runs with its own defaults: no parameters are passed except those above.")
     else:
         print_rows(
             ["canonical parameter", "mark", "reason"],
@@ -150,7 +156,7 @@ def _show_one(record: dict[str, Any]) -> None:
 
 
 def _show_all(records: list[dict[str, Any]]) -> None:
-    """One table of marks for each booster, the reasons below it."""
+    """One table of marks per booster, with the reasons below it."""
     for booster in dict.fromkeys(record["booster"] for record in records):
         chosen = [record for record in records if record["booster"] == booster]
         typer.echo(f"{booster}, {chosen[0]['task']}, profile {chosen[0]['profile']}")
@@ -179,5 +185,5 @@ def _cell(record: dict[str, Any], name: str) -> str:
 
 
 def register(app: typer.Typer) -> None:
-    """Make this command part of the program."""
+    """Add this command to the program."""
     app.command()(explain)

@@ -16,43 +16,47 @@ if TYPE_CHECKING:
 def gate(
     *,
     run: Annotated[
-        str | None, typer.Option("--run", help="A finished run: its id, the beginning of it, or 'last'.")
+        str | None, typer.Option("--run", help="A finished run: its id, the beginning of its id, or 'last'.")
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option("--baseline", help="The baseline, or results, that the run is held against.")
+        Path | None, typer.Option("--baseline", help="The baseline or results file that the run is compared with.")
     ] = None,
     scores: Annotated[
-        Path | None, typer.Option("--scores", help="Instead of a run: a JSON or CSV file of case_id, score[, class].")
+        Path | None, typer.Option("--scores", help="Instead of a run: a JSON or CSV file with case_id, score[, class].")
     ] = None,
     library: Annotated[str, typer.Option("--library", "-l", help="The library under test.")] = "boosters",
     tier: Annotated[str, typer.Option("--tier", help="bronze (10 cases), silver (30) or gold (100).")] = "bronze",
     threshold: Annotated[
-        float, typer.Option("--threshold", help="What the lower bound of the score must reach, from 0 to 1.")
+        float, typer.Option("--threshold", help="The value that the lower bound must reach, from 0 to 1.")
     ],
     min_cases: Annotated[
-        int | None, typer.Option("--min-cases", help="Another minimum than the tier's, at least 10.")
+        int | None, typer.Option("--min-cases", help="The minimum number of cases, instead of the tier's; at least 10.")
     ] = None,
     held_out: Annotated[
         list[str] | None, typer.Option("--held-out", help="Data sets or configs of the run that are held out.")
     ] = None,
-    no_held_out: Annotated[bool, typer.Option("--no-held-out", help="Promote without five held-out cases.")] = False,
+    no_held_out: Annotated[bool, typer.Option("--no-held-out", help="Do not require five held-out cases.")] = False,
     allow_changed_parameters: Annotated[
         bool,
-        typer.Option("--allow-changed-parameters", help="Promote a run with other parameters than the baseline's."),
+        typer.Option("--allow-changed-parameters", help="Accept parameters that differ from the baseline's."),
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the decision is written; else into the home's gate/.")
+        Path | None,
+        typer.Option("--output", "-o", help="File for the decision. Default: in gate/ under the home of the runs."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="The decision on stdout instead of words.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the exit code and the file.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the decision as JSON.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing; only write the file and set the exit code.")
+    ] = False,
 ) -> int:
-    """May this version be released? Exit 0 promoted, 1 held, 2 could not be computed, 3 bad input.
+    """Decide whether a version may be released.
 
-    It is promoted only when the 95 % lower bound of the quality it retains reaches the threshold, on enough cases.
+    It is promoted only if the 95 % lower bound of the quality that it retains reaches the threshold, on enough cases.
+    Exit 0 if it is promoted, 1 if it is held, 2 if nothing could be computed, 3 for bad input.
     """
     from boosters_eval import gate as program
 
-    # What the bound warns of is in the report's notes; without a handler logging would say it a second time.
+    # The warnings of the bound are in the report's notes; without a handler, logging would print them again.
     logging.getLogger("boosters_eval").addHandler(logging.NullHandler())
     check_output(output)
     _check_numbers(threshold, min_cases)
@@ -83,7 +87,7 @@ def gate(
 
 
 def _check_numbers(threshold: float, min_cases: int | None) -> None:
-    """What the rules refuse too, in the words of this command."""
+    """Refuse what the rules would refuse too, with messages that name this command's options."""
     from boosters_eval.gate.model import LOWEST_MIN_CASES
 
     if not 0 <= threshold <= 1:
@@ -115,5 +119,5 @@ def _print(decision: "GateDecision") -> None:
 
 
 def register(app: typer.Typer) -> None:
-    """Make this command part of the program."""
+    """Add this command to the program."""
     app.command()(gate)

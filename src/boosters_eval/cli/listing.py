@@ -8,9 +8,11 @@ import typer
 
 from boosters_eval.cli.output import note, print_json, print_rows
 
-listing = typer.Typer(name="list", help="Show what there is.", no_args_is_help=True, rich_markup_mode=None)
+listing = typer.Typer(
+    name="list", help="List data sets, libraries, suites and metrics.", no_args_is_help=True, rich_markup_mode=None
+)
 
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def _show(records: list[dict[str, Any]], *, as_json: bool) -> None:
@@ -21,7 +23,7 @@ def _show(records: list[dict[str, Any]], *, as_json: bool) -> None:
 
 
 def _note_broken(registry: Any) -> None:
-    """What an installed package brought and could not be loaded."""
+    """Note the entries of installed packages that could not be loaded."""
     for name, reason in registry.broken.items():
         note(f"Note: the {registry.kind} '{name}' of an installed package {reason}")
 
@@ -40,7 +42,7 @@ def _text(value: Any) -> str:
 
 @listing.command()
 def libraries(*, json: AsJson = False) -> None:
-    """Libraries under test: version, boosters and tasks, or why they are not here."""
+    """Libraries: version, boosters and tasks, or why unavailable."""
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, FitRequest
     from boosters_eval.runners.parameters import BoosterType, TrainingConfig
@@ -64,7 +66,7 @@ def libraries(*, json: AsJson = False) -> None:
 
 
 def _able(runner: Any, request: Callable[..., Any], boosters: Any, tasks: Any, training: Any) -> dict[str, list[str]]:
-    """Booster by booster, the tasks that a runner does not refuse."""
+    """For each booster, the tasks that a runner supports."""
     return {
         kind.value: [
             task.value
@@ -80,7 +82,7 @@ def _able(runner: Any, request: Callable[..., Any], boosters: Any, tasks: Any, t
 
 @listing.command()
 def datasets(*, json: AsJson = False) -> None:
-    """Data sets: task, size, classes, missing values, source, and whether they are here."""
+    """Data sets: task, size, classes, source and availability."""
     from boosters_eval.datasets import DATASETS
 
     records = []
@@ -105,7 +107,10 @@ def datasets(*, json: AsJson = False) -> None:
 
 @listing.command()
 def suites(*, json: AsJson = False) -> None:
-    """Suites: what each would run, and how long it would take by the history of runs here."""
+    """Suites: what each would run, and the estimated time.
+
+    The estimate is based on earlier runs on this machine.
+    """
     from boosters_eval.benchmark.suites import SUITES, count_cells, estimate_seconds
     from boosters_eval.core.machine import physical_cores
 
@@ -140,7 +145,7 @@ def _history() -> dict[str, float]:
 
     costs = {}
     for (dataset, booster, library, training), seconds in seconds_by_cell().items():
-        with suppress(ConfigError, ValueError):  # parameters that this version does not know tell nothing
+        with suppress(ConfigError, ValueError):  # parameters that this version does not know are skipped
             parameters = TrainingConfig.model_validate_json(training)
             costs[cost_key(dataset, BoosterType(booster), parameters, library)] = seconds
     return costs
@@ -148,7 +153,7 @@ def _history() -> dict[str, float]:
 
 @listing.command()
 def metrics(*, json: AsJson = False) -> None:
-    """Metrics: what they are for, and which way is better."""
+    """Metrics: their tasks, and which direction is better."""
     from boosters_eval.metrics import METRICS
 
     records = [
@@ -165,5 +170,5 @@ def metrics(*, json: AsJson = False) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    """Make this group part of the program."""
+    """Add this group to the program."""
     app.add_typer(listing)

@@ -1,4 +1,4 @@
-"""The options that every command which runs cells has in common, declared once."""
+"""The options shared by all commands that run cells, declared once."""
 
 import functools
 import inspect
@@ -16,13 +16,13 @@ _OUT = "Output"
 
 @dataclass(frozen=True)
 class Execution:
-    """Where cells run and what is done with earlier attempts."""
+    """How cells run, and what is done with earlier attempts."""
 
     timing_mode: Annotated[
         bool,
         typer.Option(
             "--timing-mode",
-            help="Measure times: all cores, a warm-up run, one cell at a time.",
+            help="Measure times: use all cores, a warm-up run, and one cell at a time.",
             rich_help_panel=_RUN,
         ),
     ] = False
@@ -34,16 +34,18 @@ class Execution:
         bool,
         typer.Option(
             "--measure-memory",
-            help="Measure the peak of native memory, in a run of its own.",
+            help="Measure the peak of native memory, in a separate fit.",
             rich_help_panel=_RUN,
         ),
     ] = False
     threads: Annotated[
-        int | None, typer.Option("--threads", help="Threads per cell; -1 for all.", rich_help_panel=_RUN)
+        int | None, typer.Option("--threads", help="Threads per cell; -1 for all cores.", rich_help_panel=_RUN)
     ] = None
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, help="Cells at a time. Default: as many as cores.", rich_help_panel=_RUN),
+        typer.Option(
+            "--jobs", "-j", min=1, help="Cells at a time. Default: as many as the cores allow.", rich_help_panel=_RUN
+        ),
     ] = None
     timeout: Annotated[
         float | None,
@@ -55,18 +57,18 @@ class Execution:
     ] = None
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with an interrupted run of the same plan.", rich_help_panel=_RUN),
+        typer.Option("--resume", help="Continue an interrupted run of the same plan.", rich_help_panel=_RUN),
     ] = False
     rerun_failed: Annotated[
         bool,
-        typer.Option("--rerun-failed", help="Repeat only the failed cells of the same plan.", rich_help_panel=_RUN),
+        typer.Option("--rerun-failed", help="Run only the failed cells of the same plan again.", rich_help_panel=_RUN),
     ] = False
     executor: Annotated[
-        str, typer.Option("--executor", help="Where cells run: the name of an executor.", rich_help_panel=_RUN)
+        str, typer.Option("--executor", help="The executor that runs the cells, by name.", rich_help_panel=_RUN)
     ] = "local"
     observer: Annotated[
         list[str] | None,
-        typer.Option("--observer", help="Observers to tell of the run's progress, by name.", rich_help_panel=_RUN),
+        typer.Option("--observer", help="Observers of the run's progress, by name.", rich_help_panel=_RUN),
     ] = None
     continue_on_error: Annotated[
         bool,
@@ -76,7 +78,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Presentation:
-    """What is said and where the result goes."""
+    """How much is printed, and where the result goes."""
 
     output: Annotated[
         Path | None,
@@ -89,7 +91,7 @@ class Presentation:
         str,
         typer.Option(
             "--test",
-            help="What decides a highlight: corrected (paired, default), welch, paired, wilcoxon.",
+            help="The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon.",
             rich_help_panel=_OUT,
         ),
     ] = "corrected"
@@ -97,21 +99,19 @@ class Presentation:
         bool,
         typer.Option(
             "--highlight-significant/--highlight-best",
-            help="Highlight only a significant lead, or always the best mean.",
+            help="Highlight the best mean only if its lead is significant, or always.",
             rich_help_panel=_OUT,
         ),
     ] = True
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run, and run nothing.", rich_help_panel=_OUT)
+        bool, typer.Option("--dry-run", help="Show what would run, but run nothing.", rich_help_panel=_OUT)
     ] = False
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=_OUT)] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the result.", rich_help_panel=_OUT)] = (
-        False
-    )
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=_OUT)] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.", rich_help_panel=_OUT)] = False
 
 
 def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of a dataclass, which it receives as one argument of that name."""
+    """Give a command the options of a dataclass, which it receives as a single argument."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = [p for p in inspect.signature(command).parameters.values() if p.name not in groups]
@@ -139,7 +139,7 @@ def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[...,
 
 
 def settings_of(execution: Execution) -> dict[str, Any]:
-    """The part that is the settings of a run."""
+    """The options that are settings of a run."""
     others = ("continue_on_error", "executor", "observer")
     given = {name: value for name, value in asdict(execution).items() if name not in others}
     return {**given, "command": tuple(typed())}

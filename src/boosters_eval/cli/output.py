@@ -1,4 +1,4 @@
-"""Where words go: results to stdout, everything else to stderr."""
+"""Where output goes: results to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def note(text: str) -> None:
-    """A line for the person who watches, never part of the result."""
+    """Print a line for the user, which is never part of the result."""
     sys.stderr.write(f"{text}\n")
 
 
 def console() -> Console:
-    """Rich on stdout; in a pipe it is as wide as the table needs."""
+    """Rich on stdout; in a pipe, as wide as the table needs."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 200, soft_wrap=not sys.stdout.isatty(), highlight=False)
@@ -51,7 +51,7 @@ _SUFFIXES = {".md": "markdown", ".json": "json", ".csv": "csv", ".html": "html"}
 
 
 def choose_format(given: str | None, output: Path | None) -> str | None:
-    """The format asked for, or what the file's ending says, or None for the terminal's table."""
+    """The requested format, or that of the file's extension, or None for a table on the terminal."""
     if given is not None:
         name = {"md": "markdown"}.get(given, given)
         if name not in FORMATS:
@@ -64,13 +64,13 @@ def choose_format(given: str | None, output: Path | None) -> str | None:
 
 
 def check_output(output: Path | None) -> None:
-    """Fail before the work when the file could not be written after it."""
+    """Fail before the run if the file could not be written after it."""
     if output is not None:
         check_writable(output)
 
 
 def emit(text: str, output: Path | None, *, quiet: bool = False) -> None:
-    """The result, to its file or to stdout."""
+    """Write the result to its file or to stdout."""
     if output is None:
         sys.stdout.write(text)
     else:

@@ -19,28 +19,34 @@ def report(
     run: Annotated[str | None, typer.Option("--run", help="Report on an earlier run: its id, or 'last'.")] = None,
     results: Annotated[Path | None, typer.Option("--results", help="Report on a results file (JSON).")] = None,
     report_type: Annotated[str, typer.Option("--type", help="quality, performance or comparison.")] = "quality",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Directory of the files.")] = Path("docs/benchmarks"),
-    formats: Annotated[str, typer.Option("--format", "-f", help="Any of md, json, html.")] = "md,json,html",
-    test: Annotated[str, typer.Option("--test", help="corrected, welch, paired or wilcoxon.")] = "corrected",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the files.")] = Path("docs/benchmarks"),
+    formats: Annotated[str, typer.Option("--format", "-f", help="One or more of md, json, html.")] = "md,json,html",
+    test: Annotated[
+        str, typer.Option("--test", help="The test behind the highlights: corrected, welch, paired or wilcoxon.")
+    ] = "corrected",
     seeds: Annotated[int | None, typer.Option("--seeds", "-s", help="With --suite: number of random splits.")] = None,
-    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="With --suite: only these.")] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Open the report when it is written.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the report, run and write nothing.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    library: Annotated[
+        list[str] | None, typer.Option("--library", "-l", help="With --suite: only these libraries.")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open the report after writing it.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the report, or what the suite would run; run and write nothing.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> int:
-    """Write a report on a suite, an earlier run or a results file to docs/benchmarks/."""
+    """Write a report on a suite, an earlier run or a results file."""
     from boosters_eval.benchmark.tables.generate import check_request, render_files
     from boosters_eval.core.files import check_writable
 
     if sum(source is not None for source in (suite, run, results)) != 1:
-        raise ConfigError("Name what to report on by exactly one of --suite, --run and --results.")
+        raise ConfigError("Use exactly one of --suite, --run and --results to choose what to report on.")
     wanted = [name for name in formats.replace(",", " ").split() if name]
     check_request(report_type, wanted, test)
     if suite is not None:
         _check_suite(suite, library or None)
         if dry_run:
             return _show_suite(suite, seeds, library or None)
-        check_writable(output / "report")  # this may make the directory, so only when a report will be written
+        check_writable(output / "report")  # this may create the directory, so only if a report will be written
     collection = _collection(suite, run, results, seeds, library or None, execution, quiet=quiet)
     if not collection.results and not collection.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
@@ -80,14 +86,14 @@ def _collection(
 
 
 def _check_suite(suite: str, libraries: list[str] | None) -> None:
-    """Refuse an unknown suite or library before anything is made or run."""
+    """Refuse an unknown suite or library before anything is created or run."""
     from boosters_eval.benchmark.planning import suite_benchmarks
 
     suite_benchmarks(suite, libraries)
 
 
 def _show_suite(suite: str, seeds: int | None, libraries: list[str] | None) -> int:
-    """What a suite would run, found without touching its data: nothing is loaded, cached or written."""
+    """Show what a suite would run without touching its data: nothing is loaded, cached or written."""
     from boosters_eval.benchmark.planning import suite_benchmarks
     from boosters_eval.runners import RUNNERS
     from boosters_eval.runners.base import request_for
@@ -117,5 +123,5 @@ def _write(files: dict[Path, str], *, quiet: bool, open_: bool) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    """Make this command part of the program."""
+    """Add this command to the program."""
     app.command()(report)

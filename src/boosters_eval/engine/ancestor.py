@@ -1,6 +1,6 @@
-"""The process that all lanes with one thread count are forked from: it imports what they share, and computes nothing.
+"""The process from which all lanes of one thread count are forked. It imports what they share and computes nothing.
 
-It is started with the thread limits already in its environment, because libraries read them when they are loaded.
+It starts with the thread limits already in its environment, because libraries read them when they are loaded.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from boosters_eval.engine.channel import receive
 from boosters_eval.engine.processes import die_with_parent, wake_on_exit
 from boosters_eval.engine.threads import pin
 
-# Set in every worker: a script that runs a comparison when it is imported would otherwise start it again here.
+# Set in every worker. Without it, a script that runs a comparison on import would start it again here.
 IN_WORKER = "BOOSTERS_EVAL_IN_WORKER"
-_GRACE = 1.0  # seconds for lanes to end by themselves
+_GRACE = 1.0  # seconds that lanes get to exit on their own
 
 
 def main() -> None:
-    """The ancestor, or in its place the process of one cell where forking is not safe."""
+    """Run the ancestor, or a single cell's process where forking is not safe."""
     setup = json.loads(sys.argv[1])
     die_with_parent(setup["parent"])
     os.environ[IN_WORKER] = "1"
@@ -40,17 +40,17 @@ def main() -> None:
 
 
 def _import(modules: list[str]) -> None:
-    """What a lane shares with others; whatever goes wrong, the lane imports it again and says so."""
+    """Import what a lane shares with others. Errors are ignored: the lane imports it again and reports them."""
     for name in modules:
         if name not in sys.modules:
             with contextlib.suppress(BaseException):
                 importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # nothing that was imported is garbage: no child need search it again
+    gc.freeze()  # imported objects are never garbage, so children need not scan them
 
 
 class _Ancestor:
-    """Forks lanes, and says how each of them ended."""
+    """Forks lanes and reports how each of them exited."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -61,7 +61,7 @@ class _Ancestor:
         self._selector.register(self._wake, selectors.EVENT_READ, "reap")
 
     def serve(self) -> None:
-        """Until the program closes the channel, or is gone."""
+        """Serve until the program closes the channel or exits."""
         while True:
             for key, _ in self._selector.select():
                 if key.data == "reap":
@@ -88,14 +88,14 @@ class _Ancestor:
         return True
 
     def _become_lane(self, setup: dict[str, Any], files: list[int]) -> NoReturn:
-        """In the fork: forget that we were the ancestor."""
+        """In the fork: drop everything that belongs to the ancestor."""
         signal.set_wakeup_fd(-1)
         self._selector.close()
         self._channel.close()
         os.close(self._wake)
         try:
             lane.serve(setup, *files)
-        except BaseException:  # noqa: BLE001 (nothing of the ancestor may run in this process)
+        except BaseException:  # noqa: BLE001 (no code of the ancestor may run in this process)
             traceback.print_exc()
             sys.stderr.flush()
             os._exit(70)
@@ -106,11 +106,11 @@ class _Ancestor:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 event = {"lane": self._lanes.pop(pid), "exit": os.waitstatus_to_exitcode(status)}
-                with contextlib.suppress(OSError):  # the program may be gone
+                with contextlib.suppress(OSError):  # the program may have exited
                     self._channel.sendall(json.dumps(event).encode() + b"\n")
 
     def _end(self) -> None:
-        """A lane that serves ends with its own channel; one that is still importing is ended here."""
+        """Stop all lanes. One that serves exits when its channel closes; one that still imports is stopped here."""
         for pid in self._lanes:
             os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE

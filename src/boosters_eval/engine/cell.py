@@ -1,4 +1,4 @@
-"""What the engine runs: cells, each a spec, a target and a repeat. What they mean is known to their workload alone."""
+"""What the engine runs: cells, each with a spec, a target and a repeat. Only their workload knows what they mean."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class Spec(Model):
-    """What is to be done, whoever does it. A workload's own spec adds what its cells depend on."""
+    """What is to be done, independent of the target. A workload's own spec adds what its cells depend on."""
 
     workload: Annotated[str, StringConstraints(pattern=r"^[\w.-]+$")]
     name: Annotated[str, MinLen(1)]
     n_threads: Annotated[int, Ge(1)] = 1
-    alone: bool = False  # nothing else may run beside its cells
+    alone: bool = False  # no other cell may run at the same time
 
     @property
     def preload(self) -> tuple[str, ...]:
-        """What a lane must load beside its target, in the workload's own words."""
+        """What a lane must load besides its target; only the workload interprets it."""
         return ()
 
     def identity(self) -> dict[str, Any]:
@@ -32,7 +32,7 @@ class Spec(Model):
 
 
 class Lane(NamedTuple):
-    """The cells that share an interpreter with everything imported: one process, from which each cell is forked."""
+    """The cells that share one process in which everything is imported, and from which each of them is forked."""
 
     workload: str
     target: str
@@ -41,7 +41,7 @@ class Lane(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One unit of work: a spec, the target that does it, and the repeat."""
+    """One unit of work: a spec, the target that carries it out, and the repeat."""
 
     spec: Spec
     target: str
@@ -62,12 +62,12 @@ class Cell(NamedTuple):
 
 
 def cell_key(spec: str, target: str, seed: int, fold: int | None) -> str:
-    """A cell's name within its plan; the same in plan, journal and results."""
+    """A cell's name within its plan, the same in plan, journal and results."""
     return f"{spec}|{target}|{seed}" if fold is None else f"{spec}|{target}|{seed}|{fold}"
 
 
 class Build(Model):
-    """A target as it is installed: its version, and a digest that a rebuild under the same version changes."""
+    """A target as installed: its version, and a digest that changes when the same version is rebuilt."""
 
     version: str
     digest: str

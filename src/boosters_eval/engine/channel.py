@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_HEADER = 8  # bytes that say how long a message is
+_HEADER = 8  # bytes that hold the length of a message
 _MOST_FILES = 4
 
 
 def send(channel: socket.socket, message: dict[str, Any], files: Sequence[int] = ()) -> None:
-    """One message, with open files that the receiver gets copies of."""
+    """Send one message, with open files of which the receiver gets copies."""
     body = json.dumps(message).encode()
     socket.send_fds(channel, [len(body).to_bytes(_HEADER)], list(files))
     channel.sendall(body)
 
 
 def receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """The next message and its files, or None when the other side is gone."""
+    """The next message and its files, or None when the other side has closed."""
     try:
         header, files, _, _ = socket.recv_fds(channel, _HEADER, _MOST_FILES)
         for file in files:
@@ -47,12 +47,12 @@ def _some(channel: socket.socket, most: int) -> bytes:
 
 
 class Lines:
-    """JSON lines out of a stream of bytes that arrives in pieces."""
+    """Splits a stream of bytes that arrives in pieces into lines."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are complete now."""
+        """Add data and return the lines that are now complete."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         return lines

@@ -1,4 +1,4 @@
-"""The process of one cell, from its isolation to its answer."""
+"""The process of one cell, from isolation to the outcome."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from boosters_eval.engine.threads import pin
 if TYPE_CHECKING:
     from boosters_eval.engine.workload import Workload
 
-RESULT, FAILURE = "result", "failure"  # how an answer begins
+RESULT, FAILURE = "result", "failure"  # the first word of an answer
 _TRACEBACK = 8_000  # characters
 _MESSAGE = 2_000
 
 
 class _Phases:
-    """The step under way; each is told to the lane, which needs it when this process dies."""
+    """The current phase. Each is reported to the lane, which needs it if this process dies."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -36,7 +36,7 @@ class _Phases:
 
 
 def run_child(workload: type[Workload], loaded: Any, request: dict[str, Any], pipe: int, capture: int) -> NoReturn:
-    """Run the cell and answer; this process ends here, whatever happens."""
+    """Run the cell and send its outcome. This process always ends here."""
     try:
         _isolate(request["cpus"], capture)
         if request["memory_limit"] is not None:
@@ -45,14 +45,14 @@ def run_child(workload: type[Workload], loaded: Any, request: dict[str, Any], pi
         cell = Cell(spec, request["target"], Repeat(*request["repeat"]))
         _write(pipe, _answer(workload, loaded, cell, request["inputs"], _Phases(pipe)))
         os._exit(0)
-    except BaseException:  # noqa: BLE001 (even the answering failed: say it on stderr, and end)
+    except BaseException:  # noqa: BLE001 (sending the outcome failed too: report on stderr and exit)
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(70)
 
 
 def _answer(workload: type[Workload], loaded: Any, cell: Cell, inputs: dict[str, str], phases: _Phases) -> str:
-    """The outcome, or the failure that it ended in: a Rust panic is a BaseException, so all are caught."""
+    """The outcome or the failure, as a line. A Rust panic is a BaseException, so everything is caught."""
     try:
         outcome = workload.run(cell, loaded, inputs, phases)
         _check(workload, cell, outcome)
@@ -75,7 +75,7 @@ def _check(workload: type[Workload], cell: Cell, outcome: Any) -> None:
 
 
 def message_of(error: BaseException) -> str:
-    """What an exception says; it may not even be printable."""
+    """The text of an exception, which may fail to produce one."""
     try:
         return str(error)[:_MESSAGE].encode(errors="replace").decode()
     except Exception:  # noqa: BLE001 (see above)
@@ -89,8 +89,8 @@ def _write(pipe: int, text: str) -> None:
 
 
 def _isolate(cpus: list[int], capture: int) -> None:
-    """A process group, CPUs and output of its own."""
-    with contextlib.suppress(OSError):  # its parent may have been faster
+    """Give this process its own process group, CPUs and output."""
+    with contextlib.suppress(OSError):  # the parent may have done it already
         os.setpgid(0, 0)
     for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

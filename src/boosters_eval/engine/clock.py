@@ -1,4 +1,4 @@
-"""The one clock: every time in every result is taken here, in the same way for all targets."""
+"""The only clock: every time in every result is measured here, in the same way for all targets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Timed:
-    """What the first call of a piece of work returned, and what each call took."""
+    """What the first call returned, and how long each call took."""
 
     value: Any
     samples: tuple[Sample, ...]
@@ -45,7 +45,7 @@ class Clock:
     cpu: Callable[[], float] = time.process_time
 
     def time(self, work: Callable[[], Any], *, runs: int = 1) -> Timed:
-        """Time a piece of work. Garbage is collected before each call and waits until the clock has stopped."""
+        """Time a piece of work. Garbage is collected before each call, and not again until the clock has stopped."""
         value: Any = None
         samples: list[Sample] = []
         for run in range(runs):

@@ -1,4 +1,4 @@
-"""From a plan to its outcomes: what is still to do is run, what is done is kept."""
+"""From a plan to its outcomes: finished cells are kept, the others are run."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.plan import Plan
 
-    # Where the inputs of a cell lie on this machine; the folder is for what must be made first, and ends with the run.
+    # Finds a cell's inputs on this machine. The folder is for files that must be made first; it goes away with the run.
     Locator = Callable[[Cell, Path], Mapping[str, str]]
 
 
 class Mode(Enum):
-    """What to do with an earlier attempt of the same plan."""
+    """What to do with an earlier attempt at the same plan."""
 
     NEW = "new"
     RESUME = "resume"
@@ -40,12 +40,12 @@ class Mode(Enum):
 
 
 def no_inputs(cell: Cell, scratch: Path) -> Mapping[str, str]:  # noqa: ARG001 (the signature of a locator)
-    """For cells whose spec says all."""
+    """The locator for cells that need nothing but their spec."""
     return {}
 
 
 def jobs_for(plan: Plan, wish: int | None = None) -> int:
-    """As many cells at a time as asked for, or as there are cores for; one where cells must run alone."""
+    """How many cells run at a time: as requested, or as many as the cores allow; one if cells must run alone."""
     if any(spec.alone for spec in plan.specs):
         return 1
     if wish is not None:
@@ -67,10 +67,10 @@ def execute(
     known: Mapping[str, Outcome | Failure] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Run what is to be run; each outcome is on disk before the next cell starts.
+    """Run the cells that have no outcome yet. Each outcome is on disk before the next cell starts.
 
-    `known` are outcomes of a smaller plan on the same inputs and builds: its cells are taken over, not repeated.
-    `facts` are what the run's record says beside what it finds out by itself.
+    `known` holds outcomes of a smaller plan with the same inputs and builds; they are copied instead of run again.
+    `facts` are added to what the run records about itself.
     """
     _check(plan)
     observer = observer or Observer()
@@ -92,7 +92,7 @@ def execute(
             cells = {cell.key: cell for cell in todo}
             works = [Work(cell, locate(cell, Path(scratch)), limits) for cell in todo]
             running = executor.run(works, lambda cell, phase: observer.phase(PhaseStarted(cell, phase)))
-            with contextlib.closing(running):  # an interruption ends what is under way, at once
+            with contextlib.closing(running):  # an interruption stops the running cells at once
                 for outcome in running:
                     cell = cells[outcome.key]
                     journal.append(outcome, cell.spec.workload)
@@ -113,11 +113,11 @@ def _check(plan: Plan) -> None:
         reasons = "; ".join(f"{item.target} on {item.spec}: {item.reason}" for item in plan.excluded[:3])
         raise UnsupportedError(f"Nothing can run: {reasons or 'no library is left'}.")
     if os.environ.get(IN_WORKER):
-        raise ConfigError("A script with a runner must start its comparison under: if __name__ == '__main__'.")
+        raise ConfigError("A script that defines a runner must start its comparison under: if __name__ == '__main__'.")
 
 
 def _take_over(plan: Plan, known: Mapping[str, Outcome | Failure], journal: Journal) -> None:
-    """Outcomes that another run has already; a failure is never an answer, so it is not taken over."""
+    """Copy the outcomes of another run. Failures are not copied: a failure is never a final answer."""
     for cell in plan.cells:
         outcome = known.get(cell.key)
         if outcome is not None and not isinstance(outcome, Failure) and cell.key not in journal.found.outcomes:
@@ -126,5 +126,5 @@ def _take_over(plan: Plan, known: Mapping[str, Outcome | Failure], journal: Jour
 
 
 def _open(outcome: Outcome | Failure | None, mode: Mode) -> bool:
-    """Whether a cell is still to do. A failure is never an answer: it is repeated on request."""
+    """Whether a cell must still run. A failure is never a final answer: its cell is run again on request."""
     return outcome is None or (mode is Mode.RERUN_FAILED and isinstance(outcome, Failure))

@@ -1,4 +1,4 @@
-"""Where cells run: on this machine, or wherever a third party's executor takes them. The outcomes are the same."""
+"""Where cells run: on this machine, or wherever a third-party executor sends them. The outcomes are the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a cell may use."""
+    """The resources that a cell may use."""
 
     timeout_s: float | None = None
     memory_mb: float | None = None
@@ -25,7 +25,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Work:
-    """A cell, where its inputs lie, and what it may use."""
+    """A cell, the location of its inputs, and its limits."""
 
     cell: Cell
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Work:
 
 
 class Executor(ABC):
-    """Runs work and yields how it ended. It outlives a run, and whoever made it closes it."""
+    """Runs work and yields the outcomes. It may serve several runs, and whoever created it closes it."""
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
@@ -42,14 +42,14 @@ class Executor(ABC):
     def run(
         self, works: Iterable[Work], started: Callable[[Cell, str], None]
     ) -> Generator[Outcome | Failure, None, None]:
-        """One outcome or failure per cell, as they come; the next cell starts only when the caller asks for more.
+        """Yield one outcome or failure per cell as it arrives; the next cell starts only when the caller asks for more.
 
-        `started` is told each cell and phase as it begins. Abandoning the iterator ends what is under way.
+        `started` is called with each cell and phase as it begins. Closing the iterator stops the running cells.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End everything that is still running."""
+        """Stop everything that is still running."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""What a run depends on beside its plan, written down when it runs and never looked up later."""
+"""What a run depends on besides its plan: recorded when it runs, never looked up later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA_VERSION = 2
 
 
 class RunFacts(BaseModel):
-    """Where, when, with what and from which commit a run was made: environment.json, and part of a results file."""
+    """Machine, time, versions and commit of a run: the content of environment.json, and part of a results file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,13 +43,13 @@ class RunFacts(BaseModel):
     executor: str = ""
     start_method: str = ""
     wait_policy: str = ""
-    command: tuple[str, ...] = ()  # the words behind `boosters-eval`; empty when it was run from Python
-    alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where a rule of looks sets another level
+    command: tuple[str, ...] = ()  # the arguments after `boosters-eval`; empty for a run from Python
+    alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where the run was judged at a level other than the default
     seeds_rule: str = ""
 
     @classmethod
     def collect(cls, plan: Plan, **known: Any) -> Self:
-        """Look at the machine, the tools and the repository now; `known` is what the caller decides."""
+        """Inspect the machine, the tools and the repository now; `known` is supplied by the caller."""
         machine = MachineInfo.collect()
         commit = _first_line("git", "rev-parse", "--short=7", "HEAD")
         return cls(
@@ -67,7 +67,7 @@ class RunFacts(BaseModel):
         )
 
     def recorded(self) -> dict[str, Any]:
-        """As plain data, without what was never set."""
+        """The facts as plain data, without the fields that were never set."""
         return self.model_dump(mode="json", exclude_unset=True)
 
 

@@ -1,4 +1,4 @@
-"""The record of a run: append-only, each line chained to the one before, on disk before the next cell starts."""
+"""The record of a run: append-only, each line chained to the previous one, on disk before the next cell starts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 _START = "0" * 32
-_FIRST_WORKLOAD = b"fit"  # schema version 1 knew no other, and did not name it
+_FIRST_WORKLOAD = b"fit"  # the only one in schema version 1, which did not name it
 _LINE = re.compile(
     rb'\{"prev":"([0-9a-f]{32})",(?:"of":"([\w.-]+)",)?(?:"with":"([0-9a-f]{16})",)?'
     rb'"(begin|common|result|failure|error|end)":(.*)\}\n',
@@ -37,14 +37,14 @@ _LINE = re.compile(
 
 @dataclass
 class Reading:
-    """A journal as it was found."""
+    """The content of a journal file, and its faults."""
 
     begin: dict[str, Any] = field(default_factory=dict)
-    outcomes: dict[str, Outcome | Failure] = field(default_factory=dict)  # the last one of each cell
-    last: str = _START  # the digest that the next line must carry
+    outcomes: dict[str, Outcome | Failure] = field(default_factory=dict)  # the latest outcome of each cell
+    last: str = _START  # the digest that the next line must contain
     good_bytes: int = 0
-    cut: bool = False  # the last line was not finished
-    sealed: bool = False  # the last line says that the run was completed, and how many outcomes it has
+    cut: bool = False  # the last line is incomplete
+    sealed: bool = False  # the last line states that the run is complete, and the number of its outcomes
     damage: str | None = None
     common: dict[str, Common] = field(default_factory=dict, repr=False)
     types: dict[bytes, type[Outcome]] = field(default_factory=dict, repr=False)
@@ -66,7 +66,7 @@ class Reading:
 
 
 def read(path: Path) -> Reading:
-    """Read and check the chain; a cut last line is left out, any other fault is damage."""
+    """Read a journal and check its chain. An incomplete last line is ignored; any other fault is damage."""
     reading = Reading()
     try:
         with path.open("rb") as file, no_collection():
@@ -86,7 +86,7 @@ def read(path: Path) -> Reading:
 
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
-    """Nothing that is read here is garbage, and searching it for garbage takes as long as reading it."""
+    """Pause the garbage collector: nothing read here is garbage, and collecting would double the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -141,7 +141,7 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
 
 
 def _failure_of_version_1(raw: dict[str, Any]) -> Failure:
-    """Schema version 1 wrote a failure with the benchmark that it was of; the plan knows that too."""
+    """Schema version 1 stored the benchmark with each failure; the plan has it as well."""
     names = {"config_name": "spec", "library": "target"}
     kept = {names.get(name, name): value for name, value in raw.items()}
     return Failure(**{name: value for name, value in kept.items() if name in Failure.model_fields})
@@ -150,7 +150,7 @@ def _failure_of_version_1(raw: dict[str, Any]) -> Failure:
 def _object(content: bytes) -> dict[str, Any]:
     found = json.loads(content)
     if not isinstance(found, dict):
-        raise ValueError("not an object")  # noqa: TRY004 (told like any other content that cannot be read)
+        raise ValueError("not an object")  # noqa: TRY004 (handled like any other content that cannot be read)
     return found
 
 
@@ -159,7 +159,7 @@ def _digest(line: bytes) -> str:
 
 
 class Journal:
-    """One attempt of a run, open for appending; only one process may hold it."""
+    """One attempt at a run, open for appending by a single process."""
 
     def __init__(self, path: Path, file: IO[bytes], lock: FileLock, reading: Reading) -> None:
         self.path = path
@@ -168,7 +168,7 @@ class Journal:
         self._lock = lock
 
     def append(self, outcome: Outcome | Failure, workload: str) -> None:
-        """Write how one cell ended, and wait until it is on disk."""
+        """Write the outcome of one cell, and wait until it is on disk."""
         if isinstance(outcome, Failure):
             self._write("failure", outcome.model_dump_json(exclude_defaults=True), workload=workload)
             return
@@ -185,12 +185,12 @@ class Journal:
         self._write("result", alone, workload=workload, common=name)
 
     def begin(self, facts: dict[str, Any]) -> None:
-        """The first line of an attempt."""
+        """Write the first line of an attempt."""
         self.found.begin = {"schema_version": SCHEMA_VERSION, **facts}
         self._write("begin", json.dumps(self.found.begin))
 
     def seal(self, count: int) -> None:
-        """The run is complete: without this line the last outcome could be changed unseen."""
+        """Mark the run as complete. Without this line a change to the last outcome would go unnoticed."""
         self._write("end", json.dumps({"outcomes": count}))
 
     def _write(self, kind: str, content: str, *, workload: str | None = None, common: str | None = None) -> None:
@@ -203,12 +203,12 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise RunError(
-                f"Cannot write {self.path}: {error.strerror}. What is finished is kept; make room and use --resume."
+                f"Cannot write {self.path}: {error.strerror}. Finished cells are kept; free space and use --resume."
             ) from None
         self.found.last = _digest(line)
 
     def close(self) -> None:
-        """Let another process go on."""
-        with contextlib.suppress(OSError):  # a full disk was reported already
+        """Close the file and release the lock."""
+        with contextlib.suppress(OSError):  # a full disk has already been reported
             self._file.close()
         self._lock.release()

@@ -1,4 +1,4 @@
-"""A lane: a process that has imported all that its cells use, and forks one process for each of them."""
+"""A lane: a process that imports everything its cells use, and forks one process per cell."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from boosters_eval.engine.threads import busy_threads, observed
 if TYPE_CHECKING:
     from boosters_eval.engine.workload import Workload
 
-# How a worker process starts: from the very package, and with the very import path, that the program has.
+# How a worker process starts: with the same package and the same import path as the program.
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1])['path'];"
     "from boosters_eval.engine.ancestor import main; main()"
 )
 TAIL = 4_000  # characters of a dead process's stderr
-_POLL = 0.01  # seconds between looks at a child's threads and deadline
+_POLL = 0.01  # seconds between checks of a child's threads and deadline
 
 
-def serve(setup: dict[str, Any], channel: int, words: int) -> None:
-    """Load what the cells need, say that we are ready, and fork on request until the program closes the channel."""
+def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
+    """Load what the cells need, report that the lane is ready, and fork on request until the channel closes."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number in (1, 2):
-        os.dup2(words, number)  # what a library prints while it is imported is not an answer
+        os.dup2(stderr, number)  # what a library prints on import must not mix with the answers
     sys.path[:] = setup["path"]  # the program's own may have grown since the ancestor started
     answers = socket.socket(fileno=channel)
     start = time.perf_counter()
@@ -49,7 +49,7 @@ def serve(setup: dict[str, Any], channel: int, words: int) -> None:
         workload: type[Workload] = at_address(setup["workload"])
         if setup["start_method"] == "fork":
             loaded = _load(workload, setup)
-    except BaseException as error:  # noqa: BLE001 (an import may fail in any way; all its cells must learn why)
+    except BaseException as error:  # noqa: BLE001 (an import may fail in any way; each of its cells reports why)
         event: dict[str, Any] = {
             "failed": type(error).__name__,
             "message": str(error)[:2_000],
@@ -59,7 +59,7 @@ def serve(setup: dict[str, Any], channel: int, words: int) -> None:
         event = {"ready": time.perf_counter() - start}
     answers.sendall(json.dumps(event).encode() + b"\n")
     if "ready" in event:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # from now on the closed channel ends us, and our cells first
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # from now on, only the closed channel stops it
         _Zygote(workload, loaded, setup, answers).serve()
 
 
@@ -67,12 +67,12 @@ def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
     name, target, n_threads, preload = setup["lane"]
     loaded = workload.load(Lane(name, target, n_threads, tuple(preload)), setup["address"])
     gc.collect()
-    gc.freeze()  # nothing that was imported is garbage: no child need search it again
+    gc.freeze()  # imported objects are never garbage, so children need not scan them
     return loaded
 
 
 def run_spawned(setup: dict[str, Any]) -> NoReturn:
-    """Where a fork is not safe: the process of one cell, which loads all that it needs for itself."""
+    """Where forking is not safe: run one cell in a process of its own, which loads everything itself."""
     workload: type[Workload] = at_address(setup["workload"])
     run_child(workload, _load(workload, setup), setup["request"], setup["pipe"], os.dup(2))
 
@@ -84,10 +84,10 @@ class _Child:
     pipe: int
     capture: IO[bytes]
     deadline: float | None
-    alone: bool  # nothing may run beside it, not even the end of another process
+    alone: bool  # nothing may run at the same time, not even the exit of another process
     input: Lines = field(default_factory=Lines)
     phase: str = "start"
-    ended: str | None = None  # why we ended it
+    ended: str | None = None  # why the lane killed it
     busy: Counter[int] = field(default_factory=Counter)
     next_look: float = 0.0
     answer: bytes | None = None
@@ -95,7 +95,7 @@ class _Child:
 
 
 class _Zygote:
-    """Forks, watches and reaps; it never computes."""
+    """Forks, watches and reaps children; it never computes."""
 
     def __init__(self, workload: type[Workload], loaded: Any, setup: dict[str, Any], channel: socket.socket) -> None:
         self._workload = workload
@@ -110,7 +110,7 @@ class _Zygote:
         self._selector.register(self._wake, selectors.EVENT_READ, "reap")
 
     def serve(self) -> None:
-        """Until the program closes the channel; then every child dies with us."""
+        """Serve until the program closes the channel, then kill all children."""
         while True:
             for key, _ in self._selector.select(_POLL if self._children else None):
                 if key.data == "requests":
@@ -163,14 +163,14 @@ class _Zygote:
         if pid == 0:
             die_with_parent(parent)
             signal.set_wakeup_fd(-1)
-            self._let_go()
+            self._close_inherited()
             run_child(self._workload, self._loaded, request, writer, capture.fileno())
-        with contextlib.suppress(OSError):  # the child does it too: whoever is first, its group exists before any kill
+        with contextlib.suppress(OSError):  # the child does it as well, so that the group exists before any kill
             os.setpgid(pid, pid)
         return pid
 
-    def _let_go(self) -> None:
-        """In the fork: a cell has its own descriptors only, none of ours."""
+    def _close_inherited(self) -> None:
+        """In the fork: close all descriptors of the lane, so that the cell has only its own."""
         self._selector.close()
         self._channel.close()
         os.close(self._wake)
@@ -186,7 +186,7 @@ class _Zygote:
         return os.posix_spawn(sys.executable, command, os.environ, file_actions=output, setpgroup=0)
 
     def _read_child(self, child: _Child) -> bool:
-        """Take what there is; False when there is nothing more for now."""
+        """Read what is available; False when there is nothing more for now."""
         try:
             data = os.read(child.pipe, 1 << 20)
         except BlockingIOError:
@@ -201,7 +201,7 @@ class _Zygote:
             else:
                 child.answer = line
         if child.answer is not None and not child.alone and not child.reported:
-            self._report(child, 0)  # the process has nothing left to do but end, and the next cell need not wait for it
+            self._report(child, 0)  # only its exit remains, and the next cell need not wait for that
         return True
 
     def _forget(self, child: _Child) -> None:
@@ -211,7 +211,7 @@ class _Zygote:
     def _watch(self) -> None:
         now = time.monotonic()
         for child in self._children.values():
-            if now >= child.next_look:  # at even intervals: a message that woke us says nothing about threads
+            if now >= child.next_look:  # at even intervals: a message that woke the lane tells nothing about threads
                 child.next_look = now + _POLL
                 child.busy[busy_threads(child.pid)] += 1
             if child.deadline is not None and now > child.deadline and child.ended is None:
@@ -224,7 +224,7 @@ class _Zygote:
             pid, status = os.waitpid(child.pid, os.WNOHANG)
             if pid:
                 self._drain(child)
-                kill_group(child.pid)  # whatever it started itself
+                kill_group(child.pid)  # including anything that it started
                 del self._children[child.pid]
                 if not child.reported:
                     self._report(child, os.waitstatus_to_exitcode(status))

@@ -1,4 +1,4 @@
-"""Native memory: its peak, measured by the kernel, and a limit that holds."""
+"""Native memory: its peak as measured by the kernel, and a limit that is enforced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METHOD = "kernel peak (VmHWM)" if _LINUX else "process peak (ru_maxrss)"
 
 
 def start_peak() -> int:
-    """Give freed memory back, forget the old peak, and say where we stand, in bytes."""
+    """Release freed memory, reset the peak, and return the current use in bytes."""
     gc.collect()
     if not _LINUX:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -26,14 +26,14 @@ def start_peak() -> int:
 
 
 def peak_since(start: int) -> int:
-    """Bytes of memory at the highest point since `start_peak`, above where we stood."""
+    """The peak in bytes since `start_peak`, above the use at that time."""
     if not _LINUX:
         return max(0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)
     return max(0, status("VmHWM") - start)
 
 
 def limit(megabytes: float) -> None:
-    """Let this process allocate so much beyond what it has; what goes beyond it fails in the allocator."""
+    """Limit what this process may allocate beyond its current use; further allocations fail."""
     if _LINUX:
         ceiling = status("VmData") + int(megabytes * 2**20)
         resource.setrlimit(resource.RLIMIT_DATA, (ceiling, ceiling))
@@ -41,7 +41,7 @@ def limit(megabytes: float) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (int(megabytes * 2**20),) * 2)
 
 
-# How allocators say that there is no more, in the words of Python, C++, Rust and the C library.
+# How Python, C++, Rust and the C library report that an allocation failed.
 _SIGNS = (
     "memoryerror",
     "bad_alloc",
@@ -53,7 +53,7 @@ _SIGNS = (
 
 
 def looks_exhausted(*texts: str) -> bool:
-    """Whether a failure under a limit was the limit."""
+    """Whether a failure was caused by the memory limit."""
     return any(sign in text.lower() for text in texts for sign in _SIGNS)
 
 

@@ -1,4 +1,4 @@
-"""Who watches a run: progress bars, trackers. Several at once; each hears typed events and the end with its results."""
+"""Observers of a run: progress bars, trackers. Several may be active; each receives typed events and the results."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunStarted:
-    """A run begins."""
+    """A run has started."""
 
     plan: Plan
     todo: int  # cells that will run
-    kept: int  # cells that have an outcome already
+    kept: int  # cells that already have an outcome
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PhaseStarted:
 
 @dataclass(frozen=True)
 class CellEnded:
-    """A cell ended, and how it ended is on disk."""
+    """A cell ended, and its outcome is on disk."""
 
     cell: Cell
     outcome: Outcome | Failure
@@ -41,16 +41,16 @@ class CellEnded:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """Nothing more will come."""
+    """The run has ended; no further events follow."""
 
     run: Run | None  # None: the run was interrupted
 
 
 class Observer:
-    """The base of all observers; a subclass overrides what it wants to hear."""
+    """The base of all observers; a subclass overrides the events that it needs."""
 
     def begin(self, event: RunStarted) -> None:
-        """The run starts."""
+        """The run has started."""
 
     def phase(self, event: PhaseStarted) -> None:
         """A cell entered a phase."""
@@ -59,7 +59,7 @@ class Observer:
         """A cell ended."""
 
     def end(self, event: RunEnded) -> None:
-        """The run is over."""
+        """The run has ended."""
 
 
 class Observers(Observer):
@@ -69,22 +69,22 @@ class Observers(Observer):
         self._observers = observers
 
     def begin(self, event: RunStarted) -> None:
-        """Tell all."""
+        """Pass the event on."""
         for observer in self._observers:
             observer.begin(event)
 
     def phase(self, event: PhaseStarted) -> None:
-        """Tell all."""
+        """Pass the event on."""
         for observer in self._observers:
             observer.phase(event)
 
     def outcome(self, event: CellEnded) -> None:
-        """Tell all."""
+        """Pass the event on."""
         for observer in self._observers:
             observer.outcome(event)
 
     def end(self, event: RunEnded) -> None:
-        """Tell all."""
+        """Pass the event on."""
         for observer in self._observers:
             observer.end(event)
 

@@ -1,4 +1,4 @@
-"""How a cell ends: with the outcome that its workload names, or with a failure. Both are data, and both are kept."""
+"""How a cell ends: with an outcome of the type that its workload names, or with a failure. Both are recorded."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Sighting(NamedTuple):
-    """What was seen of a cell's process from outside."""
+    """What was observed of a cell's process from outside."""
 
     threads: int | None
     start_method: str
 
 
 class Common(BaseModel):
-    """What the outcomes of one spec and target have in common: written once, and held once in memory."""
+    """What the outcomes of one spec and target have in common: stored once, on disk and in memory."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,12 +36,12 @@ class Common(BaseModel):
 
     @classmethod
     def taken(cls) -> frozenset[str]:
-        """The fields of the outcome that are written here instead of in its own line."""
+        """The fields of the outcome that are stored here instead of in its own line."""
         return frozenset(cls.model_fields)
 
 
 class Outcome(BaseModel):
-    """A cell that finished. A workload's own outcome says which cell it is of, and what came out."""
+    """A cell that finished. A workload's own outcome identifies its cell and holds the results."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,12 +53,12 @@ class Outcome(BaseModel):
         """The key of its cell."""
 
     def with_sighting(self, sighting: Sighting) -> Self:  # noqa: ARG002 (an outcome may have no use for it)
-        """The same outcome, with what was seen of its process."""
+        """The same outcome, with what was observed of its process."""
         return self
 
 
 class CellRecord(BaseModel):
-    """What says in the engine's own words which cell it is of."""
+    """Identifies a cell by the engine's own field names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,11 +80,11 @@ class CellRecord(BaseModel):
 
 
 class CellOutcome(CellRecord, Outcome):
-    """The base of outcomes that have no words of their own for the cell that they are of."""
+    """The base of outcomes that need no field names of their own to identify their cell."""
 
 
 class Failure(CellRecord):
-    """A cell that failed: what, where, and everything needed to find out why."""
+    """A cell that failed: what happened, where, and everything needed to find out why."""
 
     error_type: str
     error_message: str

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 MAX_CELLS = 10_000_000
-_FIRST_WORKLOAD = "fit"  # the only one that schema version 1 knew
+_FIRST_WORKLOAD = "fit"  # the only one in schema version 1
 
 
 class CellRef(NamedTuple):
-    """A cell as the plan's file holds it: the spec by its position."""
+    """A cell as stored in the plan's file, with its spec given by position."""
 
     spec: int
     target: str
@@ -36,7 +36,7 @@ class CellRef(NamedTuple):
 
 
 class Exclusion(Model):
-    """A spec that a target cannot do; known before anything runs."""
+    """A spec that a target does not support; known before anything runs."""
 
     spec: str
     target: str
@@ -48,12 +48,12 @@ def _typed_spec(raw: Any) -> Any:
     if isinstance(raw, Spec):
         return raw
     if not isinstance(raw, dict) or not isinstance(raw.get("workload"), str):
-        raise ConfigError("A spec of the plan names no workload.")
+        raise ConfigError("A spec in the plan does not name a workload.")
     return WORKLOADS[raw["workload"]].spec_type.model_validate(raw)
 
 
 class Plan(Model):
-    """The cells of one run, and the builds of the targets that they run on."""
+    """The cells of one run, and the builds of their targets."""
 
     schema_version: int = SCHEMA_VERSION
     name: str
@@ -62,11 +62,11 @@ class Plan(Model):
     builds: dict[str, dict[str, Build]]  # by workload, then by target
     excluded: tuple[Exclusion, ...] = ()
 
-    _known_id: str | None = PrivateAttr(None)  # of a plan that an older version wrote
+    _known_id: str | None = PrivateAttr(None)  # for a plan written by an older version
 
     @classmethod
     def of(cls, name: str, specs: Iterable[Spec], refs: Iterable[CellRef], excluded: Iterable[Exclusion] = ()) -> Self:
-        """A plan with the builds that are installed now."""
+        """A plan with the builds that are currently installed."""
         specs, refs = tuple(specs), tuple(refs)
         if len(refs) > MAX_CELLS:
             raise ConfigError(f"The plan has more than {MAX_CELLS} cells. Use fewer seeds, folds or data sets.")
@@ -77,21 +77,21 @@ class Plan(Model):
 
     @classmethod
     def grid(cls, name: str, specs: Iterable[Spec], targets: Iterable[str], repeats: Iterable[Repeat]) -> Self:
-        """Every spec by every target, as often as there are repeats."""
+        """One cell for every combination of spec, target and repeat."""
         specs, repeats = tuple(specs), tuple(repeats)
         refs = (CellRef(i, target, *repeat) for target in targets for i in range(len(specs)) for repeat in repeats)
         return cls.of(name, specs, refs)
 
     @classmethod
     def upgraded(cls, run_id: str, **fields: Any) -> Self:
-        """A plan of an older schema: its run keeps the id that it had."""
+        """A plan of an older schema version, which keeps its run id."""
         plan = cls(**fields)
         plan._known_id = run_id
         return plan
 
     @classmethod
     def parse(cls, text: str, source: str) -> Plan:
-        """A plan's file; anything else is one sentence."""
+        """Read a plan's file; any other content raises an error of one sentence."""
         head = re.match(r'\s*\{\s*"schema_version":\s*(\d+)', text)
         if head is None:
             raise FileFormatError(f"{source} is not a plan.")
@@ -107,7 +107,7 @@ class Plan(Model):
 
     @cached_property
     def run_id(self) -> str:
-        """A digest of what the outcomes depend on; neither the plan's name nor the order of anything is part of it."""
+        """A digest of everything that the outcomes depend on; the plan's name and any order are not part of it."""
         if self._known_id is not None:
             return self._known_id
         content = {
@@ -127,12 +127,12 @@ class Plan(Model):
         return tuple(Cell(self.specs[ref.spec], ref.target, Repeat(ref.seed, ref.fold)) for ref in self.refs)
 
     def targets_of(self, spec: Spec) -> list[str]:
-        """The targets that do a spec, in the order of their first cell."""
+        """The targets of a spec, in the order of their first cell."""
         here = self.specs.index(spec)
         return list(dict.fromkeys(ref.target for ref in self.refs if ref.spec == here))
 
     def in_running_order(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Interleaved: repeat by repeat, and the targets shuffled anew in each, so that drift hits all alike."""
+        """Repeat by repeat, with the targets reshuffled in each, so that drift affects all targets equally."""
         blocks: dict[Repeat, dict[str, list[Cell]]] = {}
         for cell in cells:
             blocks.setdefault(cell.repeat, {}).setdefault(cell.spec.name, []).append(cell)
@@ -145,7 +145,7 @@ class Plan(Model):
 
 
 def canonical(value: Any) -> str:
-    """JSON of which equal content has one spelling."""
+    """JSON in a canonical form: equal content gives equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""The executor of this machine: lanes forked from common ancestors, and each cell in a process of its own."""
+"""The executor for this machine: lanes forked from common ancestors, and one process per cell."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ START_METHODS = ("fork", "spawn")
 
 
 def start_method() -> str:
-    """Fork where it is safe; BOOSTERS_EVAL_START_METHOD overrides."""
+    """Fork where it is safe; BOOSTERS_EVAL_START_METHOD overrides this."""
     method = os.environ.get("BOOSTERS_EVAL_START_METHOD", "fork" if sys.platform.startswith("linux") else "spawn")
     if method not in START_METHODS:
         raise ConfigError(
@@ -49,44 +49,44 @@ def start_method() -> str:
 
 @dataclass
 class _Ancestor:
-    """The common ancestor of lanes, as the program sees it."""
+    """The program's handle on a common ancestor of lanes."""
 
     n_threads: int
     process: subprocess.Popen[bytes]
     channel: socket.socket
-    words: IO[bytes]  # its stderr, for when it dies
+    stderr: IO[bytes]  # its output, reported if it dies
     input: Lines = field(default_factory=Lines)
 
 
 @dataclass
 class _LaneProcess:
-    """A lane as the program sees it."""
+    """The program's handle on a lane."""
 
     lane: Lane
     number: int
     ancestor: _Ancestor
     channel: socket.socket
-    words: IO[bytes]
+    stderr: IO[bytes]
     ready: bool = False
     failed: dict[str, Any] | None = None
     input: Lines = field(default_factory=Lines)
-    flying: dict[int, tuple[Work, int]] = field(default_factory=dict)  # number: (work, slot)
+    running: dict[int, tuple[Work, int]] = field(default_factory=dict)  # number: (work, slot)
 
     @property
     def importing(self) -> bool:
-        """Whether it is not known yet if the lane can run cells."""
+        """Whether the lane is still importing, so that it is not known yet if it can run cells."""
         return not self.ready and self.failed is None
 
 
 class LocalPool(Executor):
-    """Cells on this machine, `jobs` at a time. Its lanes stay for the next run, until it is closed."""
+    """Runs cells on this machine, `jobs` at a time. Its lanes are kept for the next run until it is closed."""
 
     def __init__(self, jobs: int = 1) -> None:
         super().__init__(jobs)
         self._method = start_method()
         self._ancestors: dict[int, _Ancestor] = {}  # by number of threads
         self._lanes: dict[Lane, _LaneProcess] = {}
-        self._shared: dict[Lane, list[str]] = {}  # the modules that a lane has in common with another
+        self._shared: dict[Lane, list[str]] = {}  # the modules that a lane shares with another
         self._selector = selectors.DefaultSelector()
         self._numbers = count(1)
         self._free = list(range(jobs))
@@ -94,29 +94,29 @@ class LocalPool(Executor):
     def run(
         self, works: Iterable[Work], started: Callable[[Cell, str], None]
     ) -> Generator[Outcome | Failure, None, None]:
-        """Outcomes in the order in which they come."""
+        """Yield outcomes in the order in which they arrive."""
         waiting = deque(works)
         lanes = dict.fromkeys(work.cell.lane for work in waiting)
         self._shared = _shared_imports(lanes) if self._method == "fork" else {}
-        # An ancestor never forgets what it imported: lanes that need less of it come first.
+        # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
         ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
         self._forget_failed()
         try:
-            while waiting or self._flying():
+            while waiting or self._running():
                 self._load_ahead(ahead)
                 while (ended := self._dispatch(waiting, ahead, started)) is not None:
                     if not isinstance(ended, bool):
                         yield ended
                 yield from self._wait(started)
         finally:
-            if self._flying():  # abandoned, or interrupted
+            if self._running():  # the iterator was closed, or the run interrupted
                 self.close()
 
     def close(self) -> None:
-        """Lanes end with their channel, and their cells with them."""
+        """Close the channels of all lanes, which stops the lanes and their cells."""
         for process in self._lanes.values():
             process.channel.close()
-            process.words.close()
+            process.stderr.close()
         for ancestor in self._ancestors.values():
             ancestor.channel.close()
         for ancestor in self._ancestors.values():
@@ -130,13 +130,13 @@ class LocalPool(Executor):
     # Lanes and their ancestors
 
     def _forget_failed(self) -> None:
-        """What could not be imported may be importable by now."""
+        """Drop lanes whose import failed: it may succeed in the next run."""
         for process in list(self._lanes.values()):
             if process.failed is not None:
                 self._remove(process)
 
     def _ancestor(self, n_threads: int) -> _Ancestor:
-        """Thread limits are read when libraries are loaded, so each number of threads has an ancestor of its own."""
+        """One ancestor per number of threads, because libraries read thread limits when they are loaded."""
         known = self._ancestors.get(n_threads)
         if known is None:
             known = self._ancestors[n_threads] = self._start_ancestor(n_threads)
@@ -144,7 +144,7 @@ class LocalPool(Executor):
 
     def _start_ancestor(self, n_threads: int) -> _Ancestor:
         ours, theirs = socket.socketpair()
-        words = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
         setup = {
             "path": sys.path,
             "parent": os.getpid(),
@@ -154,20 +154,20 @@ class LocalPool(Executor):
         process = subprocess.Popen(  # noqa: S603 (ourselves)
             [sys.executable, "-c", START, json.dumps(setup)],
             stdin=subprocess.DEVNULL,
-            stdout=words,
-            stderr=words,
+            stdout=stderr,
+            stderr=stderr,
             env={**os.environ, **threads.environment(n_threads)},
             pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C is for us alone: we end them
+            start_new_session=True,  # Ctrl-C reaches only the program, which stops them
         )
         theirs.close()
-        ancestor = _Ancestor(n_threads, process, ours, words)
+        ancestor = _Ancestor(n_threads, process, ours, stderr)
         self._selector.register(ours, selectors.EVENT_READ, ancestor)
         return ancestor
 
     def _load_ahead(self, ahead: deque[Lane]) -> None:
-        """Start the lanes that will be needed; an import takes the place of a cell, or it would slow one down."""
-        while ahead and self._importing() + self._flying() < self.jobs:
+        """Start the lanes that will be needed. An import takes the slot of a cell, or it would slow one down."""
+        while ahead and self._importing() + self._running() < self.jobs:
             self._lane(ahead.popleft())
 
     def _lane(self, lane: Lane) -> _LaneProcess:
@@ -181,8 +181,8 @@ class LocalPool(Executor):
         address = workload.address(lane.target)
         ancestor = self._ancestor(lane.n_threads)
         ours, theirs = socket.socketpair()
-        words = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
-        process = _LaneProcess(lane, next(self._numbers), ancestor, ours, words)
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
+        process = _LaneProcess(lane, next(self._numbers), ancestor, ours, stderr)
         setup = {
             "number": process.number,
             "path": sys.path,
@@ -193,13 +193,13 @@ class LocalPool(Executor):
             "lane": lane,
             "address": address,
         }
-        with theirs, contextlib.suppress(BrokenPipeError):  # a dead ancestor is noticed in the next wait
-            send(ancestor.channel, setup, [theirs.fileno(), words.fileno()])
+        with theirs, contextlib.suppress(BrokenPipeError):  # a dead ancestor is noticed at the next wait
+            send(ancestor.channel, setup, [theirs.fileno(), stderr.fileno()])
         self._selector.register(ours, selectors.EVENT_READ, process)
         return process
 
-    def _flying(self) -> int:
-        return sum(len(process.flying) for process in self._lanes.values())
+    def _running(self) -> int:
+        return sum(len(process.running) for process in self._lanes.values())
 
     def _importing(self) -> int:
         return sum(process.importing for process in self._lanes.values())
@@ -209,14 +209,14 @@ class LocalPool(Executor):
     def _dispatch(
         self, waiting: deque[Work], ahead: deque[Lane], started: Callable[[Cell, str], None]
     ) -> Failure | bool | None:
-        """Start the first cell whose lane is ready: True. None: all must wait. Or the failure of a dead import."""
-        busy = self._importing() + self._flying()
-        if busy >= self.jobs or self._flying_alone():
+        """Start the first cell whose lane is ready (True), or wait (None), or return the failure of an import."""
+        busy = self._importing() + self._running()
+        if busy >= self.jobs or self._running_alone():
             return None
         for index, work in enumerate(waiting):
             if work.cell.spec.alone and (busy or ahead):
                 return None
-            if work.cell.lane not in self._lanes and self._importing() + self._flying() >= self.jobs:
+            if work.cell.lane not in self._lanes and self._importing() + self._running() >= self.jobs:
                 continue
             process = self._lane(work.cell.lane)
             if process.importing:
@@ -229,8 +229,8 @@ class LocalPool(Executor):
             return True
         return None
 
-    def _flying_alone(self) -> bool:
-        return any(work.cell.spec.alone for process in self._lanes.values() for work, _ in process.flying.values())
+    def _running_alone(self) -> bool:
+        return any(work.cell.spec.alone for process in self._lanes.values() for work, _ in process.running.values())
 
     def _send(self, process: _LaneProcess, work: Work) -> None:
         cell = work.cell
@@ -247,12 +247,12 @@ class LocalPool(Executor):
             "timeout": work.limits.timeout_s,
             "memory_limit": work.limits.memory_mb,
         }
-        process.flying[number] = (work, slot)
-        with contextlib.suppress(ConnectionError):  # it died; that is noticed in the next wait
+        process.running[number] = (work, slot)
+        with contextlib.suppress(ConnectionError):  # it died; that is noticed at the next wait
             process.channel.sendall(json.dumps(request).encode() + b"\n")
 
     def _wait(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
-        if not self._flying() and not self._importing():
+        if not self._running() and not self._importing():
             return
         for key, _ in self._selector.select():
             source: _Ancestor | _LaneProcess = key.data
@@ -265,7 +265,7 @@ class LocalPool(Executor):
         data = _received(process.channel)
         if data is None:
             return
-        if not data:  # it is ending; its ancestor tells how
+        if not data:  # it is exiting; its ancestor reports how
             self._selector.unregister(process.channel)
             process.channel.close()
             return
@@ -276,9 +276,9 @@ class LocalPool(Executor):
             elif "failed" in event:
                 process.failed = event
             elif "exit" not in event:
-                started(process.flying[event["number"]][0].cell, event["phase"])
+                started(process.running[event["number"]][0].cell, event["phase"])
             else:
-                work, slot = process.flying.pop(event["number"])
+                work, slot = process.running.pop(event["number"])
                 self._release(slot)
                 yield self._ended(work, event)
 
@@ -288,7 +288,7 @@ class LocalPool(Executor):
             event = json.loads(line)
             process = next((p for p in self._lanes.values() if p.number == event["lane"]), None)
             if process is not None:
-                while process.channel.fileno() >= 0:  # what it said before it ended counts
+                while process.channel.fileno() >= 0:  # what it sent before it ended counts
                     yield from self._hear_lane(process, started)
                 yield from self._lane_died(process, end_name(event["exit"]))
         if data == b"":
@@ -300,20 +300,20 @@ class LocalPool(Executor):
         del self._ancestors[ancestor.n_threads]
         end = end_name(ancestor.process.wait())
         for process in [process for process in self._lanes.values() if process.ancestor is ancestor]:
-            yield from self._lane_died(process, f"{end}; {_last_words(ancestor.words)}".rstrip("; "))
-        ancestor.words.close()
+            yield from self._lane_died(process, f"{end}; {_stderr_tail(ancestor.stderr)}".rstrip("; "))
+        ancestor.stderr.close()
 
     def _lane_died(self, process: _LaneProcess, end: str) -> Iterator[Failure]:
-        """Of a lane that ended by itself, what was under way failed; the next cell gets a new lane."""
-        words = _last_words(process.words)
+        """A lane ended unexpectedly: its running cells have failed, and the next cell gets a new lane."""
+        tail = _stderr_tail(process.stderr)
         if process.importing:
             message = f"the import ended with {end}"
-            process.failed = {"failed": "WorkerDied", "message": message, "traceback": words}
-        for work, slot in process.flying.values():
+            process.failed = {"failed": "WorkerDied", "message": message, "traceback": tail}
+        for work, slot in process.running.values():
             self._release(slot)
             message = f"the worker ended with {end}"
-            yield Failure.of(work.cell, error_type="WorkerDied", error_message=message, stderr_tail=words)
-        process.flying.clear()
+            yield Failure.of(work.cell, error_type="WorkerDied", error_message=message, stderr_tail=tail)
+        process.running.clear()
         if process.failed is None:
             self._remove(process)
 
@@ -321,7 +321,7 @@ class LocalPool(Executor):
         if process.channel.fileno() >= 0:
             self._selector.unregister(process.channel)
             process.channel.close()
-        process.words.close()
+        process.stderr.close()
         del self._lanes[process.lane]
 
     def _release(self, slot: int) -> None:
@@ -344,14 +344,14 @@ class LocalPool(Executor):
 
 
 def _shared_imports(lanes: Iterable[Lane]) -> dict[Lane, list[str]]:
-    """Of the modules that each lane imports, those that another lane imports too."""
+    """For each lane, the modules that another lane imports as well."""
     wanted = {lane: WORKLOADS[lane.workload].imports(lane.target) for lane in lanes}
     counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in set(names))
     return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}
 
 
 def _received(channel: socket.socket) -> bytes | None:
-    """What has arrived; empty when the other side is gone, None when nothing is there or we closed it ourselves."""
+    """What has arrived: empty when the other side has closed, None when there is nothing or the channel is closed."""
     if channel.fileno() < 0:
         return None
     try:
@@ -372,7 +372,7 @@ def _import_failure(cell: Cell, failed: dict[str, Any]) -> Failure:
 
 
 def _death(cell: Cell, event: dict[str, Any], limits: Limits) -> Failure:
-    """A process that ended without an answer: why, as far as the system tells."""
+    """The failure of a process that ended without an answer, with the cause as far as the system reports it."""
     code: int = event["exit"]
     name = signal_name(-code) if code < 0 else None
     if event["ended"] == "timeout":
@@ -400,16 +400,16 @@ def _limit_sentence(limits: Limits, detail: str) -> str:
     return f"needed more than the {limits.memory_mb:g} MB that a cell may allocate ({detail})"
 
 
-def _last_words(file: IO[bytes]) -> str:
+def _stderr_tail(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read()[-TAIL:].decode(errors="replace")
 
 
 def _end(ancestor: _Ancestor) -> None:
-    """It ends its lanes first, then itself."""
+    """Stop an ancestor, which stops its lanes first."""
     try:
         ancestor.process.wait(timeout=3)
     except subprocess.TimeoutExpired:
         ancestor.process.kill()
         ancestor.process.wait()
-    ancestor.words.close()
+    ancestor.stderr.close()

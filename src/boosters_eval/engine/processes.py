@@ -1,4 +1,4 @@
-"""What all worker processes do with processes: end with their parent, notice a child's end, end a whole group."""
+"""Process handling that all workers share: exit with the parent, notice a child's exit, kill a whole group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int) -> None:
-    """On Linux the kernel ends us when our parent is gone, however it went; it may be gone already."""
+    """On Linux, let the kernel kill this process when its parent exits; exit now if the parent already has."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
@@ -20,7 +20,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def wake_on_exit() -> int:
-    """A descriptor that becomes readable when a child ends."""
+    """A descriptor that becomes readable when a child exits."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
@@ -30,13 +30,13 @@ def wake_on_exit() -> int:
 
 
 def kill_group(pid: int) -> None:
-    """End a process and whatever it started itself."""
+    """Kill a process and everything that it started."""
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
 
 
 def signal_name(number: int) -> str:
-    """SIGSEGV, or "signal 35" for a real-time signal, which has no name."""
+    """The name of a signal such as SIGSEGV, or "signal 35" for a real-time signal without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -44,5 +44,5 @@ def signal_name(number: int) -> str:
 
 
 def end_name(code: int) -> str:
-    """How a process ended, in words."""
+    """How a process ended, as text."""
     return signal_name(-code) if code < 0 else f"exit status {code}"

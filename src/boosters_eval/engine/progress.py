@@ -1,4 +1,4 @@
-"""Progress for people: a bar on a terminal or in a notebook, plain lines elsewhere. It writes to stderr only."""
+"""Progress for people: a bar on a terminal or in a notebook, plain lines elsewhere. Both write to stderr only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ProgressBar(Observer):
-    """Rich's bar with the cell under way, what is done, failed and left, and how long it will take."""
+    """Rich's bar with the current cell, the counts of finished and failed cells, and the time left."""
 
     def __init__(self) -> None:
         self._bar: Progress | None = None
@@ -26,7 +26,7 @@ class ProgressBar(Observer):
         self._failed = 0
 
     def begin(self, event: RunStarted) -> None:
-        """Show the bar; its ETA counts only what will run."""
+        """Show the bar; its ETA counts only the cells that will run."""
         from rich.console import Console  # noqa: PLC0415 (only where a bar is shown)
         from rich.progress import (  # noqa: PLC0415
             BarColumn,
@@ -55,12 +55,12 @@ class ProgressBar(Observer):
         self._bar.start()
 
     def phase(self, event: PhaseStarted) -> None:
-        """Name the cell under way."""
+        """Show the current cell."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=f"{event.cell}, {event.phase}")
 
     def outcome(self, event: CellEnded) -> None:
-        """Advance, and print a failure above the bar where it stays."""
+        """Advance the bar, and print a failure above it, where it stays."""
         if self._bar is None or self._task is None:
             return
         if isinstance(event.outcome, Failure):
@@ -68,14 +68,14 @@ class ProgressBar(Observer):
             self._bar.console.print(failure_line(event.cell, event.outcome), markup=False, highlight=False, style="red")
         self._bar.update(self._task, advance=1, failed=f"{self._failed} failed" if self._failed else "")
 
-    def end(self, event: RunEnded) -> None:  # noqa: ARG002 (the bar goes, however the run ended)
-        """Take the bar away."""
+    def end(self, event: RunEnded) -> None:  # noqa: ARG002 (the bar is removed, however the run ended)
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
 
 
 class PlainLines(Observer):
-    """For logs: at most a line every few seconds, every failure, and a last line."""
+    """For logs: at most one line every few seconds, plus every failure and a last line."""
 
     def __init__(self, stream: TextIO | None = None, every: float = 5.0, *, each: bool = False) -> None:
         self._stream = stream or sys.stderr
@@ -84,7 +84,7 @@ class PlainLines(Observer):
         self._start = self._said = 0.0
 
     def begin(self, event: RunStarted) -> None:
-        """Say what will be done."""
+        """Print what will run."""
         self._total = event.todo
         self._done = self._failed = 0
         self._start = self._said = time.monotonic()
@@ -92,7 +92,7 @@ class PlainLines(Observer):
         self._print(f"run {event.plan.run_id}: {event.todo} cells to do{kept}")
 
     def outcome(self, event: CellEnded) -> None:
-        """Say how far we are, now and then."""
+        """Print the progress from time to time."""
         self._done += 1
         if isinstance(event.outcome, Failure):
             self._failed += 1
@@ -104,7 +104,7 @@ class PlainLines(Observer):
             self._print(f"{self._done}/{self._total} done, {self._failed} failed, about {left:.0f} s left")
 
     def _print(self, text: str) -> None:
-        with contextlib.suppress(OSError):  # nobody is listening any more, which is no reason to stop the work
+        with contextlib.suppress(OSError):  # a closed stderr is no reason to stop the run
             self._stream.write(text + "\n")
             self._stream.flush()
 
@@ -115,6 +115,6 @@ def progress_for(stream: TextIO, *, every_cell: bool = False) -> Observer:
 
 
 def failure_line(cell: Cell, failure: Failure) -> str:
-    """One failed cell in one line."""
+    """One line about a failed cell."""
     message = failure.error_message.splitlines()[0] if failure.error_message else "no message"
     return f"failed: {cell} in {failure.phase}: {failure.error_type}: {message}"

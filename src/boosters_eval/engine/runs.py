@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One attempt at a plan: how its cells ended, and what was written down about it."""
+    """One attempt at a plan: the outcomes of its cells, and what was recorded about it."""
 
     plan: Plan
     outcomes: dict[str, Outcome | Failure]  # by the key of their cell; a cell that did not run has none
@@ -66,12 +66,12 @@ class RunFolder:
 
     @classmethod
     def of(cls, plan: Plan, where: Path | None = None) -> Self:
-        """The folder of a plan, made where it does not exist yet."""
+        """The folder of a plan, created if it does not exist."""
         folder = cls(home(where) / "runs" / plan.run_id)
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"Cannot make {folder.path}: {error.strerror}; set BOOSTERS_EVAL_HOME.") from None
+            raise ConfigError(f"Cannot create {folder.path}: {error.strerror}; set BOOSTERS_EVAL_HOME.") from None
         if not (folder.path / "plan.json").exists():
             write_atomically(folder.path / "plan.json", plan.model_dump_json(indent=1) + "\n")
         return folder
@@ -92,16 +92,16 @@ class RunFolder:
         return sorted(int(match.group(1) or 1) for match in names if match)
 
     def journal_path(self, attempt: int) -> Path:
-        """The first attempt has the plain name."""
+        """The journal of an attempt; the first one has no number."""
         return self.path / _numbered("journal", attempt, "jsonl")
 
     def write_facts(self, attempt: int, facts: RunFacts) -> None:
-        """Write down where and with what an attempt is made, once, as it begins."""
+        """Record the machine and versions of an attempt, once, when it begins."""
         text = json.dumps(facts.recorded(), indent=1) + "\n"
         write_atomically(self.path / _numbered("environment", attempt, "json"), text)
 
     def facts(self, attempt: int) -> RunFacts:
-        """What `write_facts` wrote, or nothing."""
+        """What `write_facts` recorded, or empty facts."""
         path = self.path / _numbered("environment", attempt, "json")
         if not path.exists():
             return RunFacts()
@@ -125,11 +125,11 @@ class RunFolder:
             return self.run(self.plan(), number, reading)
 
     def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
-        """An attempt, from its journal as it was read."""
+        """An attempt, from the content of its journal."""
         return Run(plan, reading.outcomes, self.facts(attempt), attempt, reading.begin, reading.last)
 
     def open(self, *, new: bool) -> tuple[Journal, int]:
-        """A new attempt beside earlier ones, or the latest one to go on with. Locked against other processes."""
+        """Open a new attempt, or the latest one to continue it. Other processes are locked out."""
         lock = FileLock(self.path / "lock")
         try:
             lock.acquire(timeout=0)
@@ -145,10 +145,10 @@ class RunFolder:
 
 
 def _open_journal(path: Path, lock: FileLock) -> Journal:
-    """Ready to append: a cut last line is taken away, a damaged journal is left alone."""
+    """Open a journal for appending. An incomplete last line is removed; a damaged journal is left untouched."""
     reading = read(path) if path.exists() else Reading()
     if reading.damage:
-        raise RunError(f"{path} is damaged: {reading.damage}. It is left as it is; start a new attempt.")
+        raise RunError(f"{path} is damaged: {reading.damage}. It was not changed; start a new attempt.")
     try:
         file = path.open("ab")
         if reading.cut:
@@ -163,7 +163,7 @@ def _numbered(name: str, attempt: int, suffix: str) -> str:
 
 
 def folder_of(plan: Plan, where: Path | None = None) -> RunFolder | None:
-    """The folder of this very plan, if it was begun before."""
+    """The folder of exactly this plan, if it has an attempt."""
     folder = RunFolder(home(where) / "runs" / plan.run_id)
     return folder if folder.attempts() else None
 
@@ -191,7 +191,7 @@ def find_run(reference: str, where: Path | None = None) -> RunFolder:
 
 
 def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
-    """For each attempt (its journal's name, what is wrong or ''): complete, untouched, and of this plan."""
+    """Per attempt, the journal's name and what is wrong with it: '' if it is complete, unchanged and of this plan."""
     plan = folder.plan()
     if plan.run_id != folder.run_id:
         yield "plan.json", f"has the digest {plan.run_id}, so it is not the plan of run {folder.run_id}"
@@ -213,5 +213,5 @@ def _fault(reading: Reading, keys: set[str], run_id: str) -> str:
     if missing:
         return f"incomplete: {missing} of {len(keys)} cells have no outcome"
     if reading.cut or not reading.sealed:
-        return "not sealed: the run was not ended, or the end of the file was changed"
+        return "not sealed: the run did not finish, or the end of the file was changed"
     return ""

@@ -22,19 +22,19 @@ _VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-# A spinning thread steals the core of its neighbour: 15.8 s instead of 50 ms were seen.
+# A spinning thread blocks its neighbour's core: a fit of 50 ms was seen to take 15.8 s.
 WAIT_POLICY = "PASSIVE"
-_LOOKS_TO_ACCUSE = 25  # a quarter of a second
+_MIN_SAMPLES = 25  # a quarter of a second
 
 
 def environment(n_threads: int) -> dict[str, str]:
-    """The variables that a worker starts with."""
+    """The environment variables that a worker starts with."""
     limits = dict.fromkeys(_VARIABLES, str(n_threads))
     return {**limits, "OMP_WAIT_POLICY": WAIT_POLICY, "OMP_DYNAMIC": "FALSE", "PYTHONHASHSEED": "0"}
 
 
 def resolve(wish: int) -> int:
-    """A number of threads that this process may really use; -1 means all of them."""
+    """The number of threads that this process may actually use; -1 requests all of them."""
     usable = len(available_cpus())
     return usable if wish == -1 else min(wish, usable)
 
@@ -50,7 +50,7 @@ def timing_threads() -> int:
 
 
 def cpu_slots(jobs: int, n_threads: int) -> list[list[int]]:
-    """The CPUs of each place where a cell may run; places share CPUs only when there are too few."""
+    """The CPUs of each slot in which a cell may run; slots share CPUs only when there are too few."""
     cpus = available_cpus()
     if jobs * n_threads > len(cpus):
         return [cpus] * jobs
@@ -58,13 +58,13 @@ def cpu_slots(jobs: int, n_threads: int) -> list[list[int]]:
 
 
 def pin(cpus: list[int]) -> None:
-    """Keep this process on these CPUs, where the system can."""
+    """Restrict this process to these CPUs, if the system supports it."""
     if cpus and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cpus)
 
 
 def busy_threads(pid: int) -> int:
-    """How many of a process's threads run or wait for a processor at this moment; 0 where the kernel does not tell."""
+    """How many of a process's threads are running or waiting for a CPU; 0 where the kernel does not provide it."""
     busy = 0
     try:
         for task in Path("/proc", str(pid), "task").iterdir():
@@ -75,14 +75,14 @@ def busy_threads(pid: int) -> int:
 
 
 def observed(samples: Counter[int]) -> int | None:
-    """The parallelism that a quarter of the samples reached: one thread waking another for a moment does not count.
+    """The parallelism reached in a quarter of the samples, so that one thread briefly waking another does not count.
 
-    In a shorter time than that, on a busy machine, a pool of one thread looks like two: whoever hands work over and
-    whoever takes it are both waiting for the same processor.
+    With too few samples the answer is 1: on a busy machine a pool of one thread can briefly look like two, because the
+    thread that hands over the work and the one that takes it both wait for the same CPU.
     """
     looks = sum(count for busy, count in samples.items() if busy)
     enough = max(2, looks / 4)
     for level in sorted(samples, reverse=True):
         if level and sum(count for busy, count in samples.items() if busy >= level) >= enough:
-            return level if looks >= _LOOKS_TO_ACCUSE else 1
+            return level if looks >= _MIN_SAMPLES else 1
     return None

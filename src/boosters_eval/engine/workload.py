@@ -1,4 +1,4 @@
-"""What a cell's process does. A workload is registered by name; third parties add theirs by entry point."""
+"""What a cell's process does. Workloads are registered by name; third parties add theirs through an entry point."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ class Workload(ABC):
     @classmethod
     @abstractmethod
     def build(cls, target: str) -> Build:
-        """Which build of a target is here. Called when a plan is made; imports nothing heavy."""
+        """Which build of a target is installed. Called when a plan is made; must not import anything heavy."""
 
     @classmethod
     @abstractmethod
     def run(cls, cell: Cell, loaded: Any, inputs: Mapping[str, str], phase: Callable[[str], None]) -> Outcome:
-        """Do the work, in the process that was made for this cell; whatever is raised becomes a Failure.
+        """Do the work, in a process of its own per cell; anything raised becomes a Failure.
 
-        `loaded` is what `load` returned, `inputs` says where the cell's inputs lie, and `phase` is told each step, so
-        that a process that dies can be said to have died in it. A target that is not Python is started from here: it
-        shares the cell's process group, its limits and its end.
+        `loaded` is what `load` returned and `inputs` locates the cell's inputs. Call `phase` at each step, so that the
+        failure of a process that dies can name the step. A target that is not Python is started from here: it shares
+        the cell's process group and limits, and is killed with it.
         """
 
     @classmethod
     def address(cls, target: str) -> dict[str, Any]:  # noqa: ARG003 (a target may be known by its name alone)
-        """What a lane must know to find the target, as plain data. Called in the program's own process."""
+        """What a lane needs to find the target, as plain data. Called in the program's own process."""
         return {}
 
     @classmethod
     def imports(cls, target: str) -> tuple[str, ...]:  # noqa: ARG003 (a target may need no module)
-        """Modules that the lane will import: what two lanes have in common is imported once for both."""
+        """Modules that the lane will import; those that lanes share are imported only once."""
         return ()
 
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> Any:  # noqa: ARG003 (there may be nothing to load)
-        """Import all that the lane's cells use, once, and start no thread: every cell is forked from here."""
+        """Import everything that the lane's cells use, and start no threads: every cell is forked from this process."""
         return None
 
     @classmethod
     def upgraded_plan(cls, raw: dict[str, Any]) -> Plan:
-        """A plan that an older version of this workload wrote."""
-        raise FileFormatError(f"The plan has schema version {raw.get('schema_version')}, which is not readable.")
+        """A plan written by an older version of this workload."""
+        raise FileFormatError(f"The plan has schema version {raw.get('schema_version')}, which cannot be read.")
 
 
 def _is_workload(item: object) -> bool:
     return isinstance(item, type) and issubclass(item, Workload)
 
 
-# Even the workloads of this package come by entry point, so that the engine need not know them.
+# The workloads of this package are entry points as well, so that the engine need not know them.
 WORKLOADS: Registry[type[Workload]] = Registry("workload", group="boosters_eval.workloads", accepts=_is_workload)

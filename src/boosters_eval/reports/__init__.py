@@ -1,4 +1,4 @@
-"""One table model, and its renderings: terminal, Markdown, JSON, CSV and HTML. It knows no type of result."""
+"""One table model, and its renderings: terminal, Markdown, JSON, CSV and HTML. It is independent of any result type."""
 
 from __future__ import annotations
 

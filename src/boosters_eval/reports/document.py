@@ -1,6 +1,6 @@
 """A whole report as data: what the Markdown and HTML files are written from, and what the JSON file holds.
 
-A room with results of its own builds one, and may add typed data for programs in a subclass.
+A package with its own results builds one, and may add typed data for programs in a subclass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from boosters_eval.reports.model import PairVerdict, RankingTable, ReportTable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_OWN = ("results", "across", "tests", "notes", "environment", "reproduce", "theme")  # ids that the page uses itself
+_OWN = ("results", "across", "tests", "notes", "environment", "reproduce", "theme")  # ids used by the page itself
 
 Anchor = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
 Pairs = tuple[tuple[str, str], ...]
@@ -44,16 +44,16 @@ class Code(Model):
 
 
 class PlainTable(Model):
-    """A small table. Numbers are sorted by size, whole ones are written in groups of three; None is a dash."""
+    """A small table. Numbers are sorted by value, digits of whole numbers are grouped, and None is a dash."""
 
     kind: Literal["table"] = "table"
-    name: str  # for readers who cannot see the table
+    name: str  # for screen readers
     headings: tuple[str, ...]
     rows: tuple[tuple[str | int | float | None, ...], ...]
 
 
 class ListItem(Model):
-    """A line of a list; `mark` is the word in it that must not be overlooked."""
+    """A line of a list; `mark` is a word in it to be emphasised."""
 
     text: str
     mark: str = ""
@@ -71,27 +71,27 @@ Block = Annotated[Paragraph | Code | PlainTable | Listing, Field(discriminator="
 
 
 class Details(Model):
-    """What only some readers want to see: folded on the page, and in Markdown if it is long."""
+    """Details for some readers: folded on the page, and in Markdown if long."""
 
     kind: Literal["details"] = "details"
     title: str
-    aside: str = ""  # beside the title of a fold
+    aside: str = ""  # next to the title of a fold
     blocks: tuple[Block, ...]
     long: bool = False
 
 
 class Section(Model):
-    """A titled part of a report beside its tables."""
+    """A titled part of a report besides its tables."""
 
     anchor: Anchor
     title: str
-    short: str = ""  # on the page and in its navigation; the title where it is empty
-    search: str = ""  # the label of a field that filters the rows of the tables; empty: no such field
+    short: str = ""  # on the page and in its navigation; if empty, the title is used
+    search: str = ""  # the label of a field that filters table rows; if empty, there is no such field
     blocks: tuple[Annotated[Paragraph | Code | PlainTable | Listing | Details, Field(discriminator="kind")], ...]
 
 
 class ReportDocument(Model):
-    """Everything in a report. The page shows `lead` and `facts` where Markdown shows `configuration`."""
+    """Everything in a report. The page shows `lead` and `facts` instead of Markdown's `configuration`."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -104,8 +104,8 @@ class ReportDocument(Model):
     configuration: Pairs = ()
     tables: tuple[ReportTable, ...]
     group_by: str | None = None  # the key whose values are the headings above the tables
-    table_noun: str = "table"  # what a table is called: "benchmark"
-    empty: str = "No results."  # what is said where there is no table
+    table_noun: str = "table"  # what a table is called, such as "benchmark"
+    empty: str = "No results."  # shown if there is no table
     reference: str | None = None  # the competitor that costs are compared with; None: the first one
     rankings: tuple[RankingTable, ...] = ()
     alpha: float = 0.05  # of intervals and verdicts
@@ -123,7 +123,7 @@ class ReportDocument(Model):
         return sections
 
     def groups(self) -> list[tuple[str, list[ReportTable]]]:
-        """The tables under the headings of `group_by`, in the order of first appearance."""
+        """The tables grouped by the value of `group_by`, in the order of first appearance."""
         found: dict[str, list[ReportTable]] = {}
         for table in self.tables:
             found.setdefault(table.keys.get(self.group_by or "", ""), []).append(table)
@@ -131,7 +131,7 @@ class ReportDocument(Model):
 
 
 def shown_verdicts(tables: Iterable[ReportTable]) -> list[PairVerdict]:
-    """The pairs that a reader is shown: on the primary columns, or on the cost of a table without one."""
+    """The pairs that are shown: on the primary columns, or on the cost column of a table without one."""
     out = []
     for table in tables:
         primary = {column.name for column in table.columns if column.primary}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def render_report(document: ReportDocument) -> str:
-    """All parts that have something to say."""
+    """All parts that are not empty."""
     parts = [
         f"# {escape(document.title)}\n",
         _environment(document.environment),

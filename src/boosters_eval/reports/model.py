@@ -14,19 +14,19 @@ from pydantic import ConfigDict
 from boosters_eval.reports.numbers import MISSING
 
 Status = Literal[
-    "ok",  # a value that nothing was expected of
+    "ok",  # a value without an expectation
     "pass",  # as expected
     "warn",  # as expected, with a reservation
     "fail",  # not as expected
     "skipped",  # left out on purpose
     "unsupported",  # known to be impossible, so it was not tried
-    "missing",  # it should be there and is not
-    "error",  # it was tried and gave no usable value
+    "missing",  # it should exist but does not
+    "error",  # it was tried but gave no usable value
 ]
 
 
 class _Strict:
-    """What is read back from a file may have no key that is not declared."""
+    """Refuses undeclared keys when read from a file."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -38,24 +38,24 @@ class Column(_Strict):
 
     name: str  # as in the results: "rmse", "train_time_s"
     label: str  # as a person reads it: "RMSE", "Train time (s)"
-    higher_is_better: bool | None  # None: neither is
+    higher_is_better: bool | None  # None: neither direction is
     kind: str = "metric"  # or "time", "memory"
-    primary: bool = False  # what the table is decided by
-    cost: bool = False  # what the primary column is weighed against, summed up in Markdown
-    quantity: str = ""  # in a caption: "Training time"; the label where it is empty
+    primary: bool = False  # the column that decides the table
+    cost: bool = False  # weighed against the primary column; summed up in Markdown
+    quantity: str = ""  # in a caption, such as "Training time"; if empty, the label is used
     unit: str = ""
     floor: float | None = None  # no value can be below it
     ceiling: float | None = None  # or above it
-    caveat: str = ""  # why the values are shown but never judged
+    caveat: str = ""  # why the values are shown but not judged
 
     @property
     def indicative(self) -> bool:
-        """Whether the values are shown but never judged."""
+        """Whether the values are shown but not judged."""
         return bool(self.caveat)
 
     @property
     def heading(self) -> str:
-        """The label with the arrow that says which way is better."""
+        """The label with an arrow for the better direction."""
         if self.higher_is_better is None:
             return self.label
         return f"{self.label} {'↑' if self.higher_is_better else '↓'}"
@@ -77,7 +77,7 @@ class TableCell(_Strict):
 
     @property
     def shown(self) -> str:
-        """The text with its status; the status alone where there is no value."""
+        """The text with its status, or the status alone if there is no value."""
         if self.status == "ok":
             return self.text or MISSING
         return self.status if self.text in ("", MISSING) else f"{self.text} ({self.status})"
@@ -87,11 +87,11 @@ class TableCell(_Strict):
 class Row(_Strict):
     """One competitor, named by as many parts as the table has row names."""
 
-    names: tuple[str, ...]  # a part that does not apply is empty
+    names: tuple[str, ...]  # parts that do not apply are empty
     cells: tuple[TableCell, ...]
-    n: int | None = None  # repeats behind the row; None: they are not counted
+    n: int | None = None  # number of repeats; None: not counted
     failed: int = 0  # repeats that failed
-    points: tuple[str, ...] = ()  # what each value belongs to: "seed 42", "seed 42, fold 1"
+    points: tuple[str, ...] = ()  # the repeat of each value: "seed 42", "seed 42, fold 1"
 
     @property
     def label(self) -> str:
@@ -107,7 +107,7 @@ class Row(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict(_Strict):
-    """What the test says of two competitors on one metric."""
+    """The verdict on two competitors in one metric."""
 
     table: str
     metric: str
@@ -124,7 +124,7 @@ class PairVerdict(_Strict):
     n: int  # splits that both have
     detectable: float | None
     note: str
-    text: str  # the verdict in words
+    text: str  # the verdict as a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class ReportTable(_Strict):
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     keys: Mapping[str, str] = field(default_factory=dict)  # to group, search and export by: {"task": "regression"}
-    details: tuple[str, ...] = ()  # beside the name in the title: "5 seeds"
+    details: tuple[str, ...] = ()  # after the name in the title, such as "5 seeds"
     notes: tuple[str, ...] = ()
     pairs: tuple[PairVerdict, ...] = ()
 
@@ -147,12 +147,12 @@ class ReportTable(_Strict):
 
     @property
     def counted(self) -> bool:
-        """Whether a column for the repeats is needed."""
+        """Whether a column with the number of repeats is needed."""
         return any(row.n is not None for row in self.rows)
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings of names, columns and, where they are counted, repeats."""
+        """The headings of names, columns and, if counted, repeats."""
         return (*self.row_names, *(column.heading for column in self.columns), *(("n",) if self.counted else ()))
 
     @property
@@ -163,7 +163,7 @@ class ReportTable(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class RankingPair(_Strict):
-    """Two competitors over everything that they were ranked on."""
+    """Two competitors compared over everything on which they were ranked."""
 
     a: str
     b: str
@@ -186,8 +186,8 @@ class RankingTable(_Strict):
     groups: tuple[tuple[str, ...], ...]  # neighbours that cannot be told apart
     n: int
     descriptive: bool = False  # too few to test
-    left_out: tuple[str, ...] = ()  # what no repeat of every competitor exists for
-    partial: tuple[tuple[str, str], ...] = ()  # where some repeats failed, and how many entered: "3 of 5"
+    left_out: tuple[str, ...] = ()  # what has no repeat shared by all competitors
+    partial: tuple[tuple[str, str], ...] = ()  # where some repeats failed, with the share that was used: "3 of 5"
     notes: tuple[str, ...] = ()
 
     @property
@@ -198,7 +198,7 @@ class RankingTable(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Report(_Strict):
-    """Tables and what must be said about them."""
+    """Tables and the notes on them."""
 
     tables: tuple[ReportTable, ...]
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How a number looks. This is the only place that writes "mean ± std"."""
+"""How numbers are formatted. This is the only place that writes "mean ± std"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def estimate(mean: float | None, std: float | None) -> str:
-    """A mean to the digits that its standard deviation leaves standing: two of the deviation's own."""
+    """A mean to the precision of its standard deviation, which is given to two digits."""
     if mean is None:
         return MISSING
     if not math.isfinite(mean):
@@ -65,7 +65,7 @@ def percent(share: float, *, sign: bool = True) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value; one below 0.001 is only said to be so."""
+    """A p-value; below 0.001 no digits are given."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 

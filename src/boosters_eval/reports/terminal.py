@@ -26,7 +26,7 @@ _STYLES: dict[Status, str] = {
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Every table with its notes. Names are put in as Text, so that no name is read as markup."""
+    """Print every table with its notes. Names are inserted as Text, so that none is read as markup."""
     for table in report.tables:
         console.print(Text(table.title, style="bold"))
         console.print(_grid(table, styled=console.is_terminal))
@@ -53,7 +53,7 @@ def _texts(row: Row, *, styled: bool) -> list[Text]:
 
 
 def _text(cell: TableCell, *, styled: bool) -> Text:
-    """Bold and coloured where the terminal can; asterisks where it cannot. The status is always a word too."""
+    """Bold and coloured if the terminal supports it, otherwise with asterisks. The status is always shown as a word."""
     if cell.best and not styled:
         return Text(f"**{cell.shown}**")
     return Text(cell.shown, style="bold green" if cell.best else _STYLES[cell.status])

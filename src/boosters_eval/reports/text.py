@@ -1,4 +1,4 @@
-"""Markdown, CSV and JSON of the table model."""
+"""The table model as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SPECIAL = re.compile(r"([\\`*\[\]|<>&])|(?<![A-Za-z0-9])(_)|(_)(?![A-Za-z0-9])"
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is: no markup, no HTML, no broken table row."""
+    """Text escaped for Markdown: no markup, no HTML, no broken table rows."""
     html = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
     return _SPECIAL.sub(lambda match: html.get(match[0], f"\\{match[0]}"), text.replace("\n", " "))
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A pipe table whose source can be read too; cells are already escaped."""
+    """A pipe table with a readable source; cells are already escaped."""
     lines = [list(headings), *map(list, rows)]
     widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(headings))]
     padded = [[text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines]
@@ -50,7 +50,7 @@ def markdown_section(table: ReportTable, *, level: int = 2) -> str:
 
 
 def markdown_list(notes: Sequence[str]) -> str:
-    """Plain text as a list."""
+    """Notes as a list."""
     return "".join(f"- {escape(note)}\n" for note in notes)
 
 
@@ -81,7 +81,7 @@ def render_csv(report: Report) -> str:
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Headings of which no two are the same: a second "model" becomes "model_2"."""
+    """Unique headings: a second "model" becomes "model_2"."""
     return [name if (n := names[:i].count(name)) == 0 else f"{name}_{n + 1}" for i, name in enumerate(names)]
 
 

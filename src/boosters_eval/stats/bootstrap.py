@@ -46,7 +46,7 @@ _NUDGE = 2.0**-50  # keeps the window's lower edge on the inner side of a caller
 
 
 class BootstrapInputError(ConfigError):
-    """Scores, a run id or a number of resamples that no bound can be computed from."""
+    """Scores, a run id or a number of resamples from which no bound can be computed."""
 
 
 def compute_lower_bound_95(scores: Sequence[float], *, run_id: str, n_resamples: int = DEFAULT_RESAMPLES) -> float:
@@ -112,7 +112,7 @@ def _bias_correction(scores: ArrayLike, boot_means: ArrayLike) -> float:
     values, means = np.asarray(scores, dtype=np.float64), np.asarray(boot_means, dtype=np.float64)
     distance = means - math.fsum(values.tolist()) / len(values)
     doubled = np.count_nonzero(distance < -_TIE) + np.count_nonzero(distance <= _TIE)  # below twice, ties once
-    # All means on one side would put z0 at infinity.
+    # With all means on one side, z0 would be infinite.
     return _NORMAL.inv_cdf(min(max(int(doubled), 1), 2 * len(means) - 1) / (2 * len(means)))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-POWER = 0.8  # with which the smallest detectable difference is detected
+POWER = 0.8  # the power at which the smallest detectable difference is detected
 SAME = 1e-12  # relative: differences closer than this are rounding, not variance
 TINY = 1e-140  # the square of anything smaller underflows
 HUGE = 1e140  # the square of anything larger overflows: such a score is a failure
@@ -32,11 +32,11 @@ _EXACT_RANKS = 200  # differences up to which the distribution of their ranks is
 
 
 class StatisticsInputError(ConfigError):
-    """Values or settings that no statistic can be computed from."""
+    """Values or settings from which no statistic can be computed."""
 
 
 class FittedTest(Protocol):
-    """A test with its sample: what a verdict needs to know of it."""
+    """A test fitted to its sample: what a verdict needs from it."""
 
     @property
     def attainable(self) -> float:
@@ -52,10 +52,10 @@ class FittedTest(Protocol):
         """The two-sided interval, or None where the sample cannot bound it."""
 
     def detectable(self, alpha: float) -> float | None:
-        """The true difference that four out of five such runs would show."""
+        """The true difference that four out of five such runs would detect."""
 
     def positive(self) -> float:
-        """How probable it is that the true difference is above zero."""
+        """The probability that the true difference is above zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class StudentT:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A difference without any variance: only the permutation test is left, and it is exact."""
+    """Differences without any variance: only the permutation test applies, and it is exact."""
 
     value: float
     attainable: float
@@ -156,7 +156,7 @@ def mean_and_spread(values: Floats) -> tuple[float, float]:
 
 
 def welch(a: Floats, b: Floats) -> FittedTest:
-    """Welch's test, which takes the two samples to be independent."""
+    """Welch's test, which assumes that the two samples are independent."""
     part_a, part_b = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
     error = math.sqrt(part_a + part_b)
     # Shares of the variance, because its square could underflow.
@@ -217,7 +217,7 @@ def _signed_rank_tail(values: Floats) -> float:
     doubled = doubled_ranks(np.abs(kept))
     observed = int(doubled[kept > 0].sum())
     if len(kept) > _EXACT_RANKS:
-        # The sum of so many ranks is normal for all purposes; the 1 is half a rank, the usual continuity correction.
+        # The sum of this many ranks is as good as normal; the 1 is half a rank, the usual continuity correction.
         spread = math.sqrt(float((doubled.astype(np.float64) ** 2).sum())) / 2
         z = (observed - 1 - float(doubled.sum()) / 2) / spread
         return max(0.5 * math.erfc(z / math.sqrt(2)), SMALLEST_P)

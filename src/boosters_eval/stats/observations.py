@@ -1,4 +1,4 @@
-"""What the statistics take: what was seen on each side of a comparison, by repeat. Nothing else is known of a run."""
+"""The input of the statistics: what was observed on each side of a comparison, by repeat, and nothing else of a run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from boosters_eval.core.repeat import Repeat
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-ASSUMED_RATIO = 0.25  # n_test / n_train of the default split, for observations that do not say
+ASSUMED_RATIO = 0.25  # n_test / n_train of the default split, for observations without sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One value, and what tells whether another one may be compared with it."""
+    """One value, and what decides whether another value may be compared with it."""
 
     value: float
     split_digest: str | None = None
@@ -30,7 +30,7 @@ class Side(Mapping[Repeat, Observation]):
     """One side's observations by repeat. Unlike a dict, it remembers whether a repeat was given twice."""
 
     def __init__(self, pairs: Iterable[tuple[Repeat, Observation | None]]) -> None:
-        """Collect the pairs; None stands for a repeat that was made but has no value."""
+        """Collect the pairs; None means that the repeat was run but has no value."""
         seen: set[Repeat] = set()
         self.repeated = False  # some repeat was given more than once, so no pair can be trusted
         self._observations: dict[Repeat, Observation] = {}
@@ -54,7 +54,7 @@ Observations = Mapping[str, Mapping[Repeat, Observation]]  # {side: {repeat: obs
 
 
 def by_split(side: Mapping[Repeat, Observation]) -> list[list[Repeat]]:
-    """The repeats that fall on the same split (an official one, say): together they are one observation of it."""
+    """The repeats grouped by split. Repeats on the same split (an official one, for example) are one observation."""
     groups: dict[str | Repeat, list[Repeat]] = {}
     for repeat, observation in side.items():
         groups.setdefault(observation.split_digest or repeat, []).append(repeat)
@@ -62,7 +62,7 @@ def by_split(side: Mapping[Repeat, Observation]) -> list[list[Repeat]]:
 
 
 def split_ratio(observations: Iterable[Observation]) -> float | None:
-    """The mean n_test / n_train of the splits, or None where some observation does not know its own."""
+    """The mean n_test / n_train of the splits, or None if an observation lacks its sizes."""
     ratios = []
     for one in observations:
         if not one.n_train or not one.n_valid or one.n_train < 0 or one.n_valid < 0:

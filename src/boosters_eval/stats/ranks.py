@@ -1,6 +1,6 @@
-"""Who is ahead over many data sets? One number per data set and library, however many seeds are behind it.
+"""Which library leads over many data sets? One number per data set and library, however many seeds it is based on.
 
-Pooling the seeds of several data sets would count the same evidence many times, so only the means enter.
+Pooling the seeds of several data sets would count the same evidence many times, so only the means are used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from boosters_eval.stats.tables import shared_means
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-MIN_DATASETS = 6  # below, Wilcoxon's smallest p-value exceeds 5 %
+MIN_DATASETS = 6  # with fewer, Wilcoxon's smallest p-value exceeds 5 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RankedPair:
     p_adjusted: float | None = None
 
     def separated(self, alpha: float) -> bool:
-        """Whether the two still differ after Holm's correction."""
+        """Whether the two differ after Holm's correction."""
         return self.p_adjusted is not None and self.p_adjusted <= alpha
 
 
@@ -54,7 +54,7 @@ class Ranking:
     left_out: tuple[str, ...]  # data sets without a split that every library has
     alpha: float
     note: str = ""
-    partial: Mapping[str, str] = field(default_factory=dict)  # data sets with failures: "3 of 5" splits entered
+    partial: Mapping[str, str] = field(default_factory=dict)  # data sets with failures: "3 of 5" splits were used
 
 
 def rank(
@@ -74,7 +74,7 @@ def rank(
             "The 'scores' parameter of a ranking must be finite numbers. Got NaN or infinity instead."
         )
     if not complete:
-        raise StatisticsInputError("A ranking needs a data set on which every library has a score. There is none.")
+        raise StatisticsInputError("A ranking needs a data set on which every library has a score, but there is none.")
     signs = [-1.0 if _direction(higher_is_better, dataset) else 1.0 for dataset in complete]
     losses = table * np.array(signs)[:, None]
     averages = np.mean([doubled_ranks(_rounded(row)) / 2 for row in losses], axis=0)
@@ -147,7 +147,7 @@ def _groups(order: list[str], pairs: Mapping[tuple[str, str], RankedPair], alpha
 
 
 def _relative(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Differences relative to the mean size of the two; what is only rounding is a tie."""
+    """Differences relative to the mean size of the two; differences due to rounding are ties."""
     size = (np.abs(a) + np.abs(b)) / 2
     share = np.divide(a - b, size, out=np.zeros_like(size), where=size > 0)
     return np.where(np.abs(share) <= SAME, 0.0, share)

@@ -1,4 +1,4 @@
-"""When are there enough seeds? A rule that keeps its error rate although it looks more than once.
+"""When are there enough seeds? A rule that keeps its error rate even though it looks more than once.
 
 The looks are fixed before the first seed runs, and each uses alpha divided by their number (the Bonferroni bound
 over looks). However the looks depend on each other, the chance that any of them gives a wrong verdict is at most
@@ -33,7 +33,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class SequentialRule:
-    """`compare --seeds auto`: run `schedule[0]` seeds, look, and go on to the next count while told to.
+    """`compare --seeds auto`: run `schedule[0]` seeds, look, and continue to the next count until `decide` says stop.
 
     Every table of a look is judged with alpha=`level`, and so is the final report.
     """
@@ -52,7 +52,7 @@ class SequentialRule:
         """The numbers of seeds at which to look: 5, 10, 20, ... and the maximum."""
         counts = []
         count = FIRST_LOOK
-        while 4 * count <= 3 * self.max_seeds:  # a look just before the last one would waste level
+        while 4 * count <= 3 * self.max_seeds:  # a look just before the last one would waste part of the level
             counts.append(count)
             count *= 2
         return (*counts, self.max_seeds)
@@ -78,7 +78,7 @@ class SequentialRule:
         if look + 1 >= len(self.schedule):
             return Decision(stop=True, undecided=len(open_pairs), reason=f"{self.max_seeds} seeds are used")
         if not budget_left:
-            return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used")
+            return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used up")
         following = self.schedule[look + 1]
-        reason = f"{len(open_pairs)} of {len(pairs)} pairs are inconclusive; going on to {following} seeds"
+        reason = f"{len(open_pairs)} of {len(pairs)} pairs are inconclusive; continuing to {following} seeds"
         return Decision(stop=False, undecided=len(open_pairs), reason=reason)

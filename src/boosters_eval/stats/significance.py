@@ -1,7 +1,7 @@
 """Is one side better than the other? One of four verdicts, from paired splits that share data.
 
 The default test is the paired one with Nadeau and Bengio's correction: both sides share each split, and the
-splits share rows. Welch's test, which the RFC asks for, is available by name.
+splits share rows. Welch's test, which the RFC specifies, is available by name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is known about a against b. Every number is a's minus (or over) b's; the verdict is from a's side."""
+    """The comparison of a with b. Every number is a minus b, or a over b; the verdict is from a's point of view."""
 
     verdict: Verdict
     test: TestName
@@ -69,7 +69,7 @@ class Comparison:
         return 100 * self.min_detectable / (1.0 if self.ratio is not None else abs(self.mean_b))
 
     def flipped(self) -> Comparison:
-        """The same comparison as b sees it."""
+        """The same comparison from b's point of view."""
         ratio = None if self.ratio is None else 1 / self.ratio
         return replace(
             self,
@@ -86,7 +86,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """By what a table is judged."""
+    """The criteria by which a table is judged."""
 
     higher_is_better: bool
     test: TestName = "corrected"
@@ -109,7 +109,7 @@ class Criteria:
 
 @dataclass(frozen=True, slots=True)
 class PendingComparison:
-    """A comparison before the correction for its table: the fitted test, or the reason why there is none."""
+    """A comparison before the correction for its table: the fitted test, or the reason why no test was possible."""
 
     blank: Comparison  # all that is known without a p-value
     criteria: Criteria
@@ -118,7 +118,7 @@ class PendingComparison:
 
     @property
     def p_value(self) -> float:
-        """Two-sided, against no difference."""
+        """Two-sided, for the null hypothesis of no difference."""
         return min(1.0, 2 * min(self._tails(0.0, 0.0)))
 
     @property
@@ -127,7 +127,7 @@ class PendingComparison:
         return min(1.0, 2 * max(self._tails(-self.margin, self.margin)))
 
     def noted(self, *sentences: str) -> PendingComparison:
-        """The same with further notes."""
+        """The same comparison with further notes."""
         return replace(self, blank=replace(self.blank, note=_joined(self.blank.note, *sentences)))
 
     def _tails(self, low: float, high: float) -> tuple[float, float]:
@@ -262,7 +262,7 @@ def _verdict(pending: PendingComparison, different: float, alike: float, tests: 
 
 
 def _evidence(fitted: FittedTest, n: int) -> str:
-    """What the smallest p-value comes from: Wilcoxon's test learns nothing from a difference of zero."""
+    """What the smallest p-value is based on: Wilcoxon's test learns nothing from a difference of zero."""
     kept = int(np.count_nonzero(fitted.differences)) if isinstance(fitted, inference.SignedRank) else n
     return f"{n} splits" if kept == n else f"{kept} differences that are not zero"
 
@@ -293,7 +293,7 @@ def _blank(a: Floats, b: Floats, criteria: Criteria) -> Comparison:
 
 
 def _without_test(blank: Comparison, a: Floats, b: Floats, criteria: Criteria) -> PendingComparison | None:
-    """The answers that need no test: a single split, and the same scores everywhere."""
+    """The answers that need no test: for a single split, and for identical scores."""
     same = len(a) == len(b) and bool(np.all(np.abs(a - b) <= max(inference.SAME * _scale(a, b), inference.TINY)))
     if blank.n == 1:
         note = "One split only: its variance is unknown" + (", but the scores are identical." if same else ".")

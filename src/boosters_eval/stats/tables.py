@@ -42,7 +42,7 @@ class SideSummary:
 
 @dataclass(frozen=True, slots=True)
 class SharedMeans:
-    """Means over the splits that every side has: a side that fails where it is hard must not gain from it."""
+    """Means over the splits that every side has, so that a side does not gain by failing on the hard ones."""
 
     means: Mapping[str, float]  # empty when no split is shared; NaN when a value is not finite
     n: int
@@ -50,7 +50,7 @@ class SharedMeans:
 
 
 def shared_means(scores: Mapping[str, Mapping[Hashable, float]]) -> SharedMeans:
-    """Means that can be compared, from {side: {split: value}}."""
+    """Comparable means, from {side: {split: value}}."""
     splits = list(dict.fromkeys(split for row in scores.values() for split in row))
     common = [split for split in splits if all(split in row for row in scores.values())]
     means = {name: _mean([row[split] for split in common]) for name, row in scores.items()} if common else {}
@@ -74,12 +74,12 @@ class ComparisonTable:
     pairs: Mapping[tuple[str, str], Comparison]
 
     def get(self, a: str, b: str) -> Comparison:
-        """The comparison as `a` sees it."""
+        """The comparison from the point of view of `a`."""
         return self.pairs[a, b] if (a, b) in self.pairs else self.pairs[b, a].flipped()
 
     @property
     def leaders(self) -> list[str]:
-        """The sides with the best mean, over their own splits where none is shared; significant or not."""
+        """The sides with the best mean, significant or not; over their own splits if no split is shared."""
         means = self.shared.means or {name: summary.mean for name, summary in self.summaries.items()}
         signed = {name: self._signed(mean) for name, mean in means.items()}
         best = min(signed.values(), default=0.0)
@@ -102,13 +102,13 @@ class ComparisonTable:
 
     @property
     def tied(self) -> list[str]:
-        """The leader, and the sides that are not known to be worse."""
+        """The leader, and the sides that were not shown to be worse."""
         leader = self.leader
         wins = self._rfc_wins if self.test == "welch" else self._wins
         return [name for name in self.summaries if leader and (name == leader or not wins(leader, name))]
 
     def _signed(self, mean: float) -> float:
-        """The mean with a sign that makes less better; NaN is worst."""
+        """The mean with its sign changed so that lower is better; NaN is the worst."""
         if math.isnan(mean):
             return math.inf
         return -mean if self.higher_is_better else mean
@@ -117,7 +117,7 @@ class ComparisonTable:
         return self.get(leader, other).verdict == "better"
 
     def _rfc_wins(self, leader: str, other: str) -> bool:
-        """RFC-0015: the best mean, intervals apart and Welch's p below alpha."""
+        """RFC-0015's rule: the best mean, non-overlapping intervals and Welch's p below alpha."""
         pair = self.get(leader, other)
         first, second = self.summaries[leader].interval, self.summaries[other].interval
         if first is None or second is None or pair.p_value is None:
@@ -136,10 +136,10 @@ def compare_table(
     alpha: float = DEFAULT_ALPHA,
     rope: float = DEFAULT_ROPE,
 ) -> ComparisonTable:
-    """Compare every two sides. A pair that cannot be compared says why and gets no p-value.
+    """Compare each pair of sides. A pair that cannot be compared gets a note with the reason and no p-value.
 
-    With `as_ratio` (times and memory) the values are compared by their ratio, with the plain paired test whatever
-    the test of the table; only Welch's test, the RFC's, still compares their difference.
+    With `as_ratio` (times and memory) values are compared by their ratio with the plain paired test, whatever the
+    test of the table. Only Welch's test, the RFC's, still compares their difference.
     """
     criteria = Criteria(higher_is_better, test, alpha, rope)
     sides = {
@@ -173,7 +173,7 @@ def mean_interval(
     """The 1 - alpha interval of one side's mean, by the rules of the test that judges it.
 
     The corrected test counts repeats on the same split as one observation and widens the interval for the rows that
-    splits share. None where nothing bounds the mean: a single split, a value that is not finite, a repeat given twice.
+    splits share. None if the mean cannot be bounded: a single split, a value that is not finite, a repeat given twice.
     """
     if _is_repeated(side):
         return None
@@ -189,7 +189,7 @@ def mean_interval(
 
 @dataclass(frozen=True, slots=True)
 class _TableSide:
-    """One side of a table, and why it cannot be compared with any other."""
+    """One side of a table, and the reason if it cannot be compared with any other."""
 
     observations: dict[Repeat, Observation]
     fault: str
@@ -224,7 +224,7 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
 
 
 def _fault(name: str, side: Mapping[Repeat, Observation], metric: str, *, as_ratio: bool) -> str:
-    """Why a side cannot be compared with any other, in a sentence; empty when it can."""
+    """A sentence on why a side cannot be compared with any other; empty if it can."""
     if _is_repeated(side):
         return f"{name} has more than one result for the same seed and fold."
     for repeat, one in side.items():
@@ -240,7 +240,7 @@ def _is_repeated(side: Mapping[Repeat, Observation]) -> bool:
 
 
 def _mismatch(a: Mapping[Repeat, Observation], b: Mapping[Repeat, Observation], common: Sequence[Repeat]) -> str:
-    """Why two sides cannot be compared with each other, in a sentence; empty when they can."""
+    """A sentence on why two sides cannot be compared with each other; empty if they can."""
     if len({one.data_digest for one in (*a.values(), *b.values()) if one.data_digest}) > 1:
         return "The results were made on different data."
     for repeat in common:
@@ -255,7 +255,7 @@ def _values(side: Mapping[Repeat, Observation], repeats: Iterable[Repeat]) -> li
 
 
 def _averaged(side: Mapping[Repeat, Observation], groups: Iterable[Sequence[Repeat]]) -> list[float]:
-    """One value for each group: the mean of its observations."""
+    """One value per group: the mean of its observations."""
     return [side[group[0]].value if len(group) == 1 else float(np.mean(_values(side, group))) for group in groups]
 
 

@@ -1,4 +1,4 @@
-"""What the results of a benchmark look like in the table model: rows, verdicts, notes, rankings, the whole report."""
+"""Benchmark results in the table model: rows, verdicts, notes, rankings, and the whole report."""
 
 from __future__ import annotations
 

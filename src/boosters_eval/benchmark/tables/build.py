@@ -1,4 +1,4 @@
-"""From results to the table model: what makes a row, a column and a cell."""
+"""From results to the table model: rows, columns and cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boosters_eval.reports.model import PairVerdict, Status
     from boosters_eval.stats.significance import TestName
 
-# What is measured beside the metrics; less is better of all of it.
+# What is measured besides the metrics; lower is better for all of them.
 MEASURES = (
     Column(
         "train_time_s",
@@ -43,7 +43,7 @@ _UNTIMED = "times are indicative only: not taken with --timing-mode"
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the caller of `build_tables` asked for."""
+    """The options of `build_tables`."""
 
     metrics: Sequence[str] | None
     times: bool
@@ -65,9 +65,9 @@ def build_tables(
 ) -> Report:
     """One table per benchmark. `metrics` chooses and orders the metric columns; an empty sequence shows none.
 
-    Without `alpha` the level is the run's own (--seeds auto), or else 5 %.
+    Without `alpha`, the level is the run's own (--seeds auto) or 5 %.
     """
-    from boosters_eval.metrics import declare_metric  # noqa: PLC0415 (metrics load when they are needed)
+    from boosters_eval.metrics import declare_metric  # noqa: PLC0415 (metrics are loaded only when needed)
 
     for name, better in collection.metadata.user_metrics.items():
         declare_metric(name, higher_is_better=better)
@@ -116,7 +116,7 @@ def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Col
     caveat = "" if all(result.timing_mode for result in results) else _UNTIMED
     memory = any(result.peak_memory_mb is not None for result in results)
     for measure in MEASURES if options.times else ():
-        # A model's size is always known, but only shown where memory was asked for.
+        # A model's size is always known, but shown only if memory was measured.
         wanted = measure.kind == "time" or memory
         if wanted and any(getattr(result, measure.name) is not None for result in results):
             found.append(dataclasses.replace(measure, caveat=caveat))
@@ -124,8 +124,8 @@ def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Col
 
 
 def _metric_column(name: str, *, primary: bool) -> Column:
-    """A metric that is not known here (someone else's own) has neither direction nor range."""
-    from boosters_eval.metrics import find  # noqa: PLC0415 (metrics load when they are needed)
+    """The column of a metric. One that this process does not know has neither direction nor range."""
+    from boosters_eval.metrics import find  # noqa: PLC0415 (metrics are loaded only when needed)
 
     metric = find(name)
     if metric is None:
@@ -136,7 +136,7 @@ def _metric_column(name: str, *, primary: bool) -> Column:
 
 
 def _cell(contender: Contender, column: Column, options: TableOptions) -> TableCell:
-    """A row's mean, with the interval that the test of the table gives it."""
+    """A row's mean, with the interval according to the table's test."""
     from boosters_eval.stats.tables import mean_interval  # noqa: PLC0415 (loads scipy)
 
     values = contender.values(column)
@@ -163,7 +163,7 @@ def _cell(contender: Contender, column: Column, options: TableOptions) -> TableC
 
 
 def _status(contender: Contender, mean: float | None) -> Status:
-    """A number that cannot be shown is an error if a cell failed or gave no number, and missing otherwise."""
+    """A value that cannot be shown is an error if a cell failed or gave no finite number, and missing otherwise."""
     if mean is None:
         return "error" if contender.errors else "missing"
     return "ok" if math.isfinite(mean) else "error"

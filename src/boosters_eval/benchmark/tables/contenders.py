@@ -30,11 +30,11 @@ class Contender:
         return clean(self.library if self.variant is None else f"{self.library} {self.variant}")
 
     def aligned(self, column: Column) -> list[float | None]:
-        """What was measured, one entry per result; None where it has no such value."""
+        """The measured values, one per result; None where a result has no such value."""
         return [value_of(result, column.name) for result in self.results]
 
     def values(self, column: Column) -> list[float]:
-        """What was measured, without the gaps."""
+        """The measured values, without gaps."""
         return [value for value in self.aligned(column) if value is not None]
 
 
@@ -54,7 +54,7 @@ def group(collection: ResultCollection) -> dict[str, Group]:
 
 
 def results_by_name(contenders: Iterable[Contender]) -> dict[str, list[BenchmarkResult]]:
-    """The results of each row; rows that cannot be told apart by name are one, and cannot be compared."""
+    """The results of each row. Rows with the same name are merged, and cannot be compared."""
     rows: dict[str, list[BenchmarkResult]] = {}
     for contender in contenders:
         rows.setdefault(contender.name, []).extend(contender.results)
@@ -69,7 +69,7 @@ def _contender(
 
 
 def _shared_names(outcomes: Iterable[BenchmarkResult | BenchmarkError]) -> dict[str, str]:
-    """Each variant has a config name of its own, but all variants of one ablation belong to one table.
+    """Table names by config: each variant is a separate config, but all variants of one ablation share a table.
 
     Boosters share a table only if they are what is varied, so that no variant occurs with two of them.
     """

@@ -1,4 +1,4 @@
-"""What a benchmark report says to programs: every part that is text elsewhere in the report, as typed data."""
+"""The machine-readable part of a benchmark report: typed data for everything that is text elsewhere in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ConfigFacts(Model):
     n_train: int | None
     n_valid: int | None
     threads: int
-    canonical: str = ""  # the canonical parameters, in words
+    canonical: str = ""  # the canonical parameters, as text
 
 
 class EffectiveParameters(Model):
@@ -62,7 +62,7 @@ class FailedCell(Model):
 
 
 class UnsupportedPair(Model):
-    """A config that a library cannot run."""
+    """A config that a library does not support."""
 
     config: str
     library: str
@@ -70,7 +70,7 @@ class UnsupportedPair(Model):
 
 
 class BenchmarkData(Model):
-    """The facts of a benchmark report; `environment` alone depends on when the report is made."""
+    """The facts of a benchmark report; only `environment` depends on when the report is made."""
 
     report_type: ReportType
     environment: Environment
@@ -92,7 +92,7 @@ class BenchmarkData(Model):
 def collect_data(
     results: ResultCollection, report_type: ReportType, *, test: str, alpha: float, now: datetime | None = None
 ) -> BenchmarkData:
-    """Read the facts from the results."""
+    """Collect the facts from the results."""
     ours = results.results
     return BenchmarkData(
         report_type=report_type,
@@ -117,7 +117,7 @@ def collect_data(
 
 
 def _canonical(training: dict[str, Any], booster: str) -> str:
-    """What was asked of every library: the growth with its own limit, then what differs from the defaults."""
+    """The parameters given to every library: the growth with its own limit, then what differs from the defaults."""
     if not training:
         return ""
     leafwise = training["growth_strategy"] == "leafwise"
@@ -173,7 +173,7 @@ def _parameters(results: Iterable[BenchmarkResult]) -> tuple[EffectiveParameters
 
 
 def _merged(dicts: list[dict[str, Any]]) -> dict[str, str]:
-    """Parameters as text; one that differs between seeds (such as the seed itself) says so."""
+    """Parameters as text; one that differs between seeds (such as the seed itself) is shown as such."""
     out: dict[str, str] = {}
     for name in sorted({name for given in dicts for name in given}):
         values = {json.dumps(given.get(name), sort_keys=True, default=str) for given in dicts}

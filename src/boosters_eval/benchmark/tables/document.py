@@ -38,7 +38,7 @@ TESTS = {
     "welch": "Welch's t-test and non-overlapping intervals",
     "wilcoxon": "Wilcoxon's signed-rank test",
 }
-_REFERENCE = "boosters"  # the library that others are compared with where it takes part
+_REFERENCE = "boosters"  # the library that the others are compared with, if it takes part
 
 
 class BenchmarkDocument(ReportDocument):
@@ -56,7 +56,7 @@ def build_document(
     alpha: float | None = None,
     now: datetime | None = None,
 ) -> BenchmarkDocument:
-    """Quality shows metrics, performance times and memory, comparison both."""
+    """`quality` shows metrics, `performance` shows times and memory, `comparison` shows both."""
     report = build_tables(
         results,
         metrics=() if report_type == "performance" else None,
@@ -86,7 +86,7 @@ def build_document(
 
 
 def _title(data: BenchmarkData) -> str:
-    """With the day of the run if it is known: the day of the report is no property of the results."""
+    """The title, with the day of the run if it is known; the day of the report says nothing about the results."""
     measured = data.environment.measured_at
     day = f"{measured[:10]}: " if measured else ""
     suite = f", {data.suite} suite" if data.suite not in (None, "compare") else ""
@@ -177,7 +177,7 @@ def _mark(mark: Mark) -> ListItem:
 
 
 def _errors(data: BenchmarkData) -> Section | None:
-    """Failed cells with their tracebacks, and what was never tried."""
+    """Failed cells with their tracebacks, and unsupported combinations, which were not tried."""
     blocks: list[Block | Details] = []
     if data.errors:
         rows = tuple((e.config, _who(e), _repeat(e), e.phase, e.error_type, e.message) for e in data.errors)

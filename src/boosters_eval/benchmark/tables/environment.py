@@ -1,4 +1,4 @@
-"""Where results come from, as their run recorded it. Nothing is looked up when a report is made but the time."""
+"""Where results come from, as recorded by their run. When a report is made, only the time is looked up."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from boosters_eval.engine.facts import RunFacts
 
 NOT_RECORDED = "not recorded"
-_SHA = re.compile(r"[0-9a-f]{7,64}")  # a commit becomes part of a file name, so nothing else will do
+_SHA = re.compile(r"[0-9a-f]{7,64}")  # a commit becomes part of a file name, so nothing else is accepted
 _SHORT = 7  # characters of a commit in titles and file names
 
 
 class Environment(Model):
-    """Commit, time, machine and versions; None is what the run did not record."""
+    """Commit, time, machine and versions; None where the run did not record them."""
 
-    timestamp: datetime  # of the report; everything else is of the run
+    timestamp: datetime  # of the report; everything else is about the run
     measured_at: str | None = None
     git_sha: str | None = None
     git_branch: str | None = None
-    git_dirty: bool | None = None  # whether the working copy had changes that are not in the commit
+    git_dirty: bool | None = None  # whether the working copy had uncommitted changes
     machine: MachineInfo | None = None
     machine_digest: str | None = None
     rust_version: str | None = None
@@ -57,11 +57,11 @@ class Environment(Model):
 
     @property
     def short_sha(self) -> str | None:
-        """The commit as it is shown and as files are named by it."""
+        """The commit as shown in titles and used in file names."""
         return None if self.git_sha is None else self.git_sha[:_SHORT]
 
     def rows(self) -> tuple[tuple[str, str], ...]:
-        """The environment table. What every run should record says so if it is missing."""
+        """The environment table. What every run should record is shown as "not recorded" if it is missing."""
         found = [
             ("Commit", self._commit_text()),
             ("Date", self.timestamp.strftime("%Y-%m-%d %H:%M:%S UTC")),
@@ -107,6 +107,6 @@ def library_versions(results: ResultCollection) -> dict[str, str]:
 
 def _machine(facts: RunFacts) -> MachineInfo | None:
     known = {name: value for name, value in facts.machine.items() if name != "digest"}
-    with contextlib.suppress(ConfigError):  # a file from elsewhere may say anything here
+    with contextlib.suppress(ConfigError):  # a file from elsewhere may contain anything here
         return MachineInfo.model_validate(known) if known else None
     return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OUTPUT_DIR = Path("docs/benchmarks")
 ReportFormat = Literal["md", "json", "html"]
-NO_GIT = "nogit"  # in the name of a file whose results do not say which commit they are of
+NO_GIT = "nogit"  # in the file name if the results do not record their commit
 
 
 def _render_json(document: BenchmarkDocument) -> str:
@@ -48,7 +48,7 @@ def generate_report(
     alpha: float | None = None,
     now: datetime | None = None,
 ) -> tuple[Path, ...]:
-    """Write the report and return its paths, one per format, in the order asked for."""
+    """Write the report and return its paths, one per format, in the requested order."""
     files = render_files(results, report_type, output_dir, formats, test=test, alpha=alpha, now=now)
     for path, text in files.items():
         write_atomically(path, text)

@@ -1,4 +1,4 @@
-"""What must be said beside the numbers, in whole sentences."""
+"""The notes below the tables, in whole sentences."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import Column, PairVerdict
 
-_LEAVES_APART = 0.10  # the relative difference in leaves from which it is worth a note
-_SHOWN = 12  # different findings; further ones are only counted
+_LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
+_SHOWN = 12  # distinct findings; further ones are only counted
 
 
 def of_table(
@@ -30,7 +30,7 @@ def of_table(
 
 
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
-    """What holds for more than one table."""
+    """Notes that apply to more than one table."""
     out = [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
     out += _marks(collection)
     out += _tally(
@@ -52,7 +52,7 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
 
 
 def _decided(pairs: Sequence[PairVerdict]) -> list[str]:
-    """Who is better than whom, and who is as good as whom, in one sentence."""
+    """Which rows are better than or equivalent to which others, in one sentence."""
     relations: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
         if pair.verdict == "better":
@@ -68,7 +68,7 @@ def _decided(pairs: Sequence[PairVerdict]) -> list[str]:
 
 
 def _undecided(pairs: Sequence[PairVerdict]) -> list[str]:
-    """Pairs without a verdict; if there are many, what these splits could have shown at best and at worst."""
+    """The inconclusive pairs. If there are many, the range of differences that the splits could have shown."""
     undecided = [pair for pair in pairs if pair.verdict == "inconclusive"]
     visible = [pair.detectable / abs(scale) for pair in undecided if pair.detectable and (scale := _scale(pair))]
     if len(undecided) < 3 or len(visible) < len(undecided):
@@ -82,7 +82,7 @@ def _undecided(pairs: Sequence[PairVerdict]) -> list[str]:
 
 
 def _scale(pair: PairVerdict) -> float | None:
-    """What the percentages of a pair are of."""
+    """The value that the percentages of a pair refer to."""
     if not pair.difference or not pair.percent:
         return None
     return 100 * pair.difference / pair.percent
@@ -135,7 +135,7 @@ def _means(contenders: Iterable[Contender], name: str) -> dict[str, float]:
 
 
 def _marks(collection: ResultCollection) -> list[str]:
-    """Every canonical parameter that a library does not take exactly, each once."""
+    """Every canonical parameter that is not mapped exactly for a library, each once."""
     seen: dict[tuple[str, str, str, str], set[str]] = {}
     for result in collection.results:
         for mark in result.marks:
@@ -154,7 +154,7 @@ def _configs(names: set[str]) -> str:
 
 
 def _tally(findings: Iterable[tuple[str, str]], form: str) -> list[str]:
-    """Each finding once, with how often it was made; a flood is cut short, and the rest is counted."""
+    """Each finding once, with its count. A long list is cut short, and the rest is only counted."""
     counted = Counter(findings)
     out = []
     for (library, text), times in counted.most_common(_SHOWN):

@@ -42,7 +42,7 @@ def _ranking(booster: str, tables: Sequence[ReportTable], alpha: float) -> Ranki
         return None
     try:
         found = rank_splits(scores, higher_is_better=better, alpha=alpha)
-    except StatisticsInputError:  # one library, or no data set that all have
+    except StatisticsInputError:  # one library, or no data set that all of them have
         return None
     column = tables[0].columns[_measure(tables[0]) or 0]
     return RankingTable(
@@ -65,7 +65,7 @@ def _ranking(booster: str, tables: Sequence[ReportTable], alpha: float) -> Ranki
 
 
 def _notes(found: Ranking) -> Iterator[str]:
-    """What limits a ranking."""
+    """The limitations of a ranking."""
     if found.note:
         yield found.note
     if found.left_out:
@@ -81,7 +81,7 @@ def _splits(row: Row, position: int) -> dict[Hashable, float]:
 
 
 def _measure(table: ReportTable) -> int | None:
-    """The column to rank by: the primary metric, or else the training time if it was measured for comparison."""
+    """The column to rank by: the primary metric, or else the training time if it was taken in timing mode."""
     for position, column in enumerate(table.columns):
         known = column.higher_is_better is not None and not column.indicative
         if known and (column.primary or column.cost):

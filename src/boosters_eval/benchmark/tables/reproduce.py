@@ -1,4 +1,4 @@
-"""The commands that make a run and its report again."""
+"""The commands that reproduce a run and its report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def commands(results: ResultCollection) -> tuple[str, ...]:
-    """The command that was typed; for a run from Python an equivalent one, as far as the results tell."""
+    """The command that was typed; for a run from Python, an equivalent one derived from the results."""
     if not results.results:
         return ()
     words = ["boosters-eval", *(results.metadata.facts.command or _derived(results))]
@@ -41,7 +41,7 @@ def _derived(results: ResultCollection) -> list[str]:
 
 
 def _training_options(configs: list[dict[str, Any]], *, timed: bool) -> list[str]:
-    """The canonical parameters that all configs share and that differ from the defaults."""
+    """Options for the canonical parameters that all configs share and that differ from the defaults."""
     words = []
     for name, usual in TrainingConfig().model_dump(mode="json").items():
         values = [training.get(name, usual) for training in configs]

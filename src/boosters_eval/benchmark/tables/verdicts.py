@@ -1,4 +1,4 @@
-"""What the statistics say about a column, in the table model's terms."""
+"""The verdicts of the statistics on a column, in the table model's terms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Who may be called best (rows by position), and every pair's verdict."""
+    """Which rows may be called best (by position), and the verdict on every pair."""
 
     winners: tuple[int, ...] = ()
     leaders: tuple[int, ...] = ()  # the best means over the splits that all have, whatever their uncertainty
@@ -29,7 +29,7 @@ class Judgement:
 
 
 def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: TestName, alpha: float) -> Judgement:
-    """All pairs of one column. A column that is only indicative, or has no known direction, gets no verdict."""
+    """Judge all pairs of one column. A column that is only indicative, or has no known direction, gets no verdict."""
     if column.higher_is_better is None or column.indicative:
         return Judgement()
     if not any(contender.values(column) for contender in contenders):
@@ -72,7 +72,7 @@ def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> PairV
 
 
 def _sentence(column: Column, a: str, b: str, pair: Pair) -> str:
-    """The verdict in words; beside "inconclusive" the smallest difference that could have been shown."""
+    """The verdict as a sentence; for "inconclusive", with the smallest difference that could have been shown."""
     size = "" if pair.percent is None else f" by {percent(abs(pair.percent) / 100, sign=False)}"
     note = f" {pair.note}" if pair.note else ""
     if pair.verdict in ("better", "worse"):

@@ -1,4 +1,4 @@
-"""The pictures of the page, each made from the table model."""
+"""The charts of the page, each made from the table model."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from boosters_eval.reports.document import ReportDocument
     from boosters_eval.reports.model import Column, RankingTable, ReportTable, Row, TableCell
 
-Series = dict[str, int]  # a competitor's colour and shape, the same in every picture
+Series = dict[str, int]  # a competitor's colour and shape, the same in every chart
 
 _WIDTH = 400
 _ROW = 34
-_MAX_ROWS = 60  # of the ratio picture
+_MAX_ROWS = 60  # in the ratio chart
 
 
 def series_of(document: ReportDocument) -> Series:
@@ -105,7 +105,7 @@ def cost_chart(table: ReportTable, series: Mapping[str, int]) -> str:
 
 
 def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> str:
-    """The cost of each competitor over that of one of them, on a log axis, one row per table."""
+    """The cost of each competitor relative to a reference, on a log axis, one row per table."""
     reference = document.reference if document.reference in series else next(iter(series), None)
     column = next((table.columns[table.cost] for table in document.tables if table.cost is not None), None)
     if reference is None or column is None:
@@ -139,7 +139,7 @@ def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> str:
 
 
 def _ratios(table: ReportTable, column: Column, reference: str) -> dict[str, tuple[float, float, float]]:
-    """Each other competitor's ratio with its interval."""
+    """The ratio of each other competitor, with its interval."""
     out = {}
     for item in table.pairs:
         if item.metric == column.name and item.ratio and reference in (item.a, item.b):
@@ -225,7 +225,7 @@ def _spread(cell: TableCell, floor: float | None, ceiling: float | None = None) 
 
 
 def _cost_spread(cell: TableCell) -> tuple[float, float]:
-    """Never down to 0, which a log axis does not have."""
+    """The spread, kept above 0, which a log axis cannot show."""
     return _spread(cell, _mean(cell) / 4)
 
 
@@ -234,7 +234,7 @@ def _mean(cell: TableCell) -> float:
 
 
 def _gutter(names: list[str]) -> float:
-    """Room for the longest name."""
+    """The width needed for the longest name."""
     return 14 + 6.6 * max(len(_short(name)) for name in names)
 
 

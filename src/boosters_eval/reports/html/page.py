@@ -1,7 +1,7 @@
-"""The report as one HTML file: style, script and pictures are inside, and nothing is ever requested.
+"""The report as one HTML file with embedded style, script and charts; it never requests anything.
 
-The content policy names the digest of the one style sheet and the one script, so that even text which slipped
-through the escaping could not run.
+The content security policy allows only the style sheet and the script with the given digests, so that even
+unescaped text could not run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sections of the page, each an HTML string, empty where there is nothing to say."""
+"""The sections of the page, each an HTML string, empty if there is nothing to show."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _card(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
 
 
 def _charts(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
-    """Pictures of the repeats; a table without any is all that can be shown."""
+    """Charts of the repeats; nothing if the table has none."""
     if not table.columns or not any(row.points for row in table.rows):
         return ""
     primary = next((i for i, column in enumerate(table.columns) if column.primary), 0)
@@ -60,7 +60,7 @@ def _charts(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
 
 
 def across(document: ReportDocument, series: Mapping[str, int]) -> str:
-    """What can be said over all tables."""
+    """The results across all tables."""
     figures = "".join(rank_chart(ranking, series) for ranking in document.rankings) + ratio_chart(document, series)
     tables = "".join(map(_ranking, document.rankings))
     return (f'<div class="card charts">{figures}</div>' if figures else "") + tables
@@ -82,7 +82,7 @@ def _ranking(ranking: RankingTable) -> str:
 
 
 def tests(document: ReportDocument) -> str:
-    """Every pair's verdict on the primary metric."""
+    """The verdict on every pair, on the primary metric."""
     rows = []
     for item in shown_verdicts(document.tables):
         size, bounds, p = verdict_texts(item)
@@ -105,12 +105,12 @@ def tests(document: ReportDocument) -> str:
 
 
 def notes(document: ReportDocument) -> str:
-    """What holds for more than one table."""
+    """Notes that apply to more than one table."""
     return f'<div class="card">{notes_list(document.notes)}</div>' if document.notes else ""
 
 
 def further(section: Section) -> str:
-    """A section of the document's own: neighbouring folds share a card."""
+    """An additional section of the document; adjacent folds share a card."""
     cards: list[str] = []
     folds: list[str] = []
     for block in section.blocks:
@@ -157,7 +157,7 @@ def _item(item: ListItem) -> str:
 
 
 def environment(document: ReportDocument) -> str:
-    """Where and when: the only table that differs between two renderings of the same results."""
+    """The environment: the only table that differs between two renderings of the same results."""
     if not document.environment:
         return ""
     rows = [[f'<th scope="row">{text(name)}</th>', plain(value)] for name, value in document.environment]
@@ -165,7 +165,7 @@ def environment(document: ReportDocument) -> str:
 
 
 def reproduce(document: ReportDocument) -> str:
-    """The commands that repeat the work."""
+    """The commands that reproduce the results."""
     if not document.reproduce:
         return ""
     return f'<div class="card"><pre>{text(chr(10).join(document.reproduce))}</pre></div>'

@@ -13,7 +13,7 @@ SERIES = 8  # colours and shapes before they repeat
 
 @dataclass(frozen=True)
 class Scale:
-    """Values to pixels."""
+    """Maps values to pixels."""
 
     low: float
     high: float
@@ -64,7 +64,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def _tick_labels(ticks: list[float], *, log: bool) -> list[str]:
-    """Round values: on a linear axis all with the same decimals, on a log axis without empty zeros."""
+    """Labels of round values: on a linear axis all with the same decimals, on a log axis without trailing zeros."""
     if not log and len(ticks) > 1 and 1e-5 <= ticks[1] - ticks[0] < 1e6:
         decimals = max(0, math.ceil(-math.log10(ticks[1] - ticks[0]) - 1e-9))
         return [f"{tick + 0.0:.{decimals}f}" for tick in ticks]
@@ -89,7 +89,7 @@ def label(x: float, y: float, content: str, kind: str = "", anchor: str = "start
 
 
 def marker(x: float, y: float, series: int, size: float, kind: str = "", title: str = "") -> str:
-    """A mark of a series: each has its own shape too, for readers who cannot tell the colours apart."""
+    """A mark of a series. Each series also has its own shape, for readers who cannot tell the colours apart."""
     shape = _SHAPES[series % SERIES]
     hover = f"<title>{text(title)}</title>" if title else ""
     points = " ".join(f"{px(x + size * dx)},{px(y + size * dy)}" for dx, dy in shape)
@@ -112,6 +112,6 @@ _SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
 
 
 def drawing(width: float, height: float, parts: list[str], description: str) -> str:
-    """A picture with a description for readers who cannot see it."""
+    """A drawing with a description for screen readers."""
     box = f"0 0 {px(width)} {px(height)}"
     return f'<svg viewBox="{box}" role="img" aria-label="{text(description)}">{"".join(parts)}</svg>'

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def text(value: object) -> str:
-    """A value that the browser shows as it is."""
+    """A value, escaped so that the browser shows it unchanged."""
     return html.escape(str(value), quote=True)
 
 
@@ -26,7 +26,7 @@ def grid(headings: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str
 
 
 def plain(value: object) -> str:
-    """A cell of text."""
+    """A text cell."""
     return f"<td>{text(value)}</td>"
 
 
