@@ -1,10 +1,10 @@
 import pytest
 
+import factories
 from boosters_eval.benchmark.config import derive_seeds
 from boosters_eval.benchmark.looks import grow, parse_budget
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.metrics.task import Task
 from boosters_eval.stats.sequential import SequentialRule
 
 
@@ -14,13 +14,7 @@ def results_of(seeds, gap):
     for index, seed in enumerate(derive_seeds(seeds)):
         for library, shift in (("a", 0.0), ("b", gap)):
             noise = ((index * 7 + len(library) * 3 + (library == "b") * index * 5) % 11 - 5) / 50
-            out.append(
-                BenchmarkResult(
-                    config_name="d/gbdt", library=library, seed=seed, task=Task.REGRESSION, dataset_name="d",
-                    metrics={"rmse": 1.0 + shift + noise}, primary_metric="rmse",
-                    n_train=80, n_valid=20, split_digest=str(seed),
-                )
-            )  # fmt: skip
+            out.append(factories.result("d/gbdt", library, seed, 1.0 + shift + noise))
     return ResultCollection(out)
 
 

@@ -4,33 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boosters_eval import BenchmarkError, BenchmarkResult, ResultCollection, RunMetadata, Task, TrainingConfig
+import factories
+from boosters_eval import ResultCollection, RunMetadata, Task, TrainingConfig
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 
 
 def result(library="a", seed=42, value=0.5, **changes):
-    fields = {
-        "config_name": "d/gbdt",
-        "library": library,
-        "seed": seed,
-        "task": Task.REGRESSION,
-        "dataset_name": "d",
-        "metrics": {"rmse": value},
-        "primary_metric": "rmse",
-        "train_time_s": 0.1,
-    }
-    return BenchmarkResult(**{**fields, **changes})
+    return factories.result("d/gbdt", library, seed, value, **{"train_time_s": 0.1, **changes})
 
 
-ERROR = BenchmarkError(
-    config_name="d/gbdt",
-    library="b",
-    seed=42,
-    task=Task.REGRESSION,
-    error_type="Crash",
-    error_message="x",
-    signal="SIGSEGV",
-)
+ERROR = factories.error("d/gbdt", "b", error_type="Crash", error_message="x")
 
 
 @pytest.fixture

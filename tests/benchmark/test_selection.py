@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection, RunMetadata
+import factories
+from boosters_eval.benchmark.results import ResultCollection, RunMetadata
 from boosters_eval.benchmark.selection import best_frame, rank_results
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.metrics.task import Task
 from boosters_eval.stats.ranks import rank
 from boosters_eval.stats.significance import compare_pair
 
@@ -16,19 +16,14 @@ BASE = np.array([0.50, 0.53, 0.47, 0.51, 0.49, 0.52])
 
 def rows(library, config="toy/gbdt", shift=0.0, count=6, *, noise=1e-4, metric="rmse", digest="split"):
     rng = np.random.default_rng(sum(map(ord, library + config)))
-    dataset, booster = config.split("/")
     return [
-        BenchmarkResult(
-            config_name=config,
-            dataset_name=dataset,
-            booster_type=booster,
-            library=library,
-            seed=seed,
-            task=Task.REGRESSION,
-            metrics={metric: BASE[seed] + shift + rng.normal(0, noise)},
+        factories.result(
+            config,
+            library,
+            seed,
+            BASE[seed] + shift + rng.normal(0, noise),
+            metric=metric,
             train_time_s=1.0 + shift + rng.uniform(0, 0.01),
-            n_train=80,
-            n_valid=20,
             split_digest=f"{digest}{seed}",
         )
         for seed in range(count)
@@ -202,15 +197,9 @@ SCORES = {
 
 
 def result(library, dataset, seed, value, *, metric="rmse", config=None):
-    return BenchmarkResult(
-        config_name=config or f"{dataset}/gbdt",
-        dataset_name=dataset,
-        library=library,
-        seed=seed,
-        task=Task.REGRESSION,
-        metrics={metric: value, "other": 1.0},
-        primary_metric=metric,
-    )
+    scores = {metric: value, "other": 1.0}
+    name = config or f"{dataset}/gbdt"
+    return factories.result(name, library, seed, metric=metric, metrics=scores, dataset_name=dataset)
 
 
 def test_a_ranking_takes_means_over_seeds_of_the_primary_metric():

@@ -2,30 +2,18 @@
 
 import pytest
 
+import factories
 from boosters_eval.benchmark.observations import observe
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.metrics.task import Task
 from boosters_eval.stats.tables import compare_table
 
 SCORES = {"a": (0.50, 0.53, 0.47, 0.51, 0.49), "b": (0.56, 0.58, 0.53, 0.56, 0.55)}
 
 
 def result(library, index, value, **changes):
-    fields = {
-        "config_name": "toy/gbdt",
-        "dataset_name": "toy",
-        "library": library,
-        "seed": index,
-        "task": Task.REGRESSION,
-        "metrics": {"rmse": value},
-        "primary_metric": "rmse",
-        "n_train": 80,
-        "n_valid": 20,
-        "split_digest": f"split{index}",
-    }
-    return BenchmarkResult(**{**fields, **changes})
+    return factories.result("toy/gbdt", library, index, value, **changes)
 
 
 def results(**changes):

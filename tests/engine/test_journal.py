@@ -4,20 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import factories
 from boosters_eval import load_run
-from boosters_eval.benchmark.results import BenchmarkResult
 from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
 from boosters_eval.engine import journal as journal_module
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.runs import RunFolder, find_run, run_folders, verify
-from boosters_eval.metrics.task import Task
 from tiny import run_tiny, tiny_config
 
 
 def result(seed, value=0.5, **changes):
-    fields = {"config_name": "c", "library": "l", "seed": seed, "task": Task.REGRESSION, "metrics": {"rmse": value}}
-    return BenchmarkResult(**{**fields, **changes})
+    return factories.result("c", "l", seed, value, **changes)
 
 
 def write(folder, outcomes, *, new=True, seal=False):

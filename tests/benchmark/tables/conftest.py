@@ -2,8 +2,9 @@
 
 import pytest
 
+import factories
 from boosters_eval.benchmark.config import derive_seeds
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, RunMetadata, Unsupported
+from boosters_eval.benchmark.results import ResultCollection, RunMetadata, Unsupported
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark, TrainingConfig
@@ -60,15 +61,10 @@ def recorded():
 
 def result(config, library, index, metrics, *, task=Task.REGRESSION, primary=None, **changes):
     """One result with everything a report reads."""
-    dataset, _, booster = config.partition("/")
+    dataset = config.partition("/")[0]
     wobble = 1 + _SPLIT[index] * (1.7 if library == "lightgbm" else 1.0)
     fields = {
-        "config_name": config,
-        "library": library,
-        "seed": derive_seeds(5)[index],
         "task": task,
-        "booster_type": booster,
-        "dataset_name": dataset,
         "metrics": metrics,
         "primary_metric": primary or next(iter(metrics)),
         "train_time_s": _TIMES.get(library, 1.0) * wobble,
@@ -84,7 +80,7 @@ def result(config, library, index, metrics, *, task=Task.REGRESSION, primary=Non
         "split_digest": f"split-{dataset}-{index}",
         "threads_observed": 1,
     }
-    return BenchmarkResult(**{**fields, **changes})
+    return factories.result(config, library, **{"seed": derive_seeds(5)[index], **fields, **changes})
 
 
 def scores(library, index, **means):
@@ -105,16 +101,14 @@ def sample():
         for library, loss in (("boosters", 0.115), ("xgboost", 0.098), ("catboost", 0.131)):
             if library == "catboost" and index >= 3:
                 errors.append(
-                    BenchmarkError(
-                        config_name="breast_cancer/gbdt",
-                        library=library,
-                        seed=derive_seeds(5)[index],
+                    factories.error(
+                        "breast_cancer/gbdt",
+                        library,
+                        derive_seeds(5)[index],
                         task=Task.BINARY,
-                        dataset_name="breast_cancer",
                         error_type="Timeout",
                         error_message="The cell took longer than 60 s.",
                         traceback='Traceback (most recent call last):\n  File "x.py", line 1\nTimeout: <60 s>\n',
-                        phase="fit",
                         signal="SIGKILL",
                         stderr_tail="Warning: slow & steady\n",
                     )

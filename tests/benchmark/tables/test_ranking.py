@@ -2,10 +2,10 @@
 
 import pytest
 
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+import factories
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.tables.document import build_document
-from boosters_eval.metrics.task import Task
 from boosters_eval.reports import render_page
 from boosters_eval.reports.full_markdown import render_report
 
@@ -22,15 +22,12 @@ def collection(datasets, boosters=("gbdt",), skip=(), metric="rmse", timed=False
                     continue
                 mean = 1.0 + 0.1 * (rank > 0) + 0.001 * rank * (-1) ** position
                 out += [
-                    BenchmarkResult(
-                        config_name=f"d{position}/{booster}",
-                        library=library,
-                        seed=seed,
-                        task=Task.REGRESSION,
-                        booster_type=booster,
-                        dataset_name=f"d{position}",
-                        metrics={metric: mean + seed / 1000},
-                        primary_metric=metric,
+                    factories.result(
+                        f"d{position}/{booster}",
+                        library,
+                        seed,
+                        mean + seed / 1000,
+                        metric=metric,
                         train_time_s=0.1 * (rank + 1) + seed / 1000,
                         timing_mode=timed,
                     )
@@ -69,15 +66,7 @@ def test_data_sets_that_a_library_lacks_are_left_out_by_name():
 def test_a_library_that_fails_on_hard_splits_gains_nothing_by_it():
     hard = (1.0, 1.0, 1.0, 5.0, 5.0)
     results = [
-        BenchmarkResult(
-            config_name=f"d{position}/gbdt",
-            library=library,
-            seed=seed,
-            task=Task.REGRESSION,
-            dataset_name=f"d{position}",
-            metrics={"rmse": factor * hardness + 0.01 * seed},
-            primary_metric="rmse",
-        )
+        factories.result(f"d{position}/gbdt", library, seed, factor * hardness + 0.01 * seed)
         for position in range(8)
         for seed, hardness in enumerate(hard)
         for library, factor in (("fails", 1.2), ("good", 1.0))

@@ -7,9 +7,9 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection, RunMetadata
+import factories
+from boosters_eval.benchmark.results import ResultCollection, RunMetadata
 from boosters_eval.benchmark.tables.build import build_tables
-from boosters_eval.metrics.task import Task
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
 
 
@@ -67,16 +67,8 @@ def test_variants_of_an_ablation_are_rows_of_one_table(ablation):
 
 
 def variant(name, booster, index, rmse):
-    return BenchmarkResult(
-        config_name=f"d/{booster}-{name}",
-        library="boosters",
-        seed=index,
-        task=Task.REGRESSION,
-        booster_type=booster,
-        dataset_name="d",
-        variant=name,
-        metrics={"rmse": rmse + index / 100},
-    )
+    config = f"d/{booster}-{name}"
+    return factories.result(config, seed=index, value=rmse + index / 100, booster_type=booster, variant=name)
 
 
 def test_boosters_that_are_themselves_varied_share_a_table():
