@@ -8,7 +8,8 @@ from statistics import fmean, stdev
 
 from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats
 from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite, derive_seeds
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, RunMetadata
+from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.gate import Case
 from boosters_eval.metrics.task import Task

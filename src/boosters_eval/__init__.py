@@ -19,7 +19,8 @@ if TYPE_CHECKING:
         verify_run,
     )
     from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
-    from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection, RunMetadata
+    from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
+    from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
     from boosters_eval.benchmark.suites import SUITES, create_ablation_suite, register_suite
     from boosters_eval.core.errors import (
@@ -73,7 +74,8 @@ _HOME = {
         "verify_run",
     ),
     "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
-    "benchmark.results": ("BenchmarkError", "BenchmarkResult", "ResultCollection", "RunMetadata"),
+    "benchmark.records": ("BenchmarkError", "BenchmarkResult", "RunMetadata"),
+    "benchmark.results": ("ResultCollection",),
     "benchmark.settings": ("RunOptions", "Settings"),
     "benchmark.suites": ("SUITES", "create_ablation_suite", "register_suite"),
     "core.errors": (

@@ -6,7 +6,7 @@ import pytest
 
 import factories
 from boosters_eval.benchmark.config import derive_seeds
-from boosters_eval.benchmark.results import RunMetadata
+from boosters_eval.benchmark.records import RunMetadata
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import factories
 from boosters_eval.baseline import Snapshot, check, load_baseline, make_baseline, save_baseline
 from boosters_eval.baseline.model import MetricStats
-from boosters_eval.benchmark.results import RunMetadata
+from boosters_eval.benchmark.records import RunMetadata
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError, RunError
 from boosters_eval.engine.facts import RunFacts
 

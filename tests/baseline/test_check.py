@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import factories
 from boosters_eval.baseline import CheckRules, Snapshot, Status, check, make_baseline
 from boosters_eval.baseline.check import is_regression
-from boosters_eval.benchmark.results import RunMetadata, Unsupported
+from boosters_eval.benchmark.records import RunMetadata, Unsupported
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"

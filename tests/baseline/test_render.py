@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from boosters_eval.baseline import CheckRules, Snapshot, check, make_baseline, render
-from boosters_eval.benchmark.results import RunMetadata
+from boosters_eval.benchmark.records import RunMetadata
 
 NAME = "tests/baselines/quick.json"
 CA, BC = "california/gbdt", "breast_cancer/gbdt"

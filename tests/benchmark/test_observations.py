@@ -1,21 +1,18 @@
 import pytest
 
-from boosters_eval.benchmark.observations import MEASUREMENTS, compare_rows, observe, value_of
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult
+import factories
+from boosters_eval.benchmark.observations import compare_rows, observe, value_of
+from boosters_eval.benchmark.records import BenchmarkError
 from boosters_eval.core.repeat import Repeat
+from boosters_eval.metrics import RESOURCES
 from boosters_eval.metrics.task import Task
 from boosters_eval.stats.observations import Observation
 
 
 def result(seed, metrics=None, **fields):
-    return BenchmarkResult(
-        config_name="toy/gbdt",
-        library="a",
-        seed=seed,
-        task=Task.REGRESSION,
-        metrics=metrics or {"rmse": 0.5 + seed / 100},
-        **fields,
-    )
+    scores = metrics or {"rmse": 0.5 + seed / 100}
+    unknown = dict.fromkeys(("n_train", "n_valid", "split_digest", "data_digest"))
+    return factories.result(library="a", seed=seed, metrics=scores, **{**unknown, **fields})
 
 
 def test_an_outcome_of_any_kind_knows_its_repeat():
@@ -35,7 +32,7 @@ def test_a_result_becomes_an_observation_with_all_that_comparing_needs():
     assert not side.repeated
 
 
-@pytest.mark.parametrize("name", MEASUREMENTS)
+@pytest.mark.parametrize("name", RESOURCES)
 def test_every_measurement_is_a_field_that_can_be_observed(name):
     assert observe([result(1, **{name: 3.0}), result(2)], name) == {Repeat(1): Observation(3.0)}
     assert value_of(result(2), name) is None

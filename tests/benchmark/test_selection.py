@@ -5,7 +5,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 import factories
-from boosters_eval.benchmark.results import ResultCollection, RunMetadata
+from boosters_eval.benchmark.records import RunMetadata
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.selection import best_frame, rank_results
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.stats.ranks import rank

@@ -5,7 +5,8 @@ import json
 import pytest
 
 import factories
-from boosters_eval.benchmark.results import ResultCollection, RunMetadata
+from boosters_eval.benchmark.records import RunMetadata
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.cli.app import run
 
 

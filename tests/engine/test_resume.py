@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from boosters_eval import Observer, load_run
-from boosters_eval.benchmark.results import VOLATILE
+from boosters_eval.benchmark.records import VOLATILE
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import find_run
 from tiny import run_tiny, tiny_config

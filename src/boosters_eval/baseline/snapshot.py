@@ -24,7 +24,8 @@ from boosters_eval.engine.cell import Build
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+    from boosters_eval.benchmark.records import BenchmarkResult
+    from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.engine.facts import RunFacts
 
 _TIMES = ("train_time_s", "predict_time_s")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from boosters_eval.benchmark.measure import hold_out, measure, measured_fields
-from boosters_eval.benchmark.results import BenchmarkResult
+from boosters_eval.benchmark.records import BenchmarkResult
 from boosters_eval.benchmark.usermetrics import UserMetric
 from boosters_eval.core.errors import MetricInputError
 from boosters_eval.core.model import Model

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.benchmark.results import BenchmarkResult
+from boosters_eval.benchmark.records import BenchmarkResult
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, split_rows
 from boosters_eval.datasets.config import SplitSpec

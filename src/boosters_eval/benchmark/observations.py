@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.stats.observations import Observation, Side
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boosters_eval.benchmark.results import BenchmarkResult
+    from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.stats.significance import TestName
     from boosters_eval.stats.tables import ComparisonTable
-
-# Times and sizes are fields of a result, not metrics; they are compared by their ratio.
-MEASUREMENTS = (
-    "train_time_s",
-    "build_time_s",
-    "fit_time_s",
-    "predict_time_s",
-    "cpu_time_s",
-    "peak_memory_mb",
-    "model_size_mb",
-)
 
 
 def value_of(result: BenchmarkResult, metric: str) -> float | None:
     """A result's value of a metric or a measurement, or None."""
-    if metric in MEASUREMENTS:
+    if metric in RESOURCES:  # times and sizes are fields of a result, and are compared by their ratio
         measured: float | None = getattr(result, metric)
         return measured
     return result.metrics.get(metric)
@@ -55,7 +45,7 @@ def compare_rows(
         {name: observe(results, metric) for name, results in rows.items()},
         metric=metric,
         higher_is_better=higher_is_better,
-        as_ratio=metric in MEASUREMENTS,
+        as_ratio=metric in RESOURCES,
         test=test,
         alpha=alpha,
         rope=DEFAULT_ROPE if rope is None else rope,

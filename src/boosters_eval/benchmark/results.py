@@ -1,226 +1,27 @@
-"""Results: one result or one error per cell, and the collection that statistics and reports read."""
+"""The collection of results and errors that statistics and reports read."""
 
 from __future__ import annotations
 
 import csv
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from annotated_types import Ge, Gt, Lt
-from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
+from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Record, RunMetadata, Unsupported
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
-from boosters_eval.core.repeat import Repeat
-from boosters_eval.engine.cell import cell_key
-from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.outcome import Common, Outcome
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.parameters import Mark, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
-    from boosters_eval.engine.outcome import Sighting
     from boosters_eval.stats.significance import TestName
 
 SCHEMA_VERSION = 1
-Phase = Literal["start", "load", "build", "fit", "predict", "score", "done"]
-
-# The fields in which two runs of the same plan may differ.
-VOLATILE = frozenset(
-    {
-        "train_time_s",
-        "build_time_s",
-        "fit_time_s",
-        "predict_time_s",
-        "cpu_time_s",
-        "peak_memory_mb",
-        "threads_observed",
-        "warnings",
-    }
-)
-
-
-class Record(BaseModel):
-    """The fields by which every outcome identifies its cell."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    config_name: str
-    library: str
-    seed: int
-    task: Task
-    booster_type: str = "gbdt"
-    dataset_name: str = ""
-    variant: str | None = None
-    fold: int | None = None
-    profile: str = "parity"
-
-    @property
-    def repeat(self) -> Repeat:
-        """The repeat of the cell."""
-        return Repeat(self.seed, self.fold)
-
-    @property
-    def key(self) -> str:
-        """The cell's key, the same in plan, journal and collection."""
-        return cell_key(self.config_name, self.library, self.seed, self.fold)
-
-
-class _ResultCommon(Common):
-    """The native parameters, which differ between repeats only in the model's own seed."""
-
-    native_params: dict[str, Any] | None = None
-    marks: tuple[Mark, ...] = ()
-    data_digest: str | None = None
-    seeded: tuple[str, ...] = ()  # the native parameters that hold the model's own seed
-
-    @classmethod
-    def of(cls, outcome: Outcome) -> Self:
-        """The common part, without the seed, which differs by cell."""
-        result = _as_result(outcome)
-        params = result.native_params
-        seeded = tuple(name for name, value in (params or {}).items() if value == result.model_seed)
-        plain = None if params is None else {**params, **dict.fromkeys(seeded)}
-        return cls(native_params=plain, marks=result.marks, data_digest=result.data_digest, seeded=seeded)
-
-    def give_to(self, outcome: Outcome) -> None:
-        """Restore the native parameters, with the cell's own seed."""
-        result = _as_result(outcome)
-        params = self.native_params
-        if params is not None and self.seeded:
-            params = {**params, **dict.fromkeys(self.seeded, result.model_seed)}
-        vars(result).update(native_params=params, marks=self.marks, data_digest=self.data_digest)
-        object.__setattr__(result, "__pydantic_fields_set__", _FIELDS)
-
-    @classmethod
-    def taken(cls) -> frozenset[str]:
-        """The fields that are not stored in a result's own line."""
-        return frozenset({"native_params", "marks", "data_digest"})
-
-
-class BenchmarkResult(Record, Outcome):
-    """A cell that finished."""
-
-    common_type: ClassVar[type[Common] | None] = _ResultCommon
-
-    metrics: dict[str, float]
-    primary_metric: str | None = None
-
-    train_time_s: float | None = None  # building the library's data set and training
-    build_time_s: float | None = None
-    fit_time_s: float | None = None
-    predict_time_s: float | None = None
-    cpu_time_s: float | None = None
-    peak_memory_mb: float | None = None
-    model_size_mb: float | None = None
-
-    native_params: dict[str, Any] | None = None
-    marks: tuple[Mark, ...] = ()  # the canonical parameters that are not mapped exactly
-    nondeterministic: str | None = None
-    n_trees_trained: int | None = None
-    n_leaves_total: int | None = None
-
-    library_version: str | None = None
-    n_train: int | None = None
-    n_valid: int | None = None
-    split_digest: str | None = None
-    data_digest: str | None = None
-    model_seed: int | None = None
-    n_threads: int = 1
-    threads_observed: int | None = None
-    timing_mode: bool = False
-    start_method: str = "inline"
-    memory_method: str | None = None
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def model_params(self) -> dict[str, Any] | None:
-        """The RFC's name for native_params."""
-        return self.native_params
-
-    def with_sighting(self, sighting: Sighting) -> Self:
-        """Add a warning if more threads ran than were given: the comparison was not fair."""
-        seen, given = sighting.threads, self.n_threads
-        more = seen is not None and seen > given
-        warning = (f"{self.library} ran {seen} threads where {given} were given",) if more else ()
-        return self.model_copy(
-            update={
-                "threads_observed": seen,
-                "start_method": sighting.start_method,
-                "warnings": self.warnings + warning,
-            }
-        )
-
-
-class BenchmarkError(Record):
-    """A cell that failed: what happened, where, and everything needed to find out why."""
-
-    error_type: str
-    error_message: str
-    traceback: str | None = None
-    phase: Phase = "start"
-    signal: str | None = None
-    stderr_tail: str = ""
-
-
-class Unsupported(BaseModel):
-    """A combination that a library does not support; known before anything runs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    config_name: str
-    library: str
-    reason: str
-
-
-_FIELDS = set(BenchmarkResult.model_fields)
-
-
-def _as_result(outcome: Outcome) -> BenchmarkResult:
-    if not isinstance(outcome, BenchmarkResult):
-        raise TypeError(f"A BenchmarkResult is required. Got {type(outcome).__name__} instead.")
-    return outcome
-
-
-class RunMetadata(BaseModel):
-    """What a collection knows about its run besides the outcomes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    attempt: int | None = None
-    begin: dict[str, Any] | None = None
-    environment: RunFacts | None = None
-    n_cells: Annotated[int, Ge(0)] | None = None
-    n_missing: Annotated[int, Ge(0)] | None = None
-    configs: dict[str, dict[str, Any]] = Field(default_factory=dict)  # the canonical parameters of each config
-    user_metrics: dict[str, bool] = Field(default_factory=dict)  # whether more is better
-    alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # for a run with --seeds auto
-    seeds_rule: str | None = None
-
-    @property
-    def facts(self) -> RunFacts:
-        """Machine, versions and commit of the run; empty where they were not recorded."""
-        return self.environment or RunFacts()
-
-    def level(self, alpha: float | None = None) -> float:
-        """The given level, or that of a run with --seeds auto, or 5 %."""
-        from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415 (loads scipy)
-
-        return alpha if alpha is not None else self.alpha or DEFAULT_ALPHA
-
-    @field_validator("configs")
-    @classmethod
-    def _whole(cls, configs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        for name, parameters in configs.items():
-            missing = TrainingConfig.model_fields.keys() - parameters.keys()
-            if missing:
-                raise ValueError(f"config '{name}' has no '{min(missing)}'")
-        return configs
 
 
 class _Document(BaseModel):

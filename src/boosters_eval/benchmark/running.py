@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.benchmark.fit import identity_of
 from boosters_eval.benchmark.looks import grow
 from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
-from boosters_eval.benchmark.results import (
-    BenchmarkError,
-    BenchmarkResult,
-    ResultCollection,
-    RunMetadata,
-    Unsupported,
-)
+from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unsupported
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.outcome import Failure

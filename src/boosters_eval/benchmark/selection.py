@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from boosters_eval.benchmark.observations import MEASUREMENTS, compare_rows, value_of
+from boosters_eval.benchmark.observations import compare_rows, value_of
 from boosters_eval.core.errors import UnknownNameError
+from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.ranks import rank_splits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-    from boosters_eval.benchmark.results import BenchmarkResult
+    from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.stats.ranks import Ranking
     from boosters_eval.stats.significance import Comparison, TestName
     from boosters_eval.stats.tables import ComparisonTable
@@ -150,7 +151,7 @@ def _by_config(results: Iterable[BenchmarkResult], metric: str) -> dict[str, lis
         if value_of(result, metric) is not None:
             groups.setdefault(result.config_name, []).append(result)
     if not groups:
-        raise UnknownNameError("metric", metric, {*seen, *MEASUREMENTS})
+        raise UnknownNameError("metric", metric, {*seen, *RESOURCES})
     return groups
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.baseline import Snapshot, load_baseline
 from boosters_eval.baseline.check import changed_parameters
 from boosters_eval.baseline.snapshot import effective_parameters
-from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import load_json, read_text
 from boosters_eval.gate.model import Case, CaseClass, GateError, Reference
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.baseline import BaselineResult
-    from boosters_eval.benchmark.results import Record
+    from boosters_eval.benchmark.records import Record
 
     Outcome = BenchmarkResult | BenchmarkError
 

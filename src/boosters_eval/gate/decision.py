@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.fit import identity_of, spec_of
-from boosters_eval.benchmark.results import Record
+from boosters_eval.benchmark.records import Record
 from boosters_eval.benchmark.running import collect
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError, RunError
 from boosters_eval.core.files import load_json, read_text, write_atomically

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.config import BenchmarkConfig
-    from boosters_eval.benchmark.results import BenchmarkResult
+    from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.metrics.task import Task
 
 

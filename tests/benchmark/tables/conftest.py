@@ -4,7 +4,8 @@ import pytest
 
 import factories
 from boosters_eval.benchmark.config import derive_seeds
-from boosters_eval.benchmark.results import ResultCollection, RunMetadata, Unsupported
+from boosters_eval.benchmark.records import RunMetadata, Unsupported
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark, TrainingConfig

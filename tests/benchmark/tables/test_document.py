@@ -13,7 +13,8 @@ import pytest
 
 from boosters_eval import reports
 from boosters_eval.benchmark import tables
-from boosters_eval.benchmark.results import ResultCollection, RunMetadata
+from boosters_eval.benchmark.records import RunMetadata
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.tables.document import BenchmarkDocument, build_document
 from boosters_eval.benchmark.tables.generate import generate_report, render_files, report_schema

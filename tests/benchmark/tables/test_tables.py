@@ -8,7 +8,8 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 import factories
-from boosters_eval.benchmark.results import ResultCollection, RunMetadata
+from boosters_eval.benchmark.records import RunMetadata
+from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
 

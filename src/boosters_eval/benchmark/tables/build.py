@@ -7,17 +7,19 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.observations import MEASUREMENTS, observe
+from boosters_eval.benchmark.observations import observe
 from boosters_eval.benchmark.tables import notes
 from boosters_eval.benchmark.tables.contenders import clean, group
 from boosters_eval.benchmark.tables.verdicts import judge
+from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+    from boosters_eval.benchmark.records import BenchmarkResult
+    from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import PairVerdict, Status
     from boosters_eval.stats.significance import TestName
@@ -148,7 +150,7 @@ def _cell(contender: Contender, column: Column, options: TableOptions) -> TableC
         observe(contender.results, column.name),
         test=options.test,
         alpha=options.alpha,
-        as_ratio=column.name in MEASUREMENTS,
+        as_ratio=column.name in RESOURCES,
     ) or (None, None)
     return TableCell(
         mean=mean if mean is not None and math.isfinite(mean) else None,

@@ -11,7 +11,8 @@ from boosters_eval.benchmark.observations import value_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boosters_eval.benchmark.results import BenchmarkError, BenchmarkResult, ResultCollection
+    from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult
+    from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.reports.model import Column
 
 

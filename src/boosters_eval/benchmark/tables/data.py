@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from boosters_eval.benchmark.results import BenchmarkResult, ResultCollection
+    from boosters_eval.benchmark.records import BenchmarkResult
+    from boosters_eval.benchmark.results import ResultCollection
 
 ReportType = Literal["quality", "performance", "comparison"]
 
