@@ -57,6 +57,6 @@ def _pool(jobs, method):
     return pool
 
 
-def run_tiny(*configs, seeds=1, observer=None, **settings):
+def run_tiny(*configs, seeds=1, observer=None, jobs=None, **settings):
     prepared = prepare_tiny(*configs, seeds=seeds, **settings)
-    return run_prepared(prepared, observer, executor=shared_pool(jobs_of(prepared)))
+    return run_prepared(prepared, observer, executor=shared_pool(jobs or jobs_of(prepared)))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         verify_run,
     )
     from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
+    from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DatasetConfig
     from boosters_eval.engine.cell import Build, Cell, Lane, Spec
     from boosters_eval.engine.clock import Clock
-    from boosters_eval.engine.execute import execute
+    from boosters_eval.engine.execute import Mode, execute
     from boosters_eval.engine.executor import EXECUTORS, Executor, Limits, Work
     from boosters_eval.engine.observer import (
         OBSERVERS,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.outcome import CellOutcome, Failure, Outcome
     from boosters_eval.engine.plan import Plan
     from boosters_eval.engine.pool import LocalPool
+    from boosters_eval.engine.runs import Run
     from boosters_eval.engine.workload import WORKLOADS, Workload
     from boosters_eval.metrics import METRIC_DIRECTION, compute_metrics, primary_metric, register_metric
     from boosters_eval.metrics.task import Task
@@ -74,6 +76,7 @@ _HOME = {
         "verify_run",
     ),
     "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
+    "benchmark.planning": ("PreparedRun",),
     "benchmark.records": ("BenchmarkError", "BenchmarkResult", "RunMetadata"),
     "benchmark.results": ("ResultCollection",),
     "benchmark.settings": ("RunOptions", "Settings"),
@@ -95,12 +98,13 @@ _HOME = {
     "datasets.config": ("DatasetConfig",),
     "engine.cell": ("Build", "Cell", "Lane", "Spec"),
     "engine.clock": ("Clock",),
-    "engine.execute": ("execute",),
+    "engine.execute": ("Mode", "execute"),
     "engine.executor": ("EXECUTORS", "Executor", "Limits", "Work"),
     "engine.observer": ("OBSERVERS", "CellEnded", "Observer", "Observers", "PhaseStarted", "RunEnded", "RunStarted"),
     "engine.outcome": ("CellOutcome", "Failure", "Outcome"),
     "engine.plan": ("Plan",),
     "engine.pool": ("LocalPool",),
+    "engine.runs": ("Run",),
     "engine.workload": ("WORKLOADS", "Workload"),
     "metrics": ("METRIC_DIRECTION", "compute_metrics", "primary_metric", "register_metric"),
     "metrics.task": ("Task",),
@@ -142,14 +146,17 @@ __all__ = [
     "LocalPool",
     "MetricInputError",
     "MissingLibraryError",
+    "Mode",
     "Observer",
     "Observers",
     "Outcome",
     "PhaseStarted",
     "Plan",
+    "PreparedRun",
     "Profile",
     "Repeat",
     "ResultCollection",
+    "Run",
     "RunEnded",
     "RunError",
     "RunMetadata",
@@ -184,11 +191,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'boosters_eval' has no attribute '{name}'")
-    return getattr(import_module(f"boosters_eval.{_WHERE[name]}"), name)
+if not TYPE_CHECKING:  # a type checker must see a misspelt name
 
+    def __getattr__(name: str) -> Any:
+        if name not in _WHERE:
+            raise AttributeError(f"module 'boosters_eval' has no attribute '{name}'")
+        return getattr(import_module(f"boosters_eval.{_WHERE[name]}"), name)
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

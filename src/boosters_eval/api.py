@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
     from typing import Unpack
 
     from boosters_eval.benchmark.config import BenchmarkSuite
@@ -151,14 +151,15 @@ def run_prepared(
     """Execute a prepared run. Finished cells are kept, whatever happens."""
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
 
+    check_names(executor, observer)
     return running.run_prepared(prepared, _observer(observer, verbose=verbose), executor=executor, say=say)
 
 
-def load_run(reference: str = "last", home: Path | None = None) -> ResultCollection:
+def load_run(reference: str = "last", home: str | Path | None = None) -> ResultCollection:
     """The latest attempt of a run, by its id, the beginning of its id, or `last`."""
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
 
-    return running.load_run(reference, home)
+    return running.load_run(reference, _path(home))
 
 
 def load_results(path: str | Path) -> ResultCollection:
@@ -168,11 +169,11 @@ def load_results(path: str | Path) -> ResultCollection:
     return ResultCollection.load_partial(path)
 
 
-def verify_run(reference: str = "last", home: Path | None = None) -> Iterator[tuple[str, str]]:
+def verify_run(reference: str = "last", home: str | Path | None = None) -> Iterator[tuple[str, str]]:
     """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is."""
     from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415 (keeps start-up fast)
 
-    folder = find_run(reference, home)
+    folder = find_run(reference, _path(home))
     for name, fault in verify(folder):
         yield f"{folder.run_id}/{name}", fault
 
@@ -184,9 +185,35 @@ def progress(*, every_cell: bool = False) -> Observer:
     return progress_for(sys.stderr, every_cell=every_cell)
 
 
-def _observer(given: Any, *, verbose: bool) -> Observer:
-    """One observer from what was given: an object, a name, several of either, or nothing."""
-    from boosters_eval.engine.observer import OBSERVERS, Observer, Observers  # noqa: PLC0415 (keeps start-up fast)
+def _path(home: str | Path | None) -> Path | None:
+    return None if home is None else Path(home)
 
-    wanted = [given] if isinstance(given, (str, Observer)) else list(given or ([progress()] if verbose else []))
+
+def check_names(executor: Any = "local", observer: Any = None) -> None:
+    """Refuse an executor or an observer that does not exist, before any work is done."""
+    from boosters_eval.engine.executor import EXECUTORS, Executor  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.engine.observer import OBSERVERS, Observer  # noqa: PLC0415
+
+    if isinstance(executor, str):
+        EXECUTORS[executor]
+    elif not isinstance(executor, Executor):
+        raise ConfigError(f"The 'executor' parameter must be a name or an Executor. Got {executor!r} instead.")
+    for item in _several(observer):
+        if isinstance(item, str):
+            OBSERVERS[item]
+        elif not isinstance(item, Observer):
+            raise ConfigError(f"The 'observer' parameter must be names or Observers. Got {item!r} instead.")
+
+
+def _observer(given: Any, *, verbose: bool) -> Observer:
+    """One observer, whatever was asked for: objects, names, several of them, or none."""
+    from boosters_eval.engine.observer import OBSERVERS, Observers  # noqa: PLC0415 (keeps start-up fast)
+
+    wanted = _several(given) or ([progress()] if verbose else [])
     return Observers(*(OBSERVERS[item]() if isinstance(item, str) else item for item in wanted))
+
+
+def _several(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return list(given) if isinstance(given, (list, tuple)) else [given]

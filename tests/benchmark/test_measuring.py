@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from boosters_eval import DatasetConfig, Task, TrainingConfig, compare
+from boosters_eval.benchmark.planning import timing_threads
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.machine import available_cpus
+from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.engine import memory, threads
 from boosters_eval.engine.execute import jobs_for
 from boosters_eval.runners import RUNNERS
@@ -22,7 +23,7 @@ FEW = TrainingConfig(n_estimators=2)
 def test_timing_mode_warms_up_times_apart_and_takes_the_median_prediction(faulty, home):
     (result,) = run_tiny(tiny_config("slow"), timing_mode=True).results
     assert result.timing_mode
-    assert result.n_threads == min(len(available_cpus()), threads.physical_cores())
+    assert result.n_threads == min(len(available_cpus()), physical_cores())
     assert result.train_time_s == pytest.approx(result.build_time_s + result.fit_time_s)
     assert result.fit_time_s >= 0.05
     assert 0 < result.build_time_s < result.fit_time_s
@@ -31,7 +32,7 @@ def test_timing_mode_warms_up_times_apart_and_takes_the_median_prediction(faulty
 
 def test_timing_mode_runs_one_cell_at_a_time(faulty):
     assert jobs_for(plan_of(tiny_config("none"), timing_mode=True), 7) == 1
-    assert jobs_for(plan_of(tiny_config("none"), seeds=64)) == min(threads.physical_cores(), len(available_cpus()))
+    assert jobs_for(plan_of(tiny_config("none"), seeds=64)) == min(physical_cores(), len(available_cpus()))
     assert jobs_for(plan_of(tiny_config("none"), seeds=2), 99) == 2
 
 
@@ -87,10 +88,10 @@ def test_threads_are_resolved_to_what_the_process_may_use(monkeypatch):
     assert threads.resolve(10_000) == cpus
     assert threads.resolve(1) == 1
     monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "1")
-    assert threads.timing_threads() == 1
+    assert timing_threads() == 1
     monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "none")
     with pytest.raises(ConfigError, match="BOOSTERS_EVAL_THREADS"):
-        threads.timing_threads()
+        timing_threads()
 
 
 def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
@@ -127,6 +128,12 @@ def test_each_library_keeps_to_the_threads_it_was_given(library, home):
     (result,) = results.results
     assert result.threads_observed == 1
     assert result.warnings == ()
+
+
+def test_no_library_imports_anything_while_it_runs_with_two_threads(home):
+    results = compare("iris", seeds=1, training=FEW, threads=2, executor=shared_pool(1))
+    assert not results.errors
+    assert [w for r in results.results for w in r.warnings if "imported" in w] == []
 
 
 def test_user_is_told_when_fewer_threads_are_available(faulty):

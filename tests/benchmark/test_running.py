@@ -3,10 +3,23 @@
 import json
 import os
 import subprocess
+from importlib import import_module
 
 import pytest
 
-from boosters_eval import RunOptions, Settings, UnknownNameError, compare, load_run, prepare_comparison, run_prepared
+from boosters_eval import (
+    RUNNERS,
+    ConfigError,
+    LocalPool,
+    RunError,
+    RunOptions,
+    Settings,
+    UnknownNameError,
+    compare,
+    load_run,
+    prepare_comparison,
+    run_prepared,
+)
 from boosters_eval.baseline import make_baseline
 from boosters_eval.benchmark.tables import build_document
 from boosters_eval.engine.pool import _shared_imports
@@ -71,7 +84,7 @@ def test_run_with_auto_seeds_keeps_its_level_and_is_never_rewritten(home):
     assert json.loads((folder.path / "environment.json").read_text())["alpha"] == results.metadata.alpha == 0.05
     loaded = load_run(results.run_id)
     assert loaded.metadata == results.metadata
-    assert "looks, each at alpha = 0.05" in loaded.metadata.seeds_rule
+    assert loaded.metadata.seeds_rule == "seeds were added at one look at alpha = 0.05"
     build_document(loaded)
     make_baseline(loaded)
     auto(resume=True)
@@ -119,3 +132,76 @@ def test_only_what_two_lanes_need_is_imported_in_their_ancestor(home):
     assert "sklearn.model_selection" not in shared["sklearn"]
     alone = prepare_comparison("iris", "sklearn", seeds=1, training=FEW)
     assert list(_shared_imports({c.lane for c in alone.plan.cells}).values()) == [[]]
+
+
+def test_rerun_of_a_sealed_run_is_a_new_attempt_that_takes_over_what_finished(faulty):
+    first = run_tiny(tiny_config("none"), tiny_config("segfault"), seeds=2)
+    folder = find_run(first.run_id)
+    before = snapshot(folder)
+    again = run_tiny(tiny_config("none"), tiny_config("segfault"), seeds=2, rerun_failed=True)
+    assert folder.attempts() == [1, 2]
+    assert [r.train_time_s for r in again.results] == [r.train_time_s for r in first.results]
+    after = snapshot(folder)
+    assert {name: after[name] for name in before if name != "lock"} == {
+        name: before[name] for name in before if name != "lock"
+    }
+
+
+def test_pool_never_uses_a_lane_of_another_class_of_the_same_name(home, tmp_path, monkeypatch):
+    source = """
+import numpy as np
+from boosters_eval.runners import RUNNERS, Runner, Translation
+class Constant(Runner):
+    name, module, distributions, install = "constant", "numpy", ("numpy",), "numpy"
+    @classmethod
+    def unsupported(cls, request): return None
+    @classmethod
+    def translate(cls, request): return Translation(request, native={})
+    @classmethod
+    def build(cls, translation, data): return data
+    @classmethod
+    def fit(cls, translation, dataset): return VALUE
+    @classmethod
+    def predict(cls, translation, model, x): return np.full(len(x), model)
+"""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    scores = []
+    with LocalPool(1) as pool:
+        for index, value in enumerate((0.0, 150.0)):
+            (tmp_path / f"constant{index}.py").write_text(source.replace("VALUE", str(value)))
+            RUNNERS.register("constant", import_module(f"constant{index}").Constant, replace=True)
+            results = compare("diabetes", "constant", seeds=1, training=FEW, executor=pool)
+            scores.append(results.results[0].metrics["rmse"])
+    RUNNERS.unregister("constant")
+    assert scores[0] > 1.5 * scores[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"executor": LocalPool}, "'executor' parameter must be a name or an Executor"),
+        ({"executor": None}, "'executor' parameter must be a name or an Executor"),
+        ({"observer": 3}, "'observer' parameter must be names or Observers"),
+        ({"observer": [None]}, "'observer' parameter must be names or Observers"),
+        ({"max_seeds": 9}, "'--max-seeds' option needs --seeds auto"),
+        ({"cv": 3}, "Use either --cv or --seeds"),
+    ],
+)
+def test_mistake_of_a_caller_is_one_sentence(home, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        compare("iris", "sklearn", seeds=1, training=FEW, **options)
+
+
+def test_jobs_are_the_executors(home):
+    with pytest.raises(ConfigError, match="pass either it or an executor"):
+        compare("iris", "sklearn", seeds=1, training=FEW, jobs=2, executor=shared_pool(1))
+
+
+def test_run_with_a_foreign_plan_is_refused_by_every_reader(faulty):
+    run_tiny(tiny_config("none"), seeds=2)
+    path = find_run("last").path / "plan.json"
+    plan = json.loads(path.read_text())
+    plan["refs"].pop()
+    path.write_text(json.dumps(plan))
+    with pytest.raises(RunError, match="See 'boosters-eval verify'"):
+        load_run("last", home=str(path.parents[2]))

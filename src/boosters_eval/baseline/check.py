@@ -315,7 +315,7 @@ def changed_parameters(then: dict[str, Any], now: dict[str, Any]) -> str:
 
 def _notes(before: Snapshot, after: Snapshot, upgrades: dict[str, tuple[str, str]]) -> list[str]:
     notes = [
-        f"{name} {build.version} has the recorded version, but is not the build of the baseline."
+        f"{name} {build.version} has the recorded version, but the library or its adapter is not the recorded build."
         for name, build in before.libraries.items()
         if name in after.libraries
         and name not in upgrades

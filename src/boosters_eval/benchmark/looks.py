@@ -38,7 +38,9 @@ class Growth:
     @property
     def sentence(self) -> str:
         """What reports on such a run must mention: its verdicts are made at another level."""
-        return f"seeds were added at up to {len(self.rule.schedule)} looks, each at alpha = {self.rule.level:g}"
+        looks = len(self.rule.schedule)
+        times = "one look" if looks == 1 else f"up to {looks} looks, each"
+        return f"seeds were added at {times} at alpha = {self.rule.level:g}"
 
 
 def parse_budget(text: str | float | None) -> float | None:

@@ -14,7 +14,7 @@ from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.clock import Clock
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.base import TrainData, request_for
+from boosters_eval.runners.base import FitRequest, TrainData
 from boosters_eval.runners.parameters import Profile
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.config import BenchmarkConfig
-    from boosters_eval.runners.base import FitRequest, ModelFacts, Runner, Translation
+    from boosters_eval.runners.base import ModelFacts, Runner, Translation
 
 
 class InvalidPredictionsError(BoostersEvalError):
@@ -116,6 +116,24 @@ def _rows(data: TrainData, rows: NDArray[np.int64]) -> TrainData:
         y=data.y[rows],
         weights=None if data.weights is None else data.weights[rows],
         groups=None if data.groups is None else data.groups[rows],
+    )
+
+
+def request_for(config: BenchmarkConfig, *, n_threads: int = 1, seed: int = 42) -> FitRequest:
+    """What can be said about a benchmark before its data is opened."""
+    dataset = config.dataset
+    named = [c if isinstance(c, int) else dataset.feature_names.index(c) for c in dataset.categorical]
+    return FitRequest(
+        task=config.task,
+        training=config.training,
+        booster_type=config.booster_type,
+        profile=config.profile,
+        n_classes=dataset.n_classes,
+        quantiles=dataset.quantiles,
+        categorical=tuple(named),
+        has_missing=bool(dataset.has_missing),
+        n_threads=n_threads,
+        seed=seed,
     )
 
 

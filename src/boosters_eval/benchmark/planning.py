@@ -21,6 +21,7 @@ from boosters_eval.benchmark.looks import Growth
 from boosters_eval.benchmark.suites import resolve_suite
 from boosters_eval.benchmark.usermetrics import UserMetric, from_spec
 from boosters_eval.core.errors import ConfigError, MissingLibraryError, UnknownNameError
+from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine import threads
@@ -166,8 +167,9 @@ def prepare(
     if settings.resume and settings.rerun_failed:
         raise ConfigError("Use either --resume or --rerun-failed, not both.")
     growth = Growth.of(max_seeds, budget) if seeds == "auto" else None
-    if growth is None and budget is not None:
-        raise ConfigError("The '--budget' option needs --seeds auto.")
+    for option, value in (("--budget", budget), ("--max-seeds", max_seeds)):
+        if growth is None and value is not None:
+            raise ConfigError(f"The '{option}' option needs --seeds auto.")
     if growth is not None and any(config.folds or config.seeds for config in benchmarks.configs):
         raise ConfigError("Use --seeds auto only if neither folds nor seeds are fixed.")
     count = growth.rule.schedule[0] if growth else _seeds(seeds, benchmarks.default_seeds)
@@ -179,12 +181,22 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     timed = settings.timing_mode
     warmup = settings.warmup if settings.warmup is not None else int(timed)
     timing = Timing(timed=timed, warmup=warmup, predict_runs=3 if timed else 1, memory=settings.measure_memory)
-    wish = settings.threads if settings.threads is not None else (threads.timing_threads() if timed else None)
+    wish = settings.threads if settings.threads is not None else (timing_threads() if timed else None)
     configs = benchmarks.configs
     plan, stored = make_plan(benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish)
     said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
     return PreparedRun(plan, FitInputs(stored, splitters), settings, benchmarks, tuple(dict.fromkeys(said)))
+
+
+def timing_threads() -> int:
+    """What timing mode uses: BOOSTERS_EVAL_THREADS, or all physical cores."""
+    text = os.environ.get("BOOSTERS_EVAL_THREADS")
+    if not text:
+        return min(physical_cores(), len(available_cpus()))
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"The BOOSTERS_EVAL_THREADS variable must be a count of at least 1. Got '{text}' instead.")
+    return threads.resolve(int(text))
 
 
 def make_plan(

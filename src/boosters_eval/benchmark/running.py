@@ -10,6 +10,7 @@ from boosters_eval.benchmark.looks import grow
 from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unsupported
 from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.outcome import Failure
@@ -40,6 +41,8 @@ def run_prepared(
     start_method()  # refuses an unknown method before anything is written
     with contextlib.ExitStack() as stack:
         used = executor
+        if prepared.settings.jobs is not None and not isinstance(used, str):
+            raise ConfigError("The 'jobs' parameter is of the executor: pass either it or an executor, not both.")
         if isinstance(used, str):
             used = stack.enter_context(EXECUTORS[used](jobs_of(prepared)))
         growth = prepared.growth
@@ -72,8 +75,6 @@ def _run(
     mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
     facts: dict[str, Any] = {
         "command": settings.command,
-        "executor": type(executor).__name__,
-        "start_method": start_method(),
     }
     if alpha is not None:
         facts |= {"alpha": alpha, "seeds_rule": rule}

@@ -127,8 +127,9 @@ def _finish(prepared: Any, execution: Execution, presentation: Presentation) -> 
 
 def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -> Any:
     """Run the plan and show its progress. A dry run or an interruption ends the command here."""
-    from boosters_eval.api import run_prepared
+    from boosters_eval.api import check_names, run_prepared
 
+    check_names(execution.executor, execution.observer)
     say = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
         say(f"Note: {sentence}")

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.execution import exit_code, observers, resumable
-from boosters_eval.cli.options import Execution, settings_of, with_options
+from boosters_eval.cli.execution import carry_out, exit_code
+from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
 from boosters_eval.cli.output import note
 from boosters_eval.core.errors import ConfigError, ExitCode, RunError
 
@@ -35,6 +35,7 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> int:
     """Write a report on a suite, an earlier run or a results file."""
+    from boosters_eval.api import prepare_suite
     from boosters_eval.benchmark.tables.generate import check_request, render_files
     from boosters_eval.core.files import check_writable
 
@@ -42,12 +43,13 @@ def report(
         raise ConfigError("Use exactly one of --suite, --run and --results to choose what to report on.")
     wanted = [name for name in formats.replace(",", " ").split() if name]
     check_request(report_type, wanted, test)
-    if suite is not None:
-        _check_suite(suite, library or None)
-        if dry_run:
-            return _show_suite(suite, seeds, library or None)
-        check_writable(output / "report")  # this may create the directory, so only if a report will be written
-    collection = _collection(suite, run, results, seeds, library or None, execution, quiet=quiet)
+    if suite is None:
+        collection = _earlier(run, results)
+    else:
+        prepared = prepare_suite(suite, seeds, library or None, **settings_of(execution))
+        if not dry_run:
+            check_writable(output / "report")  # this may create the directory, so only if a report will be written
+        collection = carry_out(prepared, execution, Presentation(dry_run=dry_run, quiet=quiet))
     if not collection.results and not collection.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
     checked: dict[str, Any] = {"report_type": report_type, "formats": wanted, "test": test}  # by check_request
@@ -63,51 +65,10 @@ def report(
     return exit_code(collection, continue_on_error=execution.continue_on_error)
 
 
-def _collection(
-    suite: str | None,
-    run: str | None,
-    results: Path | None,
-    seeds: int | None,
-    libraries: list[str] | None,
-    execution: Execution,
-    *,
-    quiet: bool,
-) -> Any:
-    from boosters_eval import api
+def _earlier(run: str | None, results: Path | None) -> Any:
+    from boosters_eval.api import load_results, load_run
 
-    if results is not None:
-        return api.load_results(results)
-    if run is not None:
-        return api.load_run(run)
-    prepared = api.prepare_suite(suite or "", seeds, libraries, **settings_of(execution))
-    watchers = observers(execution, quiet=quiet, verbose=False)
-    with resumable():
-        return api.run_prepared(prepared, observer=watchers, executor=execution.executor)
-
-
-def _check_suite(suite: str, libraries: list[str] | None) -> None:
-    """Refuse an unknown suite or library before anything is created or run."""
-    from boosters_eval.benchmark.planning import suite_benchmarks
-
-    suite_benchmarks(suite, libraries)
-
-
-def _show_suite(suite: str, seeds: int | None, libraries: list[str] | None) -> int:
-    """Show what a suite would run without touching its data: nothing is loaded, cached or written."""
-    from boosters_eval.benchmark.planning import suite_benchmarks
-    from boosters_eval.runners import RUNNERS
-    from boosters_eval.runners.base import request_for
-
-    found = suite_benchmarks(suite, libraries)
-    total = 0
-    lines = []
-    for config in found.configs:
-        able = [item for item in config.libraries if RUNNERS[item].unsupported(request_for(config)) is None]
-        count = len(config.seeds or range(seeds or found.default_seeds)) * (config.folds or 1)
-        total += count * len(able)
-        lines.append(f"  {config.name}: {', '.join(able) or 'no library'} x {count}\n")
-    sys.stdout.write(f"{found.name}: {total} cells would run, then be reported.\n{''.join(lines)}")
-    return ExitCode.SUCCESS
+    return load_results(results) if results is not None else load_run(run or "last")
 
 
 def _write(files: dict[Path, str], *, quiet: bool, open_: bool) -> None:

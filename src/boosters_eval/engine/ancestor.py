@@ -31,11 +31,13 @@ _GRACE = 1.0  # seconds that lanes get to exit on their own
 def main() -> None:
     """Run the ancestor, or a single cell's process where forking is not safe."""
     setup = json.loads(sys.argv[1])
-    die_with_parent(setup["parent"])
     os.environ[IN_WORKER] = "1"
     pin(setup["cpus"])
     if "request" in setup:
+        die_with_parent(setup["parent"])
         lane.run_spawned(setup)
+    # No signal at the parent's death here: it would follow the thread that started us, which may end before the
+    # program does. The closed channel tells us.
     _Ancestor(socket.socket(fileno=setup["channel"])).serve()
 
 

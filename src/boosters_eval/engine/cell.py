@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Spec(Model):
     """What is to be done, independent of the target. A workload's own spec adds what its cells depend on."""
 
-    workload: Annotated[str, StringConstraints(pattern=r"^[\w.-]+$")]
+    workload: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+$")]
     name: Annotated[str, MinLen(1)]
     n_threads: Annotated[int, Ge(1)] = 1
     alone: bool = False  # no other cell may run at the same time

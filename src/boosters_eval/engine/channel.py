@@ -47,12 +47,17 @@ def _some(channel: socket.socket, most: int) -> bytes:
 
 
 class Lines:
-    """Splits a stream of bytes that arrives in pieces into lines."""
+    """Lines out of a stream of bytes that arrives in pieces."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []  # pieces of a line that has not ended yet; joined once, when it has
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Add data and return the lines that are now complete."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return lines
+        """The lines that are complete now."""
+        first, *others = data.split(b"\n")
+        self._rest.append(first)
+        if not others:
+            return []
+        *whole, rest = [b"".join(self._rest), *others]
+        self._rest = [rest]
+        return whole

@@ -16,6 +16,8 @@ from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.threads import pin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from boosters_eval.engine.workload import Workload
 
 RESULT, FAILURE = "result", "failure"  # the first word of an answer
@@ -31,19 +33,19 @@ class _Phases:
         self.now = "start"
 
     def __call__(self, phase: str) -> None:
-        self.now = phase
-        _write(self._pipe, f"phase {phase}\n")
+        self.now = " ".join(clean(phase).split())  # a line break would end the message, and begin another
+        _write(self._pipe, f"phase {self.now}\n")
 
 
-def run_child(workload: type[Workload], loaded: Any, request: dict[str, Any], pipe: int, capture: int) -> NoReturn:
+def run_child(
+    workload: type[Workload], load: Callable[[], Any], request: dict[str, Any], pipe: int, capture: int
+) -> NoReturn:
     """Run the cell and send its outcome. This process always ends here."""
     try:
         _isolate(request["cpus"], capture)
-        if request["memory_limit"] is not None:
-            memory.limit(request["memory_limit"])
         spec = workload.spec_type.model_validate(request["spec"])
         cell = Cell(spec, request["target"], Repeat(*request["repeat"]))
-        _write(pipe, _answer(workload, loaded, cell, request["inputs"], _Phases(pipe)))
+        _write(pipe, _answer(workload, load, cell, request, _Phases(pipe)))
         os._exit(0)
     except BaseException:  # noqa: BLE001 (sending the outcome failed too: report on stderr and exit)
         traceback.print_exc()
@@ -51,21 +53,30 @@ def run_child(workload: type[Workload], loaded: Any, request: dict[str, Any], pi
         os._exit(70)
 
 
-def _answer(workload: type[Workload], loaded: Any, cell: Cell, inputs: dict[str, str], phases: _Phases) -> str:
+def _answer(
+    workload: type[Workload], load: Callable[[], Any], cell: Cell, request: dict[str, Any], phases: _Phases
+) -> str:
     """The outcome or the failure, as a line. A Rust panic is a BaseException, so everything is caught."""
+    what = f"{cell.target} could not be imported: "
     try:
-        outcome = workload.run(cell, loaded, inputs, phases)
+        loaded = load()
+        what = ""
+        if request["memory_limit"] is not None:
+            memory.limit(request["memory_limit"])
+        outcome = workload.run(cell, loaded, request["inputs"], phases)
         _check(workload, cell, outcome)
-        return f"{RESULT} {outcome.model_dump_json()}\n"
+        text = outcome.model_dump_json()
+        workload.outcome_type.model_validate_json(text)  # a NaN, say, is written as null, which no reader would accept
     except BaseException as error:  # noqa: BLE001 (see above; the process ends right after)
         failure = Failure.of(
             cell,
             phase=phases.now,
             error_type=type(error).__name__,
-            error_message=message_of(error),
-            traceback=traceback.format_exc()[-_TRACEBACK:].encode(errors="replace").decode(),
+            error_message=what + message_of(error),
+            traceback=clean(traceback.format_exc()[-_TRACEBACK:]),
         )
         return f"{FAILURE} {failure.model_dump_json()}\n"
+    return f"{RESULT} {text}\n"
 
 
 def _check(workload: type[Workload], cell: Cell, outcome: Any) -> None:
@@ -77,9 +88,14 @@ def _check(workload: type[Workload], cell: Cell, outcome: Any) -> None:
 def message_of(error: BaseException) -> str:
     """The text of an exception, which may fail to produce one."""
     try:
-        return str(error)[:_MESSAGE].encode(errors="replace").decode()
+        return clean(str(error)[:_MESSAGE])
     except Exception:  # noqa: BLE001 (see above)
         return "(no message)"
+
+
+def clean(text: str) -> str:
+    """Text that can be encoded: a lone surrogate, from a file name say, cannot."""
+    return text.encode(errors="replace").decode()
 
 
 def _write(pipe: int, text: str) -> None:

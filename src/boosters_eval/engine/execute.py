@@ -14,7 +14,7 @@ from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.engine.ancestor import IN_WORKER
 from boosters_eval.engine.executor import Limits, Work
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.observer import CellEnded, Observer, PhaseStarted, RunEnded, RunStarted
+from boosters_eval.engine.observer import CellEnded, Observers, PhaseStarted, RunEnded, RunStarted
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.runs import Run, RunFolder
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.journal import Journal
+    from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.plan import Plan
 
@@ -73,14 +74,20 @@ def execute(
     `facts` are added to what the run records about itself.
     """
     _check(plan)
-    observer = observer or Observer()
+    observer = Observers(*([observer] if observer else []))
     folder = RunFolder.of(plan, home)
     journal, attempt = folder.open(new=mode is Mode.NEW)
+    if mode is Mode.RERUN_FAILED and journal.found.sealed:
+        # A sealed attempt is never written to again: a new one takes over what finished, and runs the rest.
+        known = {**journal.found.outcomes, **(known or {})}
+        journal.close()
+        journal, attempt = folder.open(new=True)
     run = None
     began = False
     try:
         if not journal.found.begin:
-            record = RunFacts.collect(plan, jobs=executor.jobs, **(facts or {}))
+            jobs = jobs_for(plan, executor.jobs)
+            record = RunFacts.collect(plan, jobs=jobs, **{**executor.facts(), **(facts or {})})
             folder.write_facts(attempt, record)
             journal.begin({"run_id": plan.run_id, "attempt": attempt, "at": record.started_at})
         outcomes = journal.found.outcomes
@@ -90,7 +97,7 @@ def execute(
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo)))
         with tempfile.TemporaryDirectory(prefix="boosters-eval-") as scratch:
             cells = {cell.key: cell for cell in todo}
-            works = [Work(cell, locate(cell, Path(scratch)), limits) for cell in todo]
+            works = [Work(cell, plan.build_of(cell), locate(cell, Path(scratch)), limits) for cell in todo]
             running = executor.run(works, lambda cell, phase: observer.phase(PhaseStarted(cell, phase)))
             with contextlib.closing(running):  # an interruption stops the running cells at once
                 for outcome in running:
@@ -111,9 +118,9 @@ def execute(
 def _check(plan: Plan) -> None:
     if not plan.cells:
         reasons = "; ".join(f"{item.target} on {item.spec}: {item.reason}" for item in plan.excluded[:3])
-        raise UnsupportedError(f"Nothing can run: {reasons or 'no library is left'}.")
+        raise UnsupportedError(f"Nothing can run: {reasons or 'no target is left'}.")
     if os.environ.get(IN_WORKER):
-        raise ConfigError("A script that defines a runner must start its comparison under: if __name__ == '__main__'.")
+        raise ConfigError("A script that its workers import must start its run under: if __name__ == '__main__'.")
 
 
 def _take_over(plan: Plan, known: Mapping[str, Outcome | Failure], journal: Journal) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
-    from boosters_eval.engine.cell import Cell
+    from boosters_eval.engine.cell import Build, Cell
     from boosters_eval.engine.outcome import Failure, Outcome
 
 
@@ -25,9 +26,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Work:
-    """A cell, the location of its inputs, and its limits."""
+    """A cell, the build that its target must have, the location of its inputs, and its limits."""
 
     cell: Cell
+    build: Build
     inputs: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = Limits()
 
@@ -36,7 +38,13 @@ class Executor(ABC):
     """Runs work and yields the outcomes. It may serve several runs, and whoever created it closes it."""
 
     def __init__(self, jobs: int = 1) -> None:
+        if not isinstance(jobs, int) or jobs < 1:
+            raise ConfigError(f"The 'jobs' parameter of an executor must be at least 1. Got {jobs!r} instead.")
         self.jobs = jobs
+
+    def facts(self) -> dict[str, Any]:
+        """What the record of a run says about its executor."""
+        return {"executor": type(self).__name__}
 
     @abstractmethod
     def run(

@@ -53,6 +53,7 @@ class RunFacts(BaseModel):
         machine = MachineInfo.collect()
         commit = _first_line("git", "rev-parse", "--short=7", "HEAD")
         return cls(
+            schema_version=SCHEMA_VERSION,
             started_at=datetime.now(UTC).isoformat(timespec="seconds"),
             boosters_eval=__version__,
             python=platform.python_version(),

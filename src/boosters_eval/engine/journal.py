@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.engine.outcome import Common, Failure
-from boosters_eval.engine.workload import WORKLOADS
+from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 _START = "0" * 32
-_FIRST_WORKLOAD = b"fit"  # the only one in schema version 1, which did not name it
 _LINE = re.compile(
     rb'\{"prev":"([0-9a-f]{32})",(?:"of":"([\w.-]+)",)?(?:"with":"([0-9a-f]{16})",)?'
     rb'"(begin|common|result|failure|error|end)":(.*)\}\n',
@@ -58,7 +57,7 @@ class Reading:
 
     def type_of(self, workload: bytes | None) -> type[Outcome]:
         """The outcome type of a workload, looked up once per journal."""
-        name = workload or _FIRST_WORKLOAD
+        name = workload or FIRST_WORKLOAD.encode()
         found = self.types.get(name)
         if found is None:
             found = self.types[name] = WORKLOADS[name.decode()].outcome_type
@@ -126,6 +125,9 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
     """The lines that are few: what is not a result."""
     if kind == b"begin":
         reading.begin = _object(content)
+        version = reading.begin.get("schema_version", 1)
+        if not isinstance(version, int) or version > SCHEMA_VERSION:
+            return f"has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade it"
     elif kind == b"end":
         reading.sealed = True
         if _object(content) != {"outcomes": len(reading.outcomes)}:

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 from boosters_eval.core.modules import at_address
 from boosters_eval.engine.cell import Lane
 from boosters_eval.engine.channel import Lines
-from boosters_eval.engine.child import run_child
+from boosters_eval.engine.child import clean, message_of, run_child
 from boosters_eval.engine.processes import die_with_parent, kill_group, wake_on_exit
 from boosters_eval.engine.threads import busy_threads, observed
 
@@ -52,15 +52,15 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
     except BaseException as error:  # noqa: BLE001 (an import may fail in any way; each of its cells reports why)
         event: dict[str, Any] = {
             "failed": type(error).__name__,
-            "message": str(error)[:2_000],
-            "traceback": traceback.format_exc()[-TAIL:],
+            "message": message_of(error),
+            "traceback": clean(traceback.format_exc()[-TAIL:]),
         }
     else:
         event = {"ready": time.perf_counter() - start}
     answers.sendall(json.dumps(event).encode() + b"\n")
     if "ready" in event:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # from now on, only the closed channel stops it
-        _Zygote(workload, loaded, setup, answers).serve()
+        _Server(workload, loaded, setup, answers).serve()
 
 
 def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
@@ -74,7 +74,8 @@ def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
 def run_spawned(setup: dict[str, Any]) -> NoReturn:
     """Where forking is not safe: run one cell in a process of its own, which loads everything itself."""
     workload: type[Workload] = at_address(setup["workload"])
-    run_child(workload, _load(workload, setup), setup["request"], setup["pipe"], os.dup(2))
+    os.set_inheritable(setup["pipe"], False)  # not for programs that the cell starts
+    run_child(workload, lambda: _load(workload, setup), setup["request"], setup["pipe"], os.dup(2))
 
 
 @dataclass
@@ -94,7 +95,7 @@ class _Child:
     reported: bool = False
 
 
-class _Zygote:
+class _Server:
     """Forks, watches and reaps children; it never computes."""
 
     def __init__(self, workload: type[Workload], loaded: Any, setup: dict[str, Any], channel: socket.socket) -> None:
@@ -102,7 +103,9 @@ class _Zygote:
         self._loaded = loaded
         self._setup = setup
         self._channel = channel
+        channel.setblocking(False)
         self._requests = Lines()
+        self._unsent = bytearray()
         self._children: dict[int, _Child] = {}
         self._selector = selectors.DefaultSelector()
         self._selector.register(channel, selectors.EVENT_READ, "requests")
@@ -114,6 +117,7 @@ class _Zygote:
         while True:
             for key, _ in self._selector.select(_POLL if self._children else None):
                 if key.data == "requests":
+                    self._flush()
                     if not self._read_requests():
                         self._end_all()
                         return
@@ -125,11 +129,22 @@ class _Zygote:
             self._reap()
 
     def _tell(self, **event: Any) -> None:
-        self._channel.sendall(json.dumps(event).encode() + b"\n")
+        """Never wait for the program to read: it may be waiting for this lane to read."""
+        self._unsent += json.dumps(event).encode() + b"\n"
+        self._flush()
+
+    def _flush(self) -> None:
+        with contextlib.suppress(BlockingIOError, ConnectionError):  # a closed channel is noticed on reading
+            while self._unsent:
+                del self._unsent[: self._channel.send(self._unsent)]
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+        self._selector.modify(self._channel, wanted, "requests")
 
     def _read_requests(self) -> bool:
         try:
             data = self._channel.recv(1 << 20)
+        except BlockingIOError:
+            return True
         except ConnectionError:
             return False
         for line in self._requests.feed(data):
@@ -164,7 +179,7 @@ class _Zygote:
             die_with_parent(parent)
             signal.set_wakeup_fd(-1)
             self._close_inherited()
-            run_child(self._workload, self._loaded, request, writer, capture.fileno())
+            run_child(self._workload, lambda: self._loaded, request, writer, capture.fileno())
         with contextlib.suppress(OSError):  # the child does it as well, so that the group exists before any kill
             os.setpgid(pid, pid)
         return pid
@@ -195,6 +210,8 @@ class _Zygote:
             self._forget(child)
             return False
         for line in child.input.feed(data):
+            if child.reported:  # whatever comes after the answer is not the cell's
+                continue
             if line.startswith(b"phase "):
                 child.phase = line[6:].decode(errors="replace")
                 self._tell(number=child.number, phase=child.phase)
@@ -223,8 +240,8 @@ class _Zygote:
         for child in list(self._children.values()):
             pid, status = os.waitpid(child.pid, os.WNOHANG)
             if pid:
+                kill_group(child.pid)  # including anything that it started, which might write on and on
                 self._drain(child)
-                kill_group(child.pid)  # including anything that it started
                 del self._children[child.pid]
                 if not child.reported:
                     self._report(child, os.waitstatus_to_exitcode(status))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.registry import Registry
 
@@ -63,30 +64,35 @@ class Observer:
 
 
 class Observers(Observer):
-    """Several observers as one."""
+    """Several observers as one. One that fails hears no more: a tracker that is down must not cost the run."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._observers = observers
+        self._observers = list(observers)
 
     def begin(self, event: RunStarted) -> None:
-        """Pass the event on."""
-        for observer in self._observers:
-            observer.begin(event)
+        """Tell all."""
+        self._tell("begin", event)
 
     def phase(self, event: PhaseStarted) -> None:
-        """Pass the event on."""
-        for observer in self._observers:
-            observer.phase(event)
+        """Tell all."""
+        self._tell("phase", event)
 
     def outcome(self, event: CellEnded) -> None:
-        """Pass the event on."""
-        for observer in self._observers:
-            observer.outcome(event)
+        """Tell all."""
+        self._tell("outcome", event)
 
     def end(self, event: RunEnded) -> None:
-        """Pass the event on."""
-        for observer in self._observers:
-            observer.end(event)
+        """Tell all."""
+        self._tell("end", event)
+
+    def _tell(self, name: str, event: Any) -> None:
+        for observer in list(self._observers):
+            try:
+                getattr(observer, name)(event)
+            except Exception as error:  # noqa: BLE001 (an observer may fail in any way)
+                self._observers.remove(observer)
+                who = type(observer).__name__
+                warnings.warn(f"The observer {who} failed and hears no more: {error!r}", RuntimeWarning, stacklevel=2)
 
 
 def _is_observer(item: object) -> bool:

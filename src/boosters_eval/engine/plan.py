@@ -6,24 +6,24 @@ import hashlib
 import json
 import random
 import re
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
-from pydantic import BeforeValidator, PrivateAttr, SerializeAsAny
+from pydantic import BeforeValidator, PrivateAttr, SerializeAsAny, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Build, Cell, Spec
-from boosters_eval.engine.workload import WORKLOADS
+from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SCHEMA_VERSION = 2
 MAX_CELLS = 10_000_000
-_FIRST_WORKLOAD = "fit"  # the only one in schema version 1
 
 
 class CellRef(NamedTuple):
@@ -62,6 +62,12 @@ class Plan(Model):
     builds: dict[str, dict[str, Build]]  # by workload, then by target
     excluded: tuple[Exclusion, ...] = ()
 
+    @model_validator(mode="after")
+    def _refs_have_specs(self) -> Self:
+        if any(not 0 <= ref.spec < len(self.specs) for ref in self.refs):
+            raise ConfigError("A cell of the plan refers to a spec that is not there.")
+        return self
+
     _known_id: str | None = PrivateAttr(None)  # for a plan written by an older version
 
     @classmethod
@@ -69,11 +75,16 @@ class Plan(Model):
         """A plan with the builds that are currently installed."""
         specs, refs = tuple(specs), tuple(refs)
         if len(refs) > MAX_CELLS:
-            raise ConfigError(f"The plan has more than {MAX_CELLS} cells. Use fewer seeds, folds or data sets.")
+            raise ConfigError(f"A plan may have {MAX_CELLS} cells. Got {len(refs)}: split it into several.")
         builds: dict[str, dict[str, Build]] = {}
         for workload, target in sorted({(specs[ref.spec].workload, ref.target) for ref in refs}):
             builds.setdefault(workload, {})[target] = WORKLOADS[workload].build(target)
-        return cls(name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
+        plan = cls(name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
+        keys = Counter(cell.key for cell in plan.cells)
+        doubled = next((key for key, count in keys.items() if count > 1), None)
+        if doubled is not None:
+            raise ConfigError(f"The cells of a plan must have different keys. Got '{doubled}' more than once.")
+        return plan
 
     @classmethod
     def grid(cls, name: str, specs: Iterable[Spec], targets: Iterable[str], repeats: Iterable[Repeat]) -> Self:
@@ -92,7 +103,7 @@ class Plan(Model):
     @classmethod
     def parse(cls, text: str, source: str) -> Plan:
         """Read a plan's file; any other content raises an error of one sentence."""
-        head = re.match(r'\s*\{\s*"schema_version":\s*(\d+)', text)
+        head = re.match(r'\s*\{\s*"schema_version":\s*(\d{1,9})\b', text)
         if head is None:
             raise FileFormatError(f"{source} is not a plan.")
         version = int(head[1])
@@ -100,10 +111,12 @@ class Plan(Model):
             raise FileFormatError(f"{source} has schema version {version}: upgrade this program.")
         try:
             if version < SCHEMA_VERSION:
-                return WORKLOADS[_FIRST_WORKLOAD].upgraded_plan(load_json(text, source))
+                return WORKLOADS[FIRST_WORKLOAD].upgraded_plan(load_json(text, source))
             return cls.model_validate_json(text)
         except ConfigError as error:
             raise FileFormatError(f"{source} is not a plan: {error}") from None
+        except (LookupError, TypeError, ValueError, AttributeError) as error:  # an older file is read field by field
+            raise FileFormatError(f"{source} is not a plan: {type(error).__name__}: {error}.") from None
 
     @cached_property
     def run_id(self) -> str:
@@ -125,6 +138,10 @@ class Plan(Model):
     def cells(self) -> tuple[Cell, ...]:
         """All cells, in the order in which they are reported."""
         return tuple(Cell(self.specs[ref.spec], ref.target, Repeat(ref.seed, ref.fold)) for ref in self.refs)
+
+    def build_of(self, cell: Cell) -> Build:
+        """The build that the target of a cell must have."""
+        return self.builds[cell.spec.workload][cell.target]
 
     def targets_of(self, spec: Spec) -> list[str]:
         """The targets of a spec, in the order of their first cell."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import selectors
 import socket
 import subprocess
@@ -13,9 +14,9 @@ import tempfile
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from itertools import count
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.machine import available_cpus
 from boosters_eval.core.modules import address_of
 from boosters_eval.engine import memory, threads
@@ -30,7 +31,7 @@ from boosters_eval.engine.workload import WORKLOADS
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from boosters_eval.engine.cell import Cell, Lane
+    from boosters_eval.engine.cell import Build, Cell, Lane
     from boosters_eval.engine.executor import Limits, Work
     from boosters_eval.engine.outcome import Outcome
 
@@ -47,8 +48,15 @@ def start_method() -> str:
     return method
 
 
+class Identity(NamedTuple):
+    """What a lane has loaded: a lane of another build, or of another class of the same name, must not be used."""
+
+    build: Build
+    address: dict[str, Any]
+
+
 @dataclass
-class _Ancestor:
+class _AncestorProcess:
     """The program's handle on a common ancestor of lanes."""
 
     n_threads: int
@@ -63,8 +71,9 @@ class _LaneProcess:
     """The program's handle on a lane."""
 
     lane: Lane
+    identity: Identity
     number: int
-    ancestor: _Ancestor
+    ancestor: _AncestorProcess
     channel: socket.socket
     stderr: IO[bytes]
     ready: bool = False
@@ -84,23 +93,32 @@ class LocalPool(Executor):
     def __init__(self, jobs: int = 1) -> None:
         super().__init__(jobs)
         self._method = start_method()
-        self._ancestors: dict[int, _Ancestor] = {}  # by number of threads
+        self._ancestors: dict[int, _AncestorProcess] = {}  # by number of threads
         self._lanes: dict[Lane, _LaneProcess] = {}
+        self._identities: dict[Lane, Identity] = {}
         self._shared: dict[Lane, list[str]] = {}  # the modules that a lane shares with another
         self._selector = selectors.DefaultSelector()
         self._numbers = count(1)
         self._free = list(range(jobs))
+        self._busy = False
+
+    def facts(self) -> dict[str, Any]:
+        """Which executor this is, and how it starts processes."""
+        return {**super().facts(), "start_method": self._method}
 
     def run(
         self, works: Iterable[Work], started: Callable[[Cell, str], None]
     ) -> Generator[Outcome | Failure, None, None]:
         """Yield outcomes in the order in which they arrive."""
+        if self._busy:
+            raise RunError("This pool is running something already: use another pool, or wait.")
         waiting = deque(works)
-        lanes = dict.fromkeys(work.cell.lane for work in waiting)
+        lanes = _identities(waiting)
+        self._forget_outdated(lanes)
+        self._busy = True
         self._shared = _shared_imports(lanes) if self._method == "fork" else {}
         # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
         ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
-        self._forget_failed()
         try:
             while waiting or self._running():
                 self._load_ahead(ahead)
@@ -109,6 +127,7 @@ class LocalPool(Executor):
                         yield ended
                 yield from self._wait(started)
         finally:
+            self._busy = False
             if self._running():  # the iterator was closed, or the run interrupted
                 self.close()
 
@@ -129,25 +148,28 @@ class LocalPool(Executor):
 
     # Lanes and their ancestors
 
-    def _forget_failed(self) -> None:
-        """Drop lanes whose import failed: it may succeed in the next run."""
-        for process in list(self._lanes.values()):
-            if process.failed is not None:
-                self._remove(process)
+    def _forget_outdated(self, lanes: dict[Lane, Identity]) -> None:
+        """Start afresh if an ancestor died or a target changed since; retry what could not be imported."""
+        known = self._lanes
+        changed = any(known[lane].identity != identity for lane, identity in lanes.items() if lane in known)
+        if changed or any(ancestor.process.poll() is not None for ancestor in self._ancestors.values()):
+            self.close()
+        for process in [process for process in known.values() if process.failed is not None]:
+            self._remove(process)
+        self._identities = lanes
 
-    def _ancestor(self, n_threads: int) -> _Ancestor:
+    def _ancestor(self, n_threads: int) -> _AncestorProcess:
         """One ancestor per number of threads, because libraries read thread limits when they are loaded."""
         known = self._ancestors.get(n_threads)
         if known is None:
             known = self._ancestors[n_threads] = self._start_ancestor(n_threads)
         return known
 
-    def _start_ancestor(self, n_threads: int) -> _Ancestor:
+    def _start_ancestor(self, n_threads: int) -> _AncestorProcess:
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
         setup = {
             "path": sys.path,
-            "parent": os.getpid(),
             "cpus": available_cpus(),
             "channel": theirs.fileno(),
         }
@@ -161,7 +183,7 @@ class LocalPool(Executor):
             start_new_session=True,  # Ctrl-C reaches only the program, which stops them
         )
         theirs.close()
-        ancestor = _Ancestor(n_threads, process, ours, stderr)
+        ancestor = _AncestorProcess(n_threads, process, ours, stderr)
         self._selector.register(ours, selectors.EVENT_READ, ancestor)
         return ancestor
 
@@ -178,11 +200,10 @@ class LocalPool(Executor):
 
     def _start_lane(self, lane: Lane) -> _LaneProcess:
         workload = WORKLOADS[lane.workload]
-        address = workload.address(lane.target)
         ancestor = self._ancestor(lane.n_threads)
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
-        process = _LaneProcess(lane, next(self._numbers), ancestor, ours, stderr)
+        process = _LaneProcess(lane, self._identities[lane], next(self._numbers), ancestor, ours, stderr)
         setup = {
             "number": process.number,
             "path": sys.path,
@@ -191,7 +212,7 @@ class LocalPool(Executor):
             "imports": self._shared.get(lane, ()),
             "workload": address_of(workload, "workload"),
             "lane": lane,
-            "address": address,
+            "address": process.identity.address,
         }
         with theirs, contextlib.suppress(BrokenPipeError):  # a dead ancestor is noticed at the next wait
             send(ancestor.channel, setup, [theirs.fileno(), stderr.fileno()])
@@ -234,7 +255,6 @@ class LocalPool(Executor):
 
     def _send(self, process: _LaneProcess, work: Work) -> None:
         cell = work.cell
-        slot = self._free.pop(0)
         slots = threads.cpu_slots(1 if cell.spec.alone else self.jobs, cell.spec.n_threads)
         number = next(self._numbers)
         request = {
@@ -243,11 +263,11 @@ class LocalPool(Executor):
             "target": cell.target,
             "repeat": cell.repeat,
             "inputs": dict(work.inputs),
-            "cpus": slots[0 if cell.spec.alone else slot],
+            "cpus": slots[0 if cell.spec.alone else self._free[0]],
             "timeout": work.limits.timeout_s,
             "memory_limit": work.limits.memory_mb,
         }
-        process.running[number] = (work, slot)
+        process.running[number] = (work, self._free.pop(0))
         with contextlib.suppress(ConnectionError):  # it died; that is noticed at the next wait
             process.channel.sendall(json.dumps(request).encode() + b"\n")
 
@@ -255,7 +275,7 @@ class LocalPool(Executor):
         if not self._running() and not self._importing():
             return
         for key, _ in self._selector.select():
-            source: _Ancestor | _LaneProcess = key.data
+            source: _AncestorProcess | _LaneProcess = key.data
             if isinstance(source, _LaneProcess):
                 yield from self._hear_lane(source, started)
             else:
@@ -275,6 +295,8 @@ class LocalPool(Executor):
                 process.ready = True
             elif "failed" in event:
                 process.failed = event
+            elif event["number"] not in process.running:
+                continue
             elif "exit" not in event:
                 started(process.running[event["number"]][0].cell, event["phase"])
             else:
@@ -282,19 +304,21 @@ class LocalPool(Executor):
                 self._release(slot)
                 yield self._ended(work, event)
 
-    def _hear_ancestor(self, ancestor: _Ancestor, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
+    def _hear_ancestor(
+        self, ancestor: _AncestorProcess, started: Callable[[Cell, str], None]
+    ) -> Iterator[Outcome | Failure]:
         data = _received(ancestor.channel)
         for line in ancestor.input.feed(data or b""):
             event = json.loads(line)
             process = next((p for p in self._lanes.values() if p.number == event["lane"]), None)
             if process is not None:
-                while process.channel.fileno() >= 0:  # what it sent before it ended counts
+                while _readable(process.channel):  # what it sent before it ended counts
                     yield from self._hear_lane(process, started)
                 yield from self._lane_died(process, end_name(event["exit"]))
         if data == b"":
             yield from self._ancestor_died(ancestor)
 
-    def _ancestor_died(self, ancestor: _Ancestor) -> Iterator[Failure]:
+    def _ancestor_died(self, ancestor: _AncestorProcess) -> Iterator[Failure]:
         self._selector.unregister(ancestor.channel)
         ancestor.channel.close()
         del self._ancestors[ancestor.n_threads]
@@ -333,14 +357,28 @@ class LocalPool(Executor):
         if event["answer"] is None:
             return _death(cell, event, limits)
         kind, _, text = event["answer"].partition(" ")
-        if kind == RESULT:
-            outcome = WORKLOADS[cell.spec.workload].outcome_type.model_validate_json(text)
-            return outcome.with_sighting(Sighting(event["threads"], self._method))
-        failure = Failure.model_validate_json(text).model_copy(update={"stderr_tail": event["stderr"]})
+        try:
+            if kind == RESULT:
+                outcome = WORKLOADS[cell.spec.workload].outcome_type.model_validate_json(text)
+                return outcome.with_sighting(Sighting(event["threads"], self._method))
+            failure = Failure.model_validate_json(text).model_copy(update={"stderr_tail": event["stderr"]})
+        except ValueError:  # pydantic's errors are ValueErrors: something else wrote to the cell's pipe
+            message = "the process sent something that is not an outcome"
+            return Failure.of(cell, error_type="InvalidAnswer", error_message=message, phase=event["phase"])
         if limits.memory_mb is None or not memory.looks_exhausted(failure.error_type, failure.error_message):
             return failure
         sentence = _limit_sentence(limits, failure.error_message)
         return failure.model_copy(update={"error_type": "MemoryLimit", "error_message": sentence})
+
+
+def _identities(works: Iterable[Work]) -> dict[Lane, Identity]:
+    """What the lane of each work must have loaded."""
+    found: dict[Lane, Identity] = {}
+    for work in works:
+        lane = work.cell.lane
+        if lane not in found:
+            found[lane] = Identity(work.build, WORKLOADS[lane.workload].address(lane.target))
+    return found
 
 
 def _shared_imports(lanes: Iterable[Lane]) -> dict[Lane, list[str]]:
@@ -360,6 +398,11 @@ def _received(channel: socket.socket) -> bytes | None:
         return None
     except ConnectionError:
         return b""
+
+
+def _readable(channel: socket.socket) -> bool:
+    """Whether something has arrived; a process that the lane started may keep the other end open."""
+    return channel.fileno() >= 0 and bool(select.select([channel], [], [], 0)[0])
 
 
 def _import_failure(cell: Cell, failed: dict[str, Any]) -> Failure:
@@ -405,7 +448,7 @@ def _stderr_tail(file: IO[bytes]) -> str:
     return file.read()[-TAIL:].decode(errors="replace")
 
 
-def _end(ancestor: _Ancestor) -> None:
+def _end(ancestor: _AncestorProcess) -> None:
     """Stop an ancestor, which stops its lanes first."""
     try:
         ancestor.process.wait(timeout=3)

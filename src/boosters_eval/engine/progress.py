@@ -89,7 +89,8 @@ class PlainLines(Observer):
         self._done = self._failed = 0
         self._start = self._said = time.monotonic()
         kept = f", {event.kept} kept" if event.kept else ""
-        self._print(f"run {event.plan.run_id}: {event.todo} cells to do{kept}")
+        cells = "1 cell" if event.todo == 1 else f"{event.todo} cells"
+        self._print(f"run {event.plan.run_id}: {cells} to do{kept}")
 
     def outcome(self, event: CellEnded) -> None:
         """Print the progress from time to time."""

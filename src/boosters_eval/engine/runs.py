@@ -122,7 +122,10 @@ class RunFolder:
             reading = read(path)
             if reading.damage:
                 raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {self.run_id}'.")
-            return self.run(self.plan(), number, reading)
+            plan = self.plan()
+            if plan.run_id != self.run_id or reading.begin.get("run_id") != self.run_id:
+                raise RunError(f"{path} and plan.json are not of run {self.run_id}. See 'boosters-eval verify'.")
+            return self.run(plan, number, reading)
 
     def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
         """An attempt, from the content of its journal."""

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.machine import available_cpus, physical_cores
+from boosters_eval.core.machine import available_cpus
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -37,16 +36,6 @@ def resolve(wish: int) -> int:
     """The number of threads that this process may actually use; -1 requests all of them."""
     usable = len(available_cpus())
     return usable if wish == -1 else min(wish, usable)
-
-
-def timing_threads() -> int:
-    """What timing mode uses: BOOSTERS_EVAL_THREADS, or all physical cores."""
-    text = os.environ.get("BOOSTERS_EVAL_THREADS")
-    if not text:
-        return min(physical_cores(), len(available_cpus()))
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"The BOOSTERS_EVAL_THREADS variable must be a count of at least 1. Got '{text}' instead.")
-    return resolve(int(text))
 
 
 def cpu_slots(jobs: int, n_threads: int) -> list[list[int]]:

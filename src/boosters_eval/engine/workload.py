@@ -63,5 +63,6 @@ def _is_workload(item: object) -> bool:
     return isinstance(item, type) and issubclass(item, Workload)
 
 
+FIRST_WORKLOAD = "fit"  # the only one that files of schema version 1 know, without naming it
 # The workloads of this package are entry points as well, so that the engine need not know them.
 WORKLOADS: Registry[type[Workload]] = Registry("workload", group="boosters_eval.workloads", accepts=_is_workload)

@@ -152,6 +152,8 @@ class Runner(ABC):
     @classmethod
     def supports(cls, config: BenchmarkConfig) -> bool:
         """The RFC's question, answered by `unsupported`."""
+        from boosters_eval.benchmark.measure import request_for  # noqa: PLC0415 (keeps numpy out of start-up)
+
         return cls.unsupported(request_for(config)) is None
 
     @classmethod
@@ -168,21 +170,3 @@ class Runner(ABC):
         from boosters_eval.benchmark.measure import run_once  # noqa: PLC0415 (keeps numpy out of start-up)
 
         return run_once(cls, config, x_train, y_train, x_valid, y_valid, seed)
-
-
-def request_for(config: BenchmarkConfig, *, n_threads: int = 1, seed: int = 42) -> FitRequest:
-    """What can be said about a benchmark before its data is opened."""
-    dataset = config.dataset
-    named = [c if isinstance(c, int) else dataset.feature_names.index(c) for c in dataset.categorical]
-    return FitRequest(
-        task=config.task,
-        training=config.training,
-        booster_type=config.booster_type,
-        profile=config.profile,
-        n_classes=dataset.n_classes,
-        quantiles=dataset.quantiles,
-        categorical=tuple(named),
-        has_missing=bool(dataset.has_missing),
-        n_threads=n_threads,
-        seed=seed,
-    )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.runners.base import Runner
 
+_NO_ADAPTER = frozenset({"conformance.py", "document.py", "installed.py"})  # no result depends on these
 _CODE = frozenset({".py", ".so", ".pyd", ".dylib", ".dll"})
 
 
@@ -49,7 +50,8 @@ def _adapter(runner: type[Runner]) -> Iterator[tuple[str, str]]:
     """The adapter's own source decides a result as much as the library does; ours reads the mapping tables too."""
     if runner.__module__.startswith("boosters_eval.runners."):
         root = Path(__file__).parent
-        yield from ((f"adapter/{path.relative_to(root).as_posix()}", _hash(path)) for path in root.rglob("*.py"))
+        source = (path for path in root.rglob("*.py") if path.name not in _NO_ADAPTER)
+        yield from ((f"adapter/{path.relative_to(root).as_posix()}", _hash(path)) for path in source)
     else:
         file = getattr(sys.modules.get(runner.__module__), "__file__", None)
         yield "adapter", _hash(Path(file)) if file else "unknown"

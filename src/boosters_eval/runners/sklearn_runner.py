@@ -23,7 +23,15 @@ class SklearnRunner(TableRunner):
     name = "sklearn"
     module = "sklearn.ensemble"
     distributions = ("scikit-learn",)
-    dependencies = ("numpy", "pandas", "scipy.sparse", "sklearn.model_selection", "pickle", "threadpoolctl")
+    dependencies = (
+        "numpy",
+        "pandas",
+        "scipy.sparse",
+        "sklearn.model_selection",
+        "pickle",
+        "threadpoolctl",
+        "multiprocessing.dummy",
+    )
     install = "scikit-learn"
     editions = MAPPING["sklearn"]
 
