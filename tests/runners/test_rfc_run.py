@@ -45,7 +45,7 @@ def test_supports_answers_and_run_refuses(trainer):
     assert not RUNNERS["sklearn"].supports(ranking)
     assert RUNNERS["lightgbm"].supports(ranking)
     linear = config(Task.REGRESSION).replace(booster_type=BoosterType.GBLINEAR)
-    for refused, words in ((linear, "boosts no linear models"), (ranking, "no query groups")):
+    for refused, words in ((linear, "boosts no linear models"), (ranking, "does not accept query groups")):
         with pytest.raises(UnsupportedError, match=words):
             RUNNERS["sklearn"].run(refused, trainer.x, trainer.score, trainer.x, trainer.score, seed=1)
 

@@ -215,7 +215,7 @@ class _Server:
             if line.startswith(b"phase "):
                 child.phase = line[6:].decode(errors="replace")
                 self._tell(number=child.number, phase=child.phase)
-            else:
+            elif child.answer is None:  # the first answer counts, and a cell has only one
                 child.answer = line
         if child.answer is not None and not child.alone and not child.reported:
             self._report(child, 0)  # only its exit remains, and the next cell need not wait for that
