@@ -102,11 +102,11 @@ def has_attempt(prepared: PreparedRun) -> bool:
 
 def similar_run(prepared: PreparedRun) -> str | None:
     """A recent run of the same cells under another plan: made by another version, or with other builds or data."""
-    keys = {cell.key for cell in prepared.plan.cells}
+    keys = set(prepared.plan.keys)
     for folder in run_folders(prepared.settings.home)[:_RECENT]:
         with contextlib.suppress(Exception):  # a plan that cannot be read cannot be continued
             plan = folder.plan()
-            if plan.run_id != prepared.plan.run_id and {cell.key for cell in plan.cells} == keys:
+            if plan.run_id != prepared.plan.run_id and set(plan.keys) == keys:
                 return folder.run_id
     return None
 
@@ -120,7 +120,7 @@ def collect(run: Run) -> ResultCollection:
     """The results of a run, in the plan's order."""
     plan = run.plan
     specs = fit_specs(plan)
-    found = [outcome for cell in plan.cells if (outcome := run.outcomes.get(cell.key)) is not None]
+    found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
     return ResultCollection(
         (outcome for outcome in found if isinstance(outcome, BenchmarkResult)),
         (_error(outcome, specs[outcome.spec]) for outcome in found if isinstance(outcome, Failure)),
@@ -133,8 +133,8 @@ def collect(run: Run) -> ResultCollection:
             attempt=run.attempt,
             begin=run.begin,
             environment=run.facts,
-            n_cells=len(plan.cells),
-            n_missing=len(plan.cells) - len(found),
+            n_cells=len(plan.refs),
+            n_missing=len(plan.refs) - len(found),
             configs={name: _parameters(spec) for name, spec in specs.items()},
             user_metrics={metric.name: metric.higher_is_better for s in specs.values() for metric in s.user_metrics},
             alpha=run.facts.alpha,

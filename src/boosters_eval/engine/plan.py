@@ -16,7 +16,7 @@ from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import Repeat
-from boosters_eval.engine.cell import Build, Cell, Spec
+from boosters_eval.engine.cell import Build, Cell, Spec, cell_key
 from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 
 if TYPE_CHECKING:
@@ -80,8 +80,7 @@ class Plan(Model):
         for workload, target in sorted({(specs[ref.spec].workload, ref.target) for ref in refs}):
             builds.setdefault(workload, {})[target] = WORKLOADS[workload].build(target)
         plan = cls(name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
-        keys = Counter(cell.key for cell in plan.cells)
-        doubled = next((key for key, count in keys.items() if count > 1), None)
+        doubled = next((key for key, count in Counter(plan.keys).items() if count > 1), None)
         if doubled is not None:
             raise ConfigError(f"The cells of a plan must have different keys. Got '{doubled}' more than once.")
         return plan
@@ -126,13 +125,19 @@ class Plan(Model):
         content = {
             "schema_version": self.schema_version,
             "specs": sorted(canonical(spec.identity()) for spec in self.specs),
-            "cells": sorted(cell.key for cell in self.cells),
+            "cells": sorted(self.keys),
             "builds": {
                 workload: {target: build.model_dump() for target, build in targets.items()}
                 for workload, targets in self.builds.items()
             },
         }
         return digest(content)
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all cells, in the order in which they are reported."""
+        names = [spec.name for spec in self.specs]
+        return tuple(cell_key(names[ref.spec], ref.target, ref.seed, ref.fold) for ref in self.refs)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

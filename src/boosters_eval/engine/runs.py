@@ -49,11 +49,11 @@ class Run:
     @property
     def missing(self) -> int:
         """How many cells of the plan have no outcome."""
-        return sum(cell.key not in self.outcomes for cell in self.plan.cells)
+        return sum(key not in self.outcomes for key in self.plan.keys)
 
     def _ordered(self) -> Iterator[Outcome | Failure]:
-        for cell in self.plan.cells:
-            outcome = self.outcomes.get(cell.key)
+        for key in self.plan.keys:
+            outcome = self.outcomes.get(key)
             if outcome is not None:
                 yield outcome
 
@@ -198,7 +198,7 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
     plan = folder.plan()
     if plan.run_id != folder.run_id:
         yield "plan.json", f"has the digest {plan.run_id}, so it is not the plan of run {folder.run_id}"
-    keys = {cell.key for cell in plan.cells}
+    keys = set(plan.keys)
     for attempt in folder.attempts():
         path = folder.journal_path(attempt)
         yield path.name, _fault(read(path), keys, folder.run_id)
