@@ -60,7 +60,10 @@ test-matrix:  ## test the pinned lower bounds on other Python and NumPy versions
 	done
 
 test-slow: setup  ## run the simulations that validate the statistics
-	@$(BIN)/python -m pytest -m slow -n 2 -rP
+	@$(BIN)/python -m pytest -m slow -n 2
+
+simulations: setup  ## run them, and write their rates into docs/statistics.md
+	@$(BIN)/python -m pytest -m slow -n 2 --update-simulations
 
 baselines: setup  ## record tests/baselines again with the pinned versions
 	@$(BIN)/boosters-eval baseline record --suite quick tests/baselines/quick.json
@@ -76,4 +79,4 @@ format: setup  ## format the code
 clean:  ## remove everything that make created
 	rm -rf $(VENV) .venv-matrix .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports chromium tests test-matrix test-slow baselines bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests test-matrix test-slow simulations baselines bench format clean

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import simulations
+
 GOLDEN = Path(__file__).parent / "golden"
 PLUGINS = Path(__file__).parent / "plugins"
 
@@ -20,6 +22,40 @@ def pytest_addoption(parser):
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files anew instead of checking them"
     )
+    parser.addoption(
+        "--update-simulations", action="store_true", help="write the simulated rates into docs/statistics.md"
+    )
+
+
+@pytest.fixture
+def simulated(record_property):
+    """Put a rate into the table at the end of the session (and into the docs), and return its value."""
+
+    def keep(section, claim, count, n, promised):
+        rate = simulations.Rate(section, claim, int(count), int(n), promised)
+        record_property("simulated", [rate.section, rate.claim, rate.count, rate.n, rate.promised])
+        return rate.value
+
+    return keep
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Print the table of simulated rates. Only a whole run of the simulations may go into the docs."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    rates = [
+        simulations.Rate.of(value)
+        for report in sorted(reports, key=lambda report: report.location)
+        for name, value in report.user_properties
+        if name == "simulated" and report.when == "call"
+    ]
+    if not rates or config.getoption("markexpr") != "slow":
+        return
+    text = simulations.table(rates)
+    terminalreporter.section("simulated rates")
+    terminalreporter.write_line(text)
+    if config.getoption("--update-simulations") and not terminalreporter.getreports("failed"):
+        page = simulations.PAGE.read_text(encoding="utf-8")
+        simulations.PAGE.write_text(simulations.written_to_page(text, page), encoding="utf-8")
 
 
 def _rounded(text):

@@ -1,7 +1,5 @@
 """What the statistics promise, by simulation with fixed seeds."""
 
-# ruff: noqa: T201
-# The rates are printed for people: make test-slow shows them.
 import logging
 
 import numpy as np
@@ -40,7 +38,7 @@ def equal_learners(rng, splits, learners=2):
 
 
 @pytest.mark.parametrize("splits", [3, 5, 10, 30])
-def test_equal_learners_are_told_apart_in_at_most_six_percent(splits):
+def test_equal_learners_are_told_apart_in_at_most_six_percent(splits, simulated):
     rng = np.random.default_rng(1000 + splits)
     default = strict = welch = paired = 0
     for _ in range(REPETITIONS):
@@ -50,18 +48,15 @@ def test_equal_learners_are_told_apart_in_at_most_six_percent(splits):
         strict += verdict.p_value < 0.05
         welch += scipy_stats.ttest_ind(a, b, equal_var=False).pvalue < 0.05
         paired += scipy_stats.ttest_rel(a, b).pvalue < 0.05
-    rates = {
-        name: count / REPETITIONS
-        for name, count in {"default": default, "corrected p": strict, "Welch": welch, "paired": paired}.items()
-    }
-    print(f"{splits} splits, false positives: " + ", ".join(f"{k} {v:.3f}" for k, v in rates.items()))
-    assert rates["default"] <= 0.06
-    assert rates["corrected p"] <= 0.06
-    if splits >= 10:
-        assert rates["Welch"] > 0.1
+    section, of = "Two equal learners are told apart", f"RMSE, {splits} splits"
+    assert simulated(section, f"{of}: default verdict", default, REPETITIONS, "≤ 6 %") <= 0.06
+    assert simulated(section, f"{of}: corrected p below 5 %", strict, REPETITIONS, "≤ 6 %") <= 0.06
+    simulated(section, f"{of}: paired t-test", paired, REPETITIONS, "none")
+    if simulated(section, f"{of}: Welch's test", welch, REPETITIONS, "none") <= 0.1:
+        assert splits < 10
 
 
-def test_looking_repeatedly_keeps_the_error_rate():
+def test_looking_repeatedly_keeps_the_error_rate(simulated):
     """Three equal learners: the chance that any look calls any of them better than another."""
     rule = SequentialRule(max_seeds=50, rope=0.0)
     rng = np.random.default_rng(77)
@@ -84,12 +79,13 @@ def test_looking_repeatedly_keeps_the_error_rate():
             ]
         wrong += any(verdicts[rule.level])
         naive += any(verdicts[rule.alpha])
-    print(f"looks at {rule.schedule}: rule {wrong / repetitions:.3f}, naive {naive / repetitions:.3f}")
-    assert wrong / repetitions <= 0.05
+    section = "Looking repeatedly (`--seeds auto`)"
+    assert simulated(section, "three equal learners, any wrong verdict", wrong, repetitions, "≤ 5 %") <= 0.05
+    simulated(section, "the same at 5 % per look", naive, repetitions, "none")
     assert naive > 1.5 * wrong
 
 
-def test_looking_repeatedly_does_not_invent_equivalence():
+def test_looking_repeatedly_does_not_invent_equivalence(simulated):
     """A true difference at the edge of the region; splits correlated as the correction assumes."""
     rule = SequentialRule(max_seeds=50, rope=0.01)
     rng = np.random.default_rng(78)
@@ -111,8 +107,8 @@ def test_looking_repeatedly_does_not_invent_equivalence():
             if rule.decide(look, [pair]).stop:
                 break
         wrong += pair.verdict == "equivalent"
-    print(f"false equivalence at the edge: {wrong / repetitions:.3f}")
-    assert wrong / repetitions <= 0.05
+    section = "Looking repeatedly (`--seeds auto`)"
+    assert simulated(section, "equivalent at the edge of the region", wrong, repetitions, "≤ 5 %") <= 0.05
 
 
 @pytest.mark.parametrize(
@@ -130,13 +126,14 @@ def test_looking_repeatedly_does_not_invent_equivalence():
         ((0.5, 0.5), 30, 0.977),
     ],
 )
-def test_the_lower_bound_covers_what_it_says(shape, count, expected):
+def test_the_lower_bound_covers_what_it_says(shape, count, expected, simulated):
     """Around 95 % on Beta scores, least on the most skewed ones at N = 10."""
     logging.disable(logging.WARNING)
     rng = np.random.default_rng(7)
     mean = shape[0] / sum(shape)
     samples = rng.beta(*shape, size=(REPETITIONS, count))
-    covered = np.mean([compute_lower_bound_95(row, run_id=f"{index:08x}") <= mean for index, row in enumerate(samples)])
+    covered = sum(compute_lower_bound_95(row, run_id=f"{index:08x}") <= mean for index, row in enumerate(samples))
     logging.disable(logging.NOTSET)
-    print(f"Beta{shape}, N = {count}: coverage {covered:.3f}")
-    assert covered == pytest.approx(expected, abs=0.02)
+    claim = f"Beta{shape}, N = {count}"
+    rate = simulated("The lower bound lies below the true mean", claim, covered, REPETITIONS, f"{expected:.1%} ± 2 %")
+    assert rate == pytest.approx(expected, abs=0.02)
