@@ -10,11 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import Observer, load_run
+from boosters_eval import Observer, load_run, run_prepared
 from boosters_eval.benchmark.records import VOLATILE
+from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.tables.document import build_document
+from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import find_run
-from tiny import run_tiny, tiny_config
+from boosters_eval.reports import render_page
+from boosters_eval.reports.full_markdown import render_report
+from tiny import prepare_tiny, run_tiny, tiny_config
 
 
 def lasting(collection):
@@ -23,7 +28,7 @@ def lasting(collection):
         json.dumps({k: v for k, v in r.model_dump(mode="json").items() if k not in VOLATILE})
         for r in collection.results
     ]
-    return kept, [e.model_dump_json(exclude={"traceback"}) for e in collection.errors]
+    return kept, [e.model_dump_json(exclude={"traceback", *VOLATILE}) for e in collection.errors]
 
 
 class Stop(Observer):
@@ -82,6 +87,70 @@ def test_rerun_failed_repeats_only_errors(faulty, home):
     assert watcher.todo == 3
     assert (len(again.results), len(again.errors)) == (3, 3)
     assert len(read(find_run("last").journal_path(1)).outcomes) == 6
+
+
+@pytest.fixture
+def broken(home, tmp_path, monkeypatch):
+    """A file: while it exists, the library crashes."""
+    path = tmp_path / "broken"
+    path.touch()
+    monkeypatch.setenv("FAULTY_BROKEN", str(path))
+    return path
+
+
+def run_anew(*configs, observer=None, **settings):
+    """With a pool of its own, whose processes see the environment of this moment."""
+    return run_prepared(prepare_tiny(*configs, **settings), observer=observer)
+
+
+def test_cell_that_failed_before_it_finished_stays_marked_however_it_is_run_again(faulty, broken):
+    configs = [tiny_config("slow", "tiny/broken"), tiny_config("none")]
+    assert [error.failed_before for error in run_anew(*configs, seeds=2).errors] == [0, 0]
+    assert [error.failed_before for error in run_anew(*configs, seeds=2, rerun_failed=True).errors] == [1, 1]
+    broken.unlink()
+    mended = run_anew(*configs, seeds=2, rerun_failed=True)
+    assert [(result.config_name, result.failed_before) for result in mended.flaky] == [("tiny/broken", 2)] * 2
+    fresh = run_anew(*configs, seeds=2)
+    assert [result.failed_before for result in fresh.results] == [2, 2, 0, 0]
+    loaded = ResultCollection.from_json(load_run("last").to_json())
+    assert [result.failed_before for result in loaded.results] == [2, 2, 0, 0]
+
+
+def test_failure_in_an_unfinished_attempt_counts_too(faulty, broken):
+    configs = [tiny_config("slow", "tiny/broken")]
+    with pytest.raises(KeyboardInterrupt):
+        run_anew(*configs, seeds=4, jobs=1, observer=Stop(2))
+    broken.unlink()
+    assert [r.failed_before for r in run_anew(*configs, seeds=4, rerun_failed=True).results].count(1) == 2
+
+
+def test_no_report_is_silent_about_a_flaky_cell(faulty, broken):
+    run_anew(tiny_config("slow", "tiny/broken"), seeds=2)
+    broken.unlink()
+    mended = run_anew(tiny_config("slow", "tiny/broken"), seeds=2, rerun_failed=True)
+    sentence = "tiny/broken: faulty is flaky: 2 of its cells finished only after failing (2 failed tries in all)."
+    assert sentence in mended.to_markdown()
+    report = build_document(mended, "comparison")
+    assert "2 finished, 0 failed, 2 flaky (finished only after failing)" in render_report(report)
+    assert "Cells flaky" in render_page(report)
+
+
+def test_session_that_continues_a_run_records_its_own_facts(faulty, home, monkeypatch):
+    configs = [tiny_config("none")]
+    interrupted(configs, 2, seeds=4, command=("first",))
+    first = load_run("last").metadata.facts
+    assert first.resumed == ()
+    at = {"git_sha": "abcdef1234567", "git_branch": "other", "git_dirty": True}
+    collected = RunFacts.collect
+    monkeypatch.setattr(RunFacts, "collect", lambda plan, **known: collected(plan, **known).model_copy(update=at))
+    run_tiny(*configs, seeds=4, resume=True, command=("second", "--resume"))
+    facts = load_run("last").metadata.facts
+    assert facts.model_copy(update={"resumed": ()}) == first
+    assert [session.command for session in facts.resumed] == [("second", "--resume")]
+    page = render_report(build_document(load_run("last"), "comparison"))
+    assert f"{facts.resumed[0].started_at} at abcdef1 (other, with changes)" in page
+    run_tiny(*configs, seeds=4, resume=True)
+    assert load_run("last").metadata.facts == facts
 
 
 def test_metrics_are_the_same_for_any_number_of_jobs(faulty, home):

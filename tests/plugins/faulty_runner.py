@@ -77,7 +77,12 @@ def rust_panic():
 
 
 def slow():
-    """Takes a moment. Where FAULTY_TURNSTILE names a folder, five cells get through at once and the others never."""
+    """Takes a moment. Where FAULTY_TURNSTILE names a folder, five cells get through at once and the others never;
+
+    for as long as the file named by FAULTY_BROKEN exists, it crashes.
+    """
+    if Path(os.environ.get("FAULTY_BROKEN", "/nowhere")).exists():
+        ctypes.string_at(0)
     folder = os.environ.get("FAULTY_TURNSTILE")
     if folder is None:
         time.sleep(0.05)

@@ -55,14 +55,14 @@ def parse_budget(text: str | float | None) -> float | None:
 
 
 def grow(
-    run: Callable[[int, ResultCollection | None], ResultCollection],
+    run: Callable[[int], ResultCollection],
     rule: SequentialRule,
     *,
     budget_s: float | None = None,
     say: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ResultCollection:
-    """Look after 5, 10, 20, ... seeds. `run` is called with the number of seeds and the results so far."""
+    """Look after 5, 10, 20, ... seeds. `run` is called with the number of seeds that its results must have."""
     start = clock()
     results: ResultCollection | None = None
     done = 0
@@ -71,7 +71,7 @@ def grow(
         if results is not None and seeds == done:
             say(rule.decide(look - 1, _pairs(results, rule), budget_left=False).reason)
             return results
-        results = run(seeds, results)
+        results = run(seeds)
         done = seeds
         decision = rule.decide(look, _pairs(results, rule), budget_left=seeds == scheduled)
         say(f"{seeds} seeds: {decision.reason}")

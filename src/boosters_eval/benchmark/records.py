@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Phase = Literal["start", "load", "build", "fit", "predict", "score", "done"]
 
 # The fields in which two runs of the same plan may differ.
-VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "warnings"}
+VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "warnings", "failed_before"}
 
 
 class Record(BaseModel):
@@ -145,6 +145,7 @@ class BenchmarkError(Record):
     phase: Phase = "start"
     signal: str | None = None
     stderr_tail: str = ""
+    failed_before: int = 0  # not counting this one
 
 
 class Unsupported(BaseModel):

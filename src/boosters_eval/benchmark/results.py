@@ -96,6 +96,11 @@ class ResultCollection:
             metadata=self.metadata,
         )
 
+    @property
+    def flaky(self) -> list[BenchmarkResult]:
+        """The cells that finished only after they had failed: their results are no proof that they work."""
+        return [result for result in self.results if result.failed_before]
+
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per result: the basis of every tabular export."""
         return [_row(result) for result in self.results]

@@ -49,10 +49,13 @@ def run_prepared(
         if growth is None:
             return collect(_run(prepared, used, observer))
 
-        def look(seeds: int, known: ResultCollection | None) -> ResultCollection:
+        known: dict[str, Outcome | Failure] = {}  # of the looks so far
+
+        def look(seeds: int) -> ResultCollection:
             following = prepare_seeds(prepared.benchmarks, seeds, prepared.settings)
-            done = {result.key: result for result in known.results} if known else {}
-            return collect(_run(following, used, observer, known=done, alpha=growth.rule.level, rule=growth.sentence))
+            run = _run(following, used, observer, known=known, alpha=growth.rule.level, rule=growth.sentence)
+            known.update(run.outcomes)
+            return collect(run)
 
         return grow(look, growth.rule, budget_s=growth.budget_s, say=say)
 

@@ -85,12 +85,12 @@ def execute(
     run = None
     began = False
     try:
-        if not journal.found.begin:
+        if not journal.found.sealed:
             jobs = jobs_for(plan, executor.jobs)
             record = RunFacts.collect(plan, jobs=jobs, **{**executor.facts(), **(facts or {})})
-            folder.write_facts(attempt, record)
-            journal.begin({"run_id": plan.run_id, "attempt": attempt, "at": record.started_at})
+            _record(record, folder, attempt, journal)
         outcomes = journal.found.outcomes
+        failed = _failed(folder.outcomes_before(attempt), known or {}, outcomes)
         _take_over(plan, known or {}, journal)
         todo = plan.in_running_order(cell for cell in plan.cells if _open(outcomes.get(cell.key), mode))
         began = True
@@ -102,6 +102,7 @@ def execute(
             with contextlib.closing(running):  # an interruption stops the running cells at once
                 for outcome in running:
                     cell = cells[outcome.key]
+                    outcome = _counted(outcome, failed)  # noqa: PLW2901 (from here on with its history)
                     journal.append(outcome, cell.spec.workload)
                     outcomes[outcome.key] = outcome
                     observer.outcome(CellEnded(cell, outcome))
@@ -121,6 +122,31 @@ def _check(plan: Plan) -> None:
         raise UnsupportedError(f"Nothing can run: {reasons or 'no target is left'}.")
     if os.environ.get(IN_WORKER):
         raise ConfigError("A script that its workers import must start its run under: if __name__ == '__main__'.")
+
+
+def _record(facts: RunFacts, folder: RunFolder, attempt: int, journal: Journal) -> None:
+    """Record this session, as the beginning of the attempt or as one that continues it."""
+    if journal.found.begin:
+        folder.write_facts(attempt, folder.facts(attempt).continued(facts))
+        return
+    folder.write_facts(attempt, facts)
+    journal.begin({"run_id": folder.run_id, "attempt": attempt, "at": facts.started_at})
+
+
+def _failed(*earlier: Mapping[str, Outcome | Failure]) -> dict[str, int]:
+    """How often each cell has failed so far. Whoever tries again until it works must not be able to hide it."""
+    failed: dict[str, int] = {}
+    for outcomes in earlier:
+        for key, outcome in outcomes.items():
+            count = outcome.failed_before + isinstance(outcome, Failure)
+            if count > failed.get(key, 0):
+                failed[key] = count
+    return failed
+
+
+def _counted(outcome: Outcome | Failure, failed: Mapping[str, int]) -> Outcome | Failure:
+    count = failed.get(outcome.key, 0)
+    return outcome.model_copy(update={"failed_before": count}) if count else outcome
 
 
 def _take_over(plan: Plan, known: Mapping[str, Outcome | Failure], journal: Journal) -> None:

@@ -44,6 +44,7 @@ class RunFacts(BaseModel):
     start_method: str = ""
     wait_policy: str = ""
     command: tuple[str, ...] = ()  # the arguments after `boosters-eval`; empty for a run from Python
+    resumed: tuple[RunFacts, ...] = ()  # the same of each later session that continued the attempt
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where the run was judged at a level other than the default
     seeds_rule: str = ""
 
@@ -66,6 +67,10 @@ class RunFacts(BaseModel):
             wait_policy=threads.WAIT_POLICY,
             **known,
         )
+
+    def continued(self, session: RunFacts) -> Self:
+        """These facts with those of a later session: what it ran may depend on them."""
+        return self.model_copy(update={"resumed": (*self.resumed, session)})
 
     def recorded(self) -> dict[str, Any]:
         """The facts as plain data, without the fields that were never set."""

@@ -47,6 +47,8 @@ class Outcome(BaseModel):
 
     common_type: ClassVar[type[Common] | None] = None
 
+    failed_before: int = 0  # how many earlier tries of the same cell failed: more than 0 means that it is flaky
+
     @property
     @abstractmethod
     def key(self) -> str:
@@ -92,3 +94,4 @@ class Failure(CellRecord):
     phase: str = "start"
     signal: str | None = None
     stderr_tail: str = ""
+    failed_before: int = 0  # not counting this one

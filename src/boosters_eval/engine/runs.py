@@ -96,7 +96,7 @@ class RunFolder:
         return self.path / _numbered("journal", attempt, "jsonl")
 
     def write_facts(self, attempt: int, facts: RunFacts) -> None:
-        """Record the machine and versions of an attempt, once, when it begins."""
+        """Record the machine and versions of an attempt when it begins, and of each session that continues it."""
         text = json.dumps(facts.recorded(), indent=1) + "\n"
         write_atomically(self.path / _numbered("environment", attempt, "json"), text)
 
@@ -126,6 +126,11 @@ class RunFolder:
             if plan.run_id != self.run_id or reading.begin.get("run_id") != self.run_id:
                 raise RunError(f"{path} and plan.json are not of run {self.run_id}. See 'boosters-eval verify'.")
             return self.run(plan, number, reading)
+
+    def outcomes_before(self, attempt: int) -> dict[str, Outcome | Failure]:
+        """What the attempt before this one ended with; nothing if it cannot be read, as `verify` will tell."""
+        earlier = [number for number in self.attempts() if number < attempt]
+        return read(self.journal_path(earlier[-1])).outcomes if earlier else {}
 
     def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
         """An attempt, from the content of its journal."""

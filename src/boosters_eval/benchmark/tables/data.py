@@ -88,6 +88,7 @@ class BenchmarkData(Model):
     parameters: tuple[EffectiveParameters, ...]
     errors: tuple[FailedCell, ...]
     unsupported: tuple[UnsupportedPair, ...]
+    n_flaky: int = 0  # finished, but only after failing
 
 
 def collect_data(
@@ -114,6 +115,7 @@ def collect_data(
             UnsupportedPair(config=clean(u.config_name), library=clean(u.library), reason=clean(u.reason))
             for u in results.unsupported
         ),
+        n_flaky=len(results.flaky),
     )
 
 

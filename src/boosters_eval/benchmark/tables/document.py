@@ -112,6 +112,7 @@ def _facts(data: BenchmarkData, report: Report) -> tuple[Fact, ...]:
         Fact(label="Seeds x folds" if data.folds else "Seeds", value=seeds),
         Fact(label="Cells finished", value=count(data.n_results)),
         Fact(label="Cells failed", value=count(data.n_failed), alarm=data.n_failed > 0),
+        *((Fact(label="Cells flaky", value=count(data.n_flaky), alarm=True),) if data.n_flaky else ()),
         Fact(label="Pairs decided", value=f"{decided} of {len(verdicts)}"),
     )
 
@@ -122,11 +123,16 @@ def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
         ("Folds", str(data.folds) if data.folds else None),
         ("Suite", data.suite),
         ("Libraries", _libraries(data) or MISSING),
-        ("Cells", f"{data.n_results} finished, {data.n_failed} failed"),
+        ("Cells", _cells(data)),
         ("Test", f"{TESTS.get(data.test, data.test)}, alpha = {data.alpha:g}"),
         ("Run", data.run_id),
     ]
     return tuple((name, value) for name, value in found if value)
+
+
+def _cells(data: BenchmarkData) -> str:
+    flaky = f", {data.n_flaky} flaky (finished only after failing)" if data.n_flaky else ""
+    return f"{data.n_results} finished, {data.n_failed} failed{flaky}"
 
 
 def _benchmarks(data: BenchmarkData) -> Section | None:

@@ -35,6 +35,7 @@ class Environment(Model):
     python_version: str | None = None
     boosters_eval_version: str | None = None
     boosters_version: str | None = None
+    resumed: tuple[str, ...] = ()  # a line per session that continued an interrupted run
 
     @classmethod
     def collect(cls, results: ResultCollection, *, now: datetime | None = None) -> Environment:
@@ -53,6 +54,7 @@ class Environment(Model):
             python_version=facts.python or None,
             boosters_eval_version=facts.boosters_eval or None,
             boosters_version=library_versions(results).get("boosters"),
+            resumed=tuple(_session(facts, later) for later in facts.resumed),
         )
 
     @property
@@ -66,6 +68,7 @@ class Environment(Model):
             ("Commit", self._commit_text()),
             ("Date", self.timestamp.strftime("%Y-%m-%d %H:%M:%S UTC")),
             ("Measured", self.measured_at),
+            ("Resumed", "; ".join(self.resumed)),
             *self._machine_rows(),
             ("Rust", self.rust_version or NOT_RECORDED),
             ("Python", self.python_version or NOT_RECORDED),
@@ -77,8 +80,7 @@ class Environment(Model):
     def _commit_text(self) -> str:
         if self.short_sha is None:
             return NOT_RECORDED
-        remarks = [*([self.git_branch] if self.git_branch else []), *(["with changes"] if self.git_dirty else [])]
-        return f"{self.short_sha} ({', '.join(remarks)})" if remarks else self.short_sha
+        return _commit(self.short_sha, self.git_branch, dirty=self.git_dirty)
 
     def _machine_rows(self) -> list[tuple[str, str | None]]:
         machine = self.machine
@@ -103,6 +105,23 @@ def library_versions(results: ResultCollection) -> dict[str, str]:
         if result.library_version:
             found.setdefault(result.library, {})[result.library_version] = None
     return {library: ", ".join(versions) for library, versions in found.items()}
+
+
+def _commit(sha: str, branch: str | None, *, dirty: bool | None) -> str:
+    remarks = [*([branch] if branch else []), *(["with changes"] if dirty else [])]
+    return f"{sha} ({', '.join(remarks)})" if remarks else sha
+
+
+def _session(first: RunFacts, later: RunFacts) -> str:
+    """When a run was continued, and what was no longer as at its beginning."""
+    parts = [later.started_at]
+    before, now = ((facts.git_sha, facts.git_branch, facts.git_dirty) for facts in (first, later))
+    if before != now:
+        known = later.git_sha if later.git_sha and _SHA.fullmatch(later.git_sha) else None
+        parts.append(f"at {_commit(known[:_SHORT], now[1], dirty=now[2])}" if known else "outside a repository")
+    if later.machine.get("digest") != first.machine.get("digest"):
+        parts.append("on another machine")
+    return " ".join(parts)
 
 
 def _machine(facts: RunFacts) -> MachineInfo | None:

@@ -11,6 +11,7 @@ from boosters_eval.reports.numbers import count, percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import Column, PairVerdict
@@ -38,6 +39,7 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
         "{library} is not deterministic: {text}",
     )
     out += _tally(((r.library, w) for r in collection.results for w in r.warnings), "{library}: {text}")
+    out += _flaky(collection.flaky)
     if rule := collection.metadata.seeds_rule:
         out.append(f"{rule[:1].upper() + rule[1:].rstrip('.')}.")
     if missing := collection.metadata.n_missing:
@@ -98,6 +100,18 @@ def _failures(contenders: Iterable[Contender]) -> list[str]:
             more = f" and {len(kinds) - 1} further kinds" if len(kinds) > 1 else ""
             out.append(f"{contender.name}: {len(contender.errors)} of {total} cells failed ({commonest}{more}).")
     return out
+
+
+def _flaky(results: Sequence[BenchmarkResult]) -> list[str]:
+    """Failures that were tried again until they worked, per config and library."""
+    tries: dict[tuple[str, str], list[int]] = {}
+    for result in results:
+        tries.setdefault((result.config_name, result.library), []).append(result.failed_before)
+    return [
+        f"{config}: {library} is flaky: {count(len(failed))} of its cells finished only after failing"
+        f" ({count(sum(failed))} failed tries in all)."
+        for (config, library), failed in tries.items()
+    ]
 
 
 def _first_line(text: str) -> str:
