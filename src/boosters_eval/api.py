@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.config import BenchmarkSuite
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.benchmark.settings import RunOptions
+    from boosters_eval.benchmark.settings import RunOptions, Settings
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
     from boosters_eval.metrics.task import Task
@@ -104,11 +105,10 @@ def prepare_comparison(
 ) -> PreparedRun:
     """The plan of a comparison, ready to execute: data, libraries and threads are resolved, but nothing has run."""
     from boosters_eval.benchmark.planning import comparison, prepare  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415
 
     if cv is not None and seeds is not None:
         raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS redraws the folds REPEATS times.")
-    chosen = Settings(**settings)
+    chosen = _settings(compare, settings)
     benchmarks = comparison(
         datasets,
         libraries,
@@ -134,10 +134,19 @@ def prepare_suite(
 ) -> PreparedRun:
     """The plan of a suite, ready to execute."""
     from boosters_eval.benchmark.planning import prepare, suite_benchmarks  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415
 
-    chosen = Settings(**settings)
+    chosen = _settings(run_suite, settings)
     return prepare(suite_benchmarks(suite, libraries, metrics=metrics, profile=profile), seeds, chosen)
+
+
+def _settings(function: Callable[..., Any], given: RunOptions) -> Settings:
+    """The settings of a call. What is neither a setting nor a parameter of the function is named as a typing mistake."""
+    from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (keeps start-up fast)
+
+    for name in given.keys() - Settings.model_fields:
+        known = [*inspect.signature(function).parameters, *Settings.model_fields]
+        raise ConfigError(f"{function.__name__}() has no parameter '{name}'.{suggest(name, known)}")
+    return Settings(**given)
 
 
 def run_prepared(

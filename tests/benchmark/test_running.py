@@ -19,6 +19,7 @@ from boosters_eval import (
     load_run,
     prepare_comparison,
     run_prepared,
+    run_suite,
 )
 from boosters_eval.baseline import make_baseline
 from boosters_eval.benchmark.tables import build_document
@@ -115,6 +116,13 @@ def test_looks_share_their_lanes_and_repeat_no_cell(home):
 
 def test_settings_are_the_options_that_an_editor_shows():
     assert RunOptions.__annotations__.keys() == Settings.model_fields.keys()
+
+
+def test_misspelt_parameter_is_named_with_the_nearest_one():
+    with pytest.raises(ConfigError, match=r"compare\(\) has no parameter 'sedes'. Did you mean 'seeds'\?"):
+        compare("iris", sedes=3)
+    with pytest.raises(ConfigError, match=r"run_suite\(\) has no parameter 'time_out'. Did you mean 'timeout'\?"):
+        run_suite("quick", time_out=3)
 
 
 def test_executor_is_chosen_by_name_and_an_unknown_one_is_one_sentence(home):

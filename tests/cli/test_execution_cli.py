@@ -121,10 +121,12 @@ MISTAKES = [
     (["compare", "--param", "max_dept=3"], 3, "Did you mean 'max_depth'?"),
     (["compare", "--param", "subsample=7"], 3, "less than or equal to 1"),
     (["compare", "--variants", "a:nope=1"], 3, "unknown parameter 'nope'"),
-    (["compare", "--growth", "sideways"], 3, "'depthwise' or 'leafwise'"),
+    (["compare", "--growth", "sideways"], 3, "Unknown growth 'sideways'. Known: depthwise, leafwise"),
+    (["compare", "--growth", "leafwise", "-p", "growth=depthwise"], 3, "either --growth or --param growth=..."),
+    (["compare", "-o", "table.pdf"], 3, "The '--output' option must end in .md, .json, .csv or .html"),
     (["compare", "--profile", "parrity"], 3, "Did you mean 'parity'?"),
     (["compare", "--jobs", "0"], 3, "--jobs"),
-    (["compare", "--timeout", "0"], 3, "timeout"),
+    (["compare", "--timeout", "0"], 3, "The '--timeout' option must be greater than 0. Got 0.0"),
     (["compare", "--wrong"], 3, "--wrong"),
     (["compare", "-d"], 3, "requires an argument"),
     (["compare", "--resume", "--rerun-failed"], 3, "not both"),
@@ -139,7 +141,7 @@ MISTAKES = [
     (["compare", "-d", "iris", "--cv", "200"], 3, "200 folds are more than the 150 rows"),
     (["compare", "--threads", "0"], 3, "at least 1"),
     (["compare", "--jobs", "99999999999"], 3, "4096"),
-    (["compare", "--memory-limit", "1e300"], 3, "memory_limit"),
+    (["compare", "--memory-limit", "1e300"], 3, "The '--memory-limit' option must be"),
 ]
 
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import logging
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -63,7 +64,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app(args=spread(list(arguments)), prog_name="boosters-eval", standalone_mode=False)
     except BoostersEvalError as error:
-        return _fail(str(error), error.exit_code)
+        return _fail(_as_option(str(error), arguments), error.exit_code)
     except _ParserError as error:
         return _fail(_parser_sentence(error), ExitCode.CONFIGURATION_ERROR)
     except (KeyboardInterrupt, typer.Abort):
@@ -74,6 +75,15 @@ def run(arguments: Sequence[str]) -> int:
         report = _crash_report()
         return _fail(f"Internal error: {type(error).__name__}: {error}. Details: {report}", ExitCode.EXECUTION_ERROR)
     return int(code or 0)
+
+
+def _as_option(sentence: str, arguments: Sequence[str]) -> str:
+    """Name the option that was typed instead of the parameter that it sets."""
+    match = re.match(r"The '(\w+)' parameter(?: of \w+)? ", sentence)
+    option = match and "--" + match[1].replace("_", "-")
+    if match is None or not any(word == option or word.startswith(f"{option}=") for word in arguments):
+        return sentence
+    return f"The '{option}' option {sentence[match.end() :]}"
 
 
 def _system(error: OSError | SystemExit) -> int:

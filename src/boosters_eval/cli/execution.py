@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import Execution, Presentation, settings_of, typed, with_options
+from boosters_eval.cli.options import Execution, Presentation, settings_of, training_of, typed, with_options
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note
 from boosters_eval.core.errors import ConfigError, ExitCode
 
@@ -61,11 +61,10 @@ def compare(
 ) -> int:
     """Compare libraries on data sets."""
     from boosters_eval.api import prepare_comparison
-    from boosters_eval.benchmark.suites import parse_parameters, parse_variants
-    from boosters_eval.runners.parameters import TrainingConfig
+    from boosters_eval.benchmark.suites import parse_variants
 
     _check_presentation(presentation)
-    base = parse_parameters([*(param or []), *([f"growth={growth}"] if growth else [])], TrainingConfig())
+    base = training_of(param, growth)
     prepared = prepare_comparison(
         dataset or ["california"],
         library or None,

@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
+from boosters_eval.cli.options import chosen, training_of
 from boosters_eval.cli.output import print_json, print_rows
-from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode
 
 
 def explain(
@@ -49,16 +50,16 @@ def explain(
     if every == bool(library):
         raise ConfigError("Use either --library or --all to choose the libraries.")
     names = library or list(RUNNERS)
-    training = _training(param or [], growth)
-    kinds = [_choice("booster", kind, BoosterType) for kind in booster or ["gbdt"]]
-    chosen_task = _choice("task", task, Task)
+    training = training_of(param, growth)
+    kinds = [chosen("booster", kind, BoosterType) for kind in booster or ["gbdt"]]
+    chosen_task = chosen("task", task, Task)
     records = []
     for kind in kinds:
         request = FitRequest(
             task=chosen_task,
             training=training,
             booster_type=kind,
-            profile=_choice("profile", profile, Profile),
+            profile=chosen("profile", profile, Profile),
             n_classes={Task.BINARY: 2, Task.MULTICLASS: classes}.get(chosen_task),
             quantiles=_quantiles(quantile or [0.5]) if chosen_task is Task.QUANTILE else (),
             categorical=tuple(categorical or ()),
@@ -78,26 +79,11 @@ def explain(
     return ExitCode.SUCCESS
 
 
-def _choice(kind: str, value: str, enum: Any) -> Any:
-    valid = [member.value for member in enum]
-    if value not in valid:
-        raise UnknownNameError(kind, value, valid)
-    return enum(value)
-
-
 def _quantiles(given: list[float]) -> tuple[float, ...]:
     for level in given:
         if not 0 < level < 1:
             raise ConfigError(f"The '--quantile' option must be between 0 and 1, both excluded. Got {level} instead.")
     return tuple(given)
-
-
-def _training(wishes: list[str], growth: str | None) -> Any:
-    from boosters_eval.benchmark.suites import parse_parameters
-    from boosters_eval.runners.parameters import GrowthStrategy, TrainingConfig
-
-    chosen = {} if growth is None else {"growth_strategy": _choice("growth", growth, GrowthStrategy)}
-    return parse_parameters(wishes, TrainingConfig()).replace(**chosen)
 
 
 def _record(runner: Any, request: Any) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from boosters_eval.core.errors import ConfigError, UnknownNameError
+
 _RUN = "How to run"
 _OUT = "Output"
 
@@ -136,6 +138,27 @@ def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[...,
         return wrapper
 
     return decorate
+
+
+def chosen(kind: str, value: str, enum: Any) -> Any:
+    """The member of an enumeration that an option names."""
+    valid = [member.value for member in enum]
+    if value not in valid:
+        raise UnknownNameError(kind, value, valid)
+    return enum(value)
+
+
+def training_of(param: list[str] | None, growth: str | None) -> Any:
+    """The canonical parameters that `--param` and `--growth` ask for."""
+    from boosters_eval.benchmark.suites import parse_parameters
+    from boosters_eval.runners.parameters import GrowthStrategy, TrainingConfig
+
+    base = parse_parameters(param or [], TrainingConfig())
+    if growth is None:
+        return base
+    if any(text.partition("=")[0].strip() in ("growth", "growth_strategy") for text in param or []):
+        raise ConfigError("Use either --growth or --param growth=..., not both.")
+    return base.replace(growth_strategy=chosen("growth", growth, GrowthStrategy))
 
 
 def settings_of(execution: Execution) -> dict[str, Any]:

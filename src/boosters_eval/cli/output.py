@@ -47,7 +47,13 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 FORMATS = ("markdown", "json", "csv", "html")
-_SUFFIXES = {".md": "markdown", ".json": "json", ".csv": "csv", ".html": "html"}
+_SUFFIXES = {
+    **dict.fromkeys(("", ".md", ".markdown", ".txt"), "markdown"),
+    ".json": "json",
+    ".csv": "csv",
+    ".html": "html",
+    ".htm": "html",
+}
 
 
 def choose_format(given: str | None, output: Path | None) -> str | None:
@@ -60,7 +66,13 @@ def choose_format(given: str | None, output: Path | None) -> str | None:
                 f" Got '{given}' instead.{suggest(given, FORMATS)}"
             )
         return name
-    return _SUFFIXES.get(output.suffix, "markdown") if output else None
+    if output is None:
+        return None
+    if output.suffix.lower() not in _SUFFIXES and output.parent != Path("/dev/fd"):
+        raise ConfigError(
+            f"The '--output' option must end in .md, .json, .csv or .html unless --format is given. Got '{output}' instead."
+        )
+    return _SUFFIXES.get(output.suffix.lower(), "markdown")
 
 
 def check_output(output: Path | None) -> None:
