@@ -140,7 +140,7 @@ def prepare_suite(
 
 
 def _settings(function: Callable[..., Any], given: RunOptions) -> Settings:
-    """The settings of a call. What is neither a setting nor a parameter of the function is named as a typing mistake."""
+    """The settings of a call; an unknown name gets the nearest setting or parameter of the function as a hint."""
     from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (keeps start-up fast)
 
     for name in given.keys() - Settings.model_fields:
