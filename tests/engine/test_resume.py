@@ -188,7 +188,7 @@ def test_sigkill_at_random_moments_twenty_times_then_resume_equals_an_uninterrup
     other = {**env, "BOOSTERS_EVAL_HOME": str(tmp_path / "other")}
     for _ in range(20):
         process = subprocess.Popen([*run, "--resume"], env=other, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0.3, 2.0))
+        time.sleep(rng.uniform(0.2, 1.4))
         process.send_signal(signal.SIGKILL)
         process.wait()
     done = subprocess.run([*run, "--resume"], env=other, capture_output=True, text=True, check=True)

@@ -290,7 +290,7 @@ def test_two_processes_that_disagree_are_found_out(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     runner = importlib.import_module("ridge_by_chance").ChanceRunner
     try:
-        with pytest.raises(ConformanceError, match="two fresh processes disagree"):
+        with pytest.raises(ConformanceError, match="two fits disagree"):
             check_runner(runner)
     finally:
         for name in ("ridge_by_chance", "ridge_runner"):

@@ -55,7 +55,7 @@ _VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "two threads": ({}, {"n_threads": 2}),
 }
 
-# Where chance could come in: these must be repeatable in fresh processes.
+# Where chance could come in: these must be repeatable in a fresh process.
 _REPEATED = ("plain", "sampled", "categorical", "two threads")
 
 
@@ -103,13 +103,13 @@ def check_runner(runner: type[Runner]) -> Conformance:
                 faults.append(f"{case.name}: refused without a reason in one line")
             continue
         if case.request.n_threads > 1:
-            continue  # tried in the fresh processes, where waiting threads sleep
+            continue  # tried in the fresh process, where waiting threads sleep
         found = _check_case(runner, case)
         faults += [f"{case.name}: {fault}" for fault in found]
         passed += [] if found else [case.name]
     if not passed and not faults:
         faults.append("nothing at all is supported")
-    faults += [] if faults else _check_fresh_processes(runner)
+    faults += [] if faults else _check_fresh_process(runner)
     if faults:
         listed = "\n  ".join(faults)
         raise ConformanceError(f"{runner.name} breaks the runner contract in {len(faults)} ways:\n  {listed}")
@@ -259,29 +259,31 @@ def _check_facts(runner: type[Runner], case: ConformanceCase, model: Any) -> Ite
         yield "dump() must give bytes, or None"
 
 
-def _check_fresh_processes(runner: type[Runner]) -> list[str]:
-    """The same seed gives the same bits in processes that share nothing, not even the order of a set."""
+def _check_fresh_process(runner: type[Runner]) -> list[str]:
+    """The same seed gives the same bits in a process that shares nothing with this one, not even the order of a set."""
     command = [sys.executable, "-m", "boosters_eval.runners.conformance", runner.__module__, runner.__qualname__]
-    answers = []
-    for hash_seed in ("1", "2"):
-        done = subprocess.run(command, env=_environment(hash_seed), capture_output=True, check=False)  # noqa: S603
-        if done.returncode:
-            return [f"fails in a fresh process: {done.stderr.decode(errors='replace')[-300:]}"]
-        answers.append(json.loads(done.stdout))
+    hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    done = subprocess.run(command, env=_environment(hash_seed), capture_output=True, check=False)  # noqa: S603
+    if done.returncode:
+        return [f"fails in a fresh process: {done.stderr.decode(errors='replace')[-300:]}"]
+    there, again = json.loads(done.stdout)
+    repeated = {**fingerprints(runner, n_threads=1), **again}
     return [
-        f"{name}: two fresh processes disagree, and the translation does not say so"
-        for name in answers[0]
-        if answers[0][name] != answers[1][name]
+        f"{name}: two fits disagree, and the translation does not say so"
+        for name in there
+        if there[name] != repeated[name]
     ]
 
 
-def fingerprints(runner: type[Runner]) -> dict[str, str]:
+def fingerprints(runner: type[Runner], *, n_threads: int) -> dict[str, str]:
     """A digest of the predictions for every booster and task, wherever the translation promises the same bits."""
     import numpy as np  # noqa: PLC0415 (keeps the module light)
 
     digests = {}
     for case in _cases():
-        if not case.name.endswith(_REPEATED) or runner.unsupported(case.request) is not None:
+        if not case.name.endswith(_REPEATED) or case.request.n_threads != n_threads:
+            continue
+        if runner.unsupported(case.request) is not None:
             continue
         translation = runner.translate(case.request)
         if translation.nondeterministic is None:
@@ -394,7 +396,8 @@ def _main(module: str, name: str) -> None:
     runner = importlib.import_module(module)
     for part in name.split("."):
         runner = getattr(runner, part)
-    sys.stdout.write(json.dumps(fingerprints(runner)))  # type: ignore[arg-type]
+    one, two, again = (fingerprints(runner, n_threads=count) for count in (1, 2, 2))  # type: ignore[arg-type]
+    sys.stdout.write(json.dumps([one | two, again]))
 
 
 if __name__ == "__main__":

@@ -59,8 +59,7 @@ class Visit:
         dialog.dismiss()
 
     def column(self, card, index):
-        cells = self.page.locator(f"{card} tbody tr > :nth-child({index})")
-        return [cells.nth(i).inner_text() for i in range(cells.count())]
+        return self.page.locator(f"{card} tbody tr > :nth-child({index})").all_inner_texts()
 
 
 @pytest.fixture(scope="module")
