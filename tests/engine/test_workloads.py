@@ -19,8 +19,6 @@ from boosters_eval import (
     Limits,
     LocalPool,
     Observer,
-    Plan,
-    Repeat,
     RunError,
     Work,
     execute,
@@ -30,30 +28,9 @@ from boosters_eval.engine.progress import PlainLines
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
+from shells import SHELLS, plan_of, run
 
-SHELLS = ("sh", "bash")
 DOUBLE = "echo $((SEED * 2))"
-
-
-@pytest.fixture
-def shell(home, monkeypatch):
-    """The plug-in, registered as its entry point would register it."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "plugins"))
-    module = import_module("shell_workload")
-    WORKLOADS.register("shell", module.Shell, replace=True)
-    yield module
-    WORKLOADS.unregister("shell")
-    sys.modules.pop("shell_workload", None)
-
-
-def plan_of(module, scripts, *, seeds=(1, 2), targets=SHELLS, name_suffix="", **fields):
-    specs = [module.ShellSpec(name=name + name_suffix, script=script, **fields) for name, script in scripts.items()]
-    return Plan.grid("shells", specs, targets, [Repeat(seed) for seed in seeds])
-
-
-def run(plan, *, jobs=2, **options):
-    with LocalPool(jobs) as pool:
-        return execute(plan, pool, **options)
 
 
 def test_its_entry_point_makes_it_known():

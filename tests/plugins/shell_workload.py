@@ -15,6 +15,7 @@ class ShellSpec(Spec):
 
     workload: Literal["shell"] = "shell"
     script: str
+    note: str = ""
 
 
 class ShellOutcome(CellOutcome):

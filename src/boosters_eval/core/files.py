@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SCRATCH = "boosters-eval-scratch-"
 
 # JSON of nonsense takes a hundred times its size in memory, so a file is refused by its size before it is read.
 MAX_TEXT = 32 * 2**20
@@ -49,6 +56,27 @@ def _write_to_device(path: Path, data: bytes) -> None:
             file.write(data)
     except OSError as error:
         raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A temporary folder. It bears the number of this process, so that whatever a killed one left can be cleared."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*-*"):
+        owner = path.name.removeprefix(_SCRATCH).partition("-")[0]
+        if owner.isdecimal() and not _alive(int(owner)):
+            shutil.rmtree(path, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-") as folder:
+        yield Path(folder)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it belongs to somebody else
+        return True
+    return True
 
 
 def _umask() -> int:

@@ -20,24 +20,21 @@ from typing import Any, NoReturn
 
 from boosters_eval.engine import lane
 from boosters_eval.engine.channel import receive
-from boosters_eval.engine.processes import die_with_parent, wake_on_exit
+from boosters_eval.engine.processes import adopt_orphans, die_with_parent, kill_orphans, wake_on_exit
 from boosters_eval.engine.threads import pin
 
-# Set in every worker. Without it, a script that runs a comparison on import would start it again here.
-IN_WORKER = "BOOSTERS_EVAL_IN_WORKER"
 _GRACE = 1.0  # seconds that lanes get to exit on their own
 
 
-def main() -> None:
+def main(setup: dict[str, Any]) -> None:
     """Run the ancestor, or a single cell's process where forking is not safe."""
-    setup = json.loads(sys.argv[1])
-    os.environ[IN_WORKER] = "1"
     pin(setup["cpus"])
     if "request" in setup:
         die_with_parent(setup["parent"])
         lane.run_spawned(setup)
     # No signal at the parent's death here: it would follow the thread that started us, which may end before the
     # program does. The closed channel tells us.
+    adopt_orphans()
     _Ancestor(socket.socket(fileno=setup["channel"])).serve()
 
 
@@ -78,6 +75,9 @@ class _Ancestor:
         if received is None:
             return False
         setup, files = received
+        if "stop" in setup:
+            self._stop(setup["stop"])
+            return True
         _import(setup["imports"])
         parent = os.getpid()
         pid = os.fork()
@@ -88,6 +88,11 @@ class _Ancestor:
             os.close(file)
         self._lanes[pid] = setup["number"]
         return True
+
+    def _stop(self, number: int) -> None:
+        """Kill a lane that takes too long to import."""
+        for pid in [pid for pid, lane_number in self._lanes.items() if lane_number == number]:
+            os.kill(pid, signal.SIGKILL)
 
     def _become_lane(self, setup: dict[str, Any], files: list[int]) -> NoReturn:
         """In the fork: drop everything that belongs to the ancestor."""
@@ -108,6 +113,7 @@ class _Ancestor:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 event = {"lane": self._lanes.pop(pid), "exit": os.waitstatus_to_exitcode(status)}
+                kill_orphans(self._lanes)  # the processes of its cells, which could not be killed by it
                 with contextlib.suppress(OSError):  # the program may have exited
                     self._channel.sendall(json.dumps(event).encode() + b"\n")
 
@@ -121,4 +127,6 @@ class _Ancestor:
             time.sleep(0.002)
         for pid in self._lanes:
             os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        kill_orphans(())
         os._exit(0)

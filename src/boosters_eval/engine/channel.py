@@ -7,11 +7,33 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, ConfigDict
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _HEADER = 8  # bytes that hold the length of a message
 _MOST_FILES = 4
+
+
+class LaneEvent(BaseModel):
+    """What a lane tells the program: of its own import, or of a cell by its number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    importing: bool = False  # it has begun
+    ready: float | None = None  # the import has ended, after so many seconds
+    failed: str | None = None  # the import has failed with this exception
+    message: str = ""
+    traceback: str | None = None
+
+    number: int | None = None
+    phase: str = "start"
+    exit: int | None = None  # the cell has ended
+    answer: str | None = None
+    ended: str | None = None  # why the lane killed it
+    threads: int | None = None
+    stderr: str = ""
 
 
 def send(channel: socket.socket, message: dict[str, Any], files: Sequence[int] = ()) -> None:

@@ -13,6 +13,7 @@ from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine import memory
 from boosters_eval.engine.cell import Cell
 from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.processes import adopt_orphans
 from boosters_eval.engine.threads import pin
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def _isolate(cpus: list[int], capture: int) -> None:
     for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     pin(cpus)
+    adopt_orphans()  # a daemon of this cell must not be taken for one that an ended cell left to the lane
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(capture, 1)
     os.dup2(capture, 2)

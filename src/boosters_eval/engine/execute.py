@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnsupportedError
+from boosters_eval.core.files import scratch_folder
 from boosters_eval.core.machine import available_cpus, physical_cores
-from boosters_eval.engine.ancestor import IN_WORKER
 from boosters_eval.engine.executor import Limits, Work
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.observer import CellEnded, Observers, PhaseStarted, RunEnded, RunStarted
 from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.processes import IN_WORKER
 from boosters_eval.engine.runs import Run, RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.executor import Executor
@@ -95,9 +95,9 @@ def execute(
         todo = plan.in_running_order(cell for cell in plan.cells if _open(outcomes.get(cell.key), mode))
         began = True
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo)))
-        with tempfile.TemporaryDirectory(prefix="boosters-eval-") as scratch:
+        with scratch_folder() as scratch:
             cells = {cell.key: cell for cell in todo}
-            works = [Work(cell, plan.build_of(cell), locate(cell, Path(scratch)), limits) for cell in todo]
+            works = [Work(cell, plan.build_of(cell), locate(cell, scratch), limits) for cell in todo]
             running = executor.run(works, lambda cell, phase: observer.phase(PhaseStarted(cell, phase)))
             with contextlib.closing(running):  # an interruption stops the running cells at once
                 for outcome in running:

@@ -21,17 +21,19 @@ from boosters_eval.core.modules import at_address
 from boosters_eval.engine.cell import Lane
 from boosters_eval.engine.channel import Lines
 from boosters_eval.engine.child import clean, message_of, run_child
-from boosters_eval.engine.processes import die_with_parent, kill_group, wake_on_exit
+from boosters_eval.engine.processes import (
+    adopt_orphans,
+    die_with_parent,
+    kill_group,
+    kill_orphans,
+    wake_on_exit,
+    worker_command,
+)
 from boosters_eval.engine.threads import busy_threads, observed
 
 if TYPE_CHECKING:
     from boosters_eval.engine.workload import Workload
 
-# How a worker process starts: with the same package and the same import path as the program.
-START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1])['path'];"
-    "from boosters_eval.engine.ancestor import main; main()"
-)
 TAIL = 4_000  # characters of a dead process's stderr
 _POLL = 0.01  # seconds between checks of a child's threads and deadline
 
@@ -43,6 +45,8 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
         os.dup2(stderr, number)  # what a library prints on import must not mix with the answers
     sys.path[:] = setup["path"]  # the program's own may have grown since the ancestor started
     answers = socket.socket(fileno=channel)
+    answers.sendall(b'{"importing": true}\n')
+    adopt_orphans()
     start = time.perf_counter()
     loaded = None
     try:
@@ -194,11 +198,12 @@ class _Server:
             child.capture.close()
 
     def _spawn(self, request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
-        setup = {**self._setup, "parent": os.getpid(), "request": request, "pipe": writer}
-        os.set_inheritable(writer, True)
+        command, file = worker_command({**self._setup, "parent": os.getpid(), "request": request, "pipe": writer})
         output = [(os.POSIX_SPAWN_DUP2, capture.fileno(), number) for number in (1, 2)]
-        command = [sys.executable, "-c", START, json.dumps(setup)]
-        return os.posix_spawn(sys.executable, command, os.environ, file_actions=output, setpgroup=0)
+        with file:
+            for number in (writer, file.fileno()):
+                os.set_inheritable(number, True)
+            return os.posix_spawn(sys.executable, command, os.environ, file_actions=output, setpgroup=0)
 
     def _read_child(self, child: _Child) -> bool:
         """Read what is available; False when there is nothing more for now."""
@@ -241,8 +246,9 @@ class _Server:
             pid, status = os.waitpid(child.pid, os.WNOHANG)
             if pid:
                 kill_group(child.pid)  # including anything that it started, which might write on and on
-                self._drain(child)
                 del self._children[child.pid]
+                kill_orphans(self._children)  # and what has left the group
+                self._drain(child)
                 if not child.reported:
                     self._report(child, os.waitstatus_to_exitcode(status))
                 child.capture.close()
@@ -271,3 +277,6 @@ class _Server:
     def _end_all(self) -> None:
         for child in self._children.values():
             kill_group(child.pid)
+            os.kill(child.pid, signal.SIGKILL)
+            os.waitpid(child.pid, 0)
+        kill_orphans(())

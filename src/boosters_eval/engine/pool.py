@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import select
 import selectors
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,23 +21,25 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.machine import available_cpus
 from boosters_eval.core.modules import address_of
-from boosters_eval.engine import memory, threads
-from boosters_eval.engine.channel import Lines, send
+from boosters_eval.engine import threads
+from boosters_eval.engine.channel import LaneEvent, Lines, send
 from boosters_eval.engine.child import RESULT
 from boosters_eval.engine.executor import Executor
-from boosters_eval.engine.lane import START, TAIL
+from boosters_eval.engine.failures import death, import_failure, within_limits
+from boosters_eval.engine.lane import TAIL
 from boosters_eval.engine.outcome import Failure, Sighting
-from boosters_eval.engine.processes import end_name, signal_name
+from boosters_eval.engine.processes import IN_WORKER, end_name, kill_marked, worker_command, worker_path
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
     from boosters_eval.engine.cell import Build, Cell, Lane
-    from boosters_eval.engine.executor import Limits, Work
+    from boosters_eval.engine.executor import Work
     from boosters_eval.engine.outcome import Outcome
 
 START_METHODS = ("fork", "spawn")
+_SHORTEST_IMPORT = 60.0  # seconds that an import may always take, however short the timeout of a cell is
 
 
 def start_method() -> str:
@@ -60,6 +64,7 @@ class _AncestorProcess:
     """The program's handle on a common ancestor of lanes."""
 
     n_threads: int
+    mark: str  # in the environment of all its descendants
     process: subprocess.Popen[bytes]
     channel: socket.socket
     stderr: IO[bytes]  # its output, reported if it dies
@@ -76,6 +81,8 @@ class _LaneProcess:
     ancestor: _AncestorProcess
     channel: socket.socket
     stderr: IO[bytes]
+    deadline: float | None = None  # of its import
+    began: bool = False  # the lane exists; before that, its ancestor imports what it shares with others
     ready: bool = False
     failed: dict[str, Any] | None = None
     input: Lines = field(default_factory=Lines)
@@ -101,6 +108,7 @@ class LocalPool(Executor):
         self._numbers = count(1)
         self._free = list(range(jobs))
         self._busy = False
+        self._timeout: float | None = None  # of the current run's cells
 
     def facts(self) -> dict[str, Any]:
         """Which executor this is, and how it starts processes."""
@@ -116,6 +124,7 @@ class LocalPool(Executor):
         lanes = _identities(waiting)
         self._forget_outdated(lanes)
         self._busy = True
+        self._timeout = max((work.limits.timeout_s for work in waiting if work.limits.timeout_s), default=None)
         self._shared = _shared_imports(lanes) if self._method == "fork" else {}
         # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
         ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
@@ -168,22 +177,20 @@ class LocalPool(Executor):
     def _start_ancestor(self, n_threads: int) -> _AncestorProcess:
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
-        setup = {
-            "path": sys.path,
-            "cpus": available_cpus(),
-            "channel": theirs.fileno(),
-        }
-        process = subprocess.Popen(  # noqa: S603 (ourselves)
-            [sys.executable, "-c", START, json.dumps(setup)],
-            stdin=subprocess.DEVNULL,
-            stdout=stderr,
-            stderr=stderr,
-            env={**os.environ, **threads.environment(n_threads)},
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C reaches only the program, which stops them
-        )
-        theirs.close()
-        ancestor = _AncestorProcess(n_threads, process, ours, stderr)
+        setup = {"path": worker_path(), "cpus": available_cpus(), "channel": theirs.fileno()}
+        command, file = worker_command(setup)
+        mark = secrets.token_hex(8)
+        with theirs, file:
+            process = subprocess.Popen(  # noqa: S603 (ourselves)
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+                env={**os.environ, **threads.environment(n_threads), IN_WORKER: mark},
+                pass_fds=[theirs.fileno(), file.fileno()],
+                start_new_session=True,  # Ctrl-C reaches only the program, which stops them
+            )
+        ancestor = _AncestorProcess(n_threads, mark, process, ours, stderr)
         self._selector.register(ours, selectors.EVENT_READ, ancestor)
         return ancestor
 
@@ -204,9 +211,11 @@ class LocalPool(Executor):
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
         process = _LaneProcess(lane, self._identities[lane], next(self._numbers), ancestor, ours, stderr)
+        if self._timeout is not None:
+            process.deadline = time.monotonic() + max(self._timeout, _SHORTEST_IMPORT)
         setup = {
             "number": process.number,
-            "path": sys.path,
+            "path": worker_path(),
             "cpus": available_cpus(),
             "start_method": self._method,
             "imports": self._shared.get(lane, ()),
@@ -244,7 +253,7 @@ class LocalPool(Executor):
                 continue
             del waiting[index]
             if process.failed is not None:
-                return _import_failure(work.cell, process.failed)
+                return import_failure(work.cell, process.failed)
             self._send(process, work)
             started(work.cell, "start")
             return True
@@ -274,12 +283,31 @@ class LocalPool(Executor):
     def _wait(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
         if not self._running() and not self._importing():
             return
-        for key, _ in self._selector.select():
+        self._stop_late_imports()
+        for key, _ in self._selector.select(self._patience()):
             source: _AncestorProcess | _LaneProcess = key.data
             if isinstance(source, _LaneProcess):
                 yield from self._hear_lane(source, started)
             else:
                 yield from self._hear_ancestor(source, started)
+
+    def _patience(self) -> float | None:
+        """Seconds until the next import is late."""
+        deadlines = [p.deadline for p in self._lanes.values() if p.importing and p.deadline is not None]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _stop_late_imports(self) -> None:
+        """An import that hangs fails the cells of its lane."""
+        now = time.monotonic()
+        for process in self._lanes.values():
+            if process.importing and process.deadline is not None and now >= process.deadline:
+                limit = max(self._timeout or 0.0, _SHORTEST_IMPORT)
+                process.failed = {"failed": "Timeout", "message": f"not finished after {limit:g} s"}
+                if process.began:
+                    with contextlib.suppress(OSError):  # it has just died
+                        send(process.ancestor.channel, {"stop": process.number})
+                else:  # the ancestor itself hangs
+                    kill_marked(process.ancestor.mark)
 
     def _hear_lane(self, process: _LaneProcess, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
         data = _received(process.channel)
@@ -290,17 +318,23 @@ class LocalPool(Executor):
             process.channel.close()
             return
         for line in process.input.feed(data):
-            event = json.loads(line)
-            if "ready" in event:
+            try:
+                event = LaneEvent.model_validate_json(line)
+            except ValueError:  # something else has written to its channel: nothing that it says can be trusted
+                yield from self._lane_died(process, "a message that cannot be read")
+                return
+            if event.importing:
+                process.began = True
+            elif event.ready is not None:
                 process.ready = True
-            elif "failed" in event:
-                process.failed = event
-            elif event["number"] not in process.running:
+            elif event.failed is not None:
+                process.failed = event.model_dump()
+            elif event.number not in process.running:
                 continue
-            elif "exit" not in event:
-                started(process.running[event["number"]][0].cell, event["phase"])
+            elif event.exit is None:
+                started(process.running[event.number][0].cell, event.phase)
             else:
-                work, slot = process.running.pop(event["number"])
+                work, slot = process.running.pop(event.number)
                 self._release(slot)
                 yield self._ended(work, event)
 
@@ -323,6 +357,7 @@ class LocalPool(Executor):
         ancestor.channel.close()
         del self._ancestors[ancestor.n_threads]
         end = end_name(ancestor.process.wait())
+        kill_marked(ancestor.mark)  # programs that its cells had started
         for process in [process for process in self._lanes.values() if process.ancestor is ancestor]:
             yield from self._lane_died(process, f"{end}; {_stderr_tail(ancestor.stderr)}".rstrip("; "))
         ancestor.stderr.close()
@@ -352,23 +387,20 @@ class LocalPool(Executor):
         self._free.append(slot)
         self._free.sort()
 
-    def _ended(self, work: Work, event: dict[str, Any]) -> Outcome | Failure:
+    def _ended(self, work: Work, event: LaneEvent) -> Outcome | Failure:
         cell, limits = work.cell, work.limits
-        if event["answer"] is None:
-            return _death(cell, event, limits)
-        kind, _, text = event["answer"].partition(" ")
+        if event.answer is None:
+            return death(cell, event, limits)
+        kind, _, text = event.answer.partition(" ")
         try:
             if kind == RESULT:
                 outcome = WORKLOADS[cell.spec.workload].outcome_type.model_validate_json(text)
-                return outcome.with_sighting(Sighting(event["threads"], self._method))
-            failure = Failure.model_validate_json(text).model_copy(update={"stderr_tail": event["stderr"]})
+                return outcome.with_sighting(Sighting(event.threads, self._method))
+            failure = Failure.model_validate_json(text).model_copy(update={"stderr_tail": event.stderr})
+            return within_limits(failure, limits)
         except ValueError:  # pydantic's errors are ValueErrors: something else wrote to the cell's pipe
             message = "the process sent something that is not an outcome"
-            return Failure.of(cell, error_type="InvalidAnswer", error_message=message, phase=event["phase"])
-        if limits.memory_mb is None or not memory.looks_exhausted(failure.error_type, failure.error_message):
-            return failure
-        sentence = _limit_sentence(limits, failure.error_message)
-        return failure.model_copy(update={"error_type": "MemoryLimit", "error_message": sentence})
+            return Failure.of(cell, error_type="InvalidAnswer", error_message=message, phase=event.phase)
 
 
 def _identities(works: Iterable[Work]) -> dict[Lane, Identity]:
@@ -405,44 +437,6 @@ def _readable(channel: socket.socket) -> bool:
     return channel.fileno() >= 0 and bool(select.select([channel], [], [], 0)[0])
 
 
-def _import_failure(cell: Cell, failed: dict[str, Any]) -> Failure:
-    return Failure.of(
-        cell,
-        error_type=failed["failed"],
-        error_message=f"{cell.target} could not be imported: {failed['message']}",
-        traceback=failed.get("traceback"),
-    )
-
-
-def _death(cell: Cell, event: dict[str, Any], limits: Limits) -> Failure:
-    """The failure of a process that ended without an answer, with the cause as far as the system reports it."""
-    code: int = event["exit"]
-    name = signal_name(-code) if code < 0 else None
-    if event["ended"] == "timeout":
-        kind, message = "Timeout", f"not finished after {limits.timeout_s:g} s; the process was killed"
-    elif limits.memory_mb is not None and memory.looks_exhausted(event["stderr"]):
-        kind, message = "MemoryLimit", _limit_sentence(limits, f"the process ended with {end_name(code)}")
-    elif name == "SIGKILL":
-        kind, message = "Killed", "killed by SIGKILL: probably the system ran out of memory"
-    elif name is not None:
-        under = f", under a memory limit of {limits.memory_mb:g} MB" if limits.memory_mb is not None else ""
-        kind, message = "Crash", f"the process died of {name}{under}"
-    else:
-        kind, message = "Exit", f"the process ended by itself with exit status {code}"
-    return Failure.of(
-        cell,
-        error_type=kind,
-        error_message=message,
-        phase=event["phase"],
-        signal=name,
-        stderr_tail=event["stderr"],
-    )
-
-
-def _limit_sentence(limits: Limits, detail: str) -> str:
-    return f"needed more than the {limits.memory_mb:g} MB that a cell may allocate ({detail})"
-
-
 def _stderr_tail(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read()[-TAIL:].decode(errors="replace")
@@ -455,4 +449,5 @@ def _end(ancestor: _AncestorProcess) -> None:
     except subprocess.TimeoutExpired:
         ancestor.process.kill()
         ancestor.process.wait()
+        kill_marked(ancestor.mark)
     ancestor.stderr.close()

@@ -1,14 +1,87 @@
-"""Process handling that all workers share: exit with the parent, notice a child's exit, kill a whole group."""
+"""Process handling that all workers share: how they start, exit with the parent, and leave nothing behind."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import sys
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+# Set in every worker and inherited by whatever it starts: the mark of its ancestor. Without it, a script that runs a
+# comparison on import would start it again in a worker.
+IN_WORKER = "BOOSTERS_EVAL_IN_WORKER"
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+# How a worker process starts: with the same package and the same packages as the program. -P keeps the current
+# folder out, where a json.py would be run instead of Python's own.
+_START = (
+    "import json, os, sys; setup = json.load(os.fdopen(int(sys.argv[1]))); sys.path[:] = setup['path'];"
+    "from boosters_eval.engine.ancestor import main; main(setup)"
+)
+
+
+def worker_command(setup: dict[str, Any]) -> tuple[list[str], IO[bytes]]:
+    """The command of a worker process, and the open file with its set-up, which must be inherited.
+
+    A command line is limited to 128 KB per word, a file is not.
+    """
+    file = tempfile.TemporaryFile()  # noqa: SIM115 (lives until the process has started)
+    file.write(json.dumps(setup).encode())
+    file.seek(0)
+    return [sys.executable, "-P", "-c", _START, str(file.fileno())], file
+
+
+def worker_path() -> list[str]:
+    """The program's import path for its workers. The user's folder comes last: it serves only what the user wrote."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    own = {"", str(Path.cwd()), str(Path(script).parent) if script else ""}
+    first = sys.path[:1] if sys.path and sys.path[0] in own else []
+    folders = [str(Path(entry).absolute()) for entry in first]
+    return [entry for entry in sys.path[len(first) :] if entry] + folders
+
+
+def adopt_orphans() -> None:
+    """On Linux, let this process become the parent of what its dead children leave behind, wherever that hides."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def kill_orphans(known: Collection[int]) -> None:
+    """Kill the children of this process that it did not start, with all that they started."""
+    for pid in _children() - set(known):
+        kill_group(pid)
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.waitpid(pid, 0)
+
+
+def _children() -> set[int]:
+    """The children of the main thread; none where the system does not tell."""
+    try:
+        text = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
+    except OSError:
+        return set()
+    return {int(word) for word in text.split()}
+
+
+def kill_marked(mark: str) -> None:
+    """Kill all processes that inherited this mark, for when the ancestor of them all can no longer do it."""
+    wanted = f"{IN_WORKER}={mark}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def die_with_parent(parent: int) -> None:

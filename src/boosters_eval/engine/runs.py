@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from boosters_eval.core.errors import ConfigError, FileFormatError, RunError, suggest
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError, RunError, suggest
 from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
 from boosters_eval.core.home import home
 from boosters_eval.engine.facts import RunFacts
@@ -72,9 +72,16 @@ class RunFolder:
             folder.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"Cannot create {folder.path}: {error.strerror}; set BOOSTERS_EVAL_HOME.") from None
-        if not (folder.path / "plan.json").exists():
+        if not folder._holds(plan):
             write_atomically(folder.path / "plan.json", plan.model_dump_json(indent=1) + "\n")
         return folder
+
+    def _holds(self, plan: Plan) -> bool:
+        """Whether the plan is written here, whole. A damaged one is written anew: its content is known from its id."""
+        try:
+            return self.plan().run_id == plan.run_id
+        except BoostersEvalError:
+            return False
 
     @property
     def run_id(self) -> str:
