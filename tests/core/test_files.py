@@ -1,6 +1,7 @@
 import os
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,21 @@ def test_file_that_cannot_be_read_is_one_sentence(tmp_path):
         file.truncate(MAX_TEXT + 1)
     with pytest.raises(FileFormatError, match="larger than 32 MB"):
         read_text(tmp_path / "huge")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_only_a_regular_file_is_read(tmp_path, make):
+    path = tmp_path / "input"
+    make(path)
+    with pytest.raises(ConfigError, match=r"Cannot read .*input: it is (no regular file|a directory)\."):
+        read_text(path)
+
+
+def test_device_that_never_ends_is_refused_at_once():
+    with pytest.raises(ConfigError, match=r"Cannot read /dev/zero: it is no regular file\."):
+        read_text(Path("/dev/zero"))
+
+
+def test_line_ends_are_read_as_they_are(tmp_path):
+    (tmp_path / "file").write_bytes(b"a\r\nb\n")
+    assert read_text(tmp_path / "file") == "a\r\nb\n"

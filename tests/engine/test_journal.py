@@ -209,3 +209,11 @@ def test_full_disk_is_reported_and_loses_nothing(folder, monkeypatch):
     monkeypatch.undo()
     journal.close()
     assert "c|l|1" in read(folder.journal_path(1)).outcomes
+
+
+def test_line_without_an_end_is_not_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal_module, "MAX_TEXT", 1000)
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b"x" * 5000)
+    found = read(path)
+    assert (found.cut, found.damage) == (False, "line 1 is longer than any line of a journal")

@@ -16,6 +16,7 @@ from boosters_eval.metrics import (
     PRIMARY,
     SECONDARY,
     Metric,
+    compute_metrics,
     direction,
     for_task,
     get,
@@ -251,6 +252,20 @@ class TestUserMetrics:
         assert metric.compute([1.0, 2.0], [0.0, 0.0], [3, 1]) == 1.25
         with pytest.raises(ConfigError, match="does not fit the task 'binary'"):
             for_task("bias", Task.BINARY)
+
+    def test_function_that_changes_its_arguments_changes_no_other_metric(self, registered):
+        def careless(predictions, labels, weights):
+            for array in (predictions, labels, weights):
+                array[:] = np.sort(array)[::-1] * 9
+            return 1.0
+
+        registered("careless", careless, higher_is_better=False)
+        rng = np.random.default_rng(0)
+        labels, predictions, weights = rng.normal(size=(3, 50))
+        weights = np.abs(weights)
+        plain = compute_metrics(Task.REGRESSION, labels, predictions, None, weights, metrics=["median_ae"])
+        both = compute_metrics(Task.REGRESSION, labels, predictions, None, weights, metrics=["careless", "median_ae"])
+        assert both == {**plain, "careless": 1.0}
 
     def test_names_are_taken_once(self, registered):
         registered("mine", max, higher_is_better=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import os
 import re
@@ -17,6 +16,7 @@ import typer
 from boosters_eval import __version__
 from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, report, runs
 from boosters_eval.cli.arguments import spread
+from boosters_eval.cli.streams import steady
 from boosters_eval.core.errors import BoostersEvalError, ExitCode, suggest
 
 if TYPE_CHECKING:
@@ -69,12 +69,18 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(_parser_sentence(error), ExitCode.CONFIGURATION_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("Interrupted.", ExitCode.INTERRUPTED)
-    except (OSError, SystemExit) as error:
-        return _system(error)
-    except Exception as error:  # noqa: BLE001 (an internal error must not look like a regression, which is exit 1)
-        report = _crash_report()
-        return _fail(f"Internal error: {type(error).__name__}: {error}. Details: {report}", ExitCode.EXECUTION_ERROR)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (must not look like a success, or a regression: exit 1)
+        return _fail(_unforeseen(error), ExitCode.EXECUTION_ERROR)
     return int(code or 0)
+
+
+def _unforeseen(error: BaseException) -> str:
+    """What the system refused, foreign code that ended the program, or a mistake of our own."""
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+    if isinstance(error, SystemExit):  # of a suite, a loader or a plug-in
+        return f"Foreign code called sys.exit({error.code!r}), so nothing was done."
+    return f"Internal error: {type(error).__name__}: {error}. Details: {_crash_report()}"
 
 
 def _as_option(sentence: str, arguments: Sequence[str]) -> str:
@@ -84,18 +90,6 @@ def _as_option(sentence: str, arguments: Sequence[str]) -> str:
     if match is None or not any(word == option or word.startswith(f"{option}=") for word in arguments):
         return sentence
     return f"The '{option}' option {sentence[match.end() :]}"
-
-
-def _system(error: OSError | SystemExit) -> int:
-    """A closed pipe (`| head`) is not an error; typer turns it into a SystemExit."""
-    cause = error.__context__ if isinstance(error, SystemExit) else error
-    if isinstance(cause, OSError) and cause.errno == errno.EPIPE:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return ExitCode.SUCCESS
-    if isinstance(cause, OSError):
-        where = f": {cause.filename}" if cause.filename else ""
-        return _fail(f"{cause.strerror or cause}{where}.", ExitCode.EXECUTION_ERROR)
-    raise error
 
 
 def _crash_report() -> str:
@@ -129,9 +123,7 @@ def _fail(sentence: str, code: ExitCode) -> int:
 def main() -> NoReturn:
     """The console script, called by `boosters_eval.__main__`."""
     logging.getLogger("boosters_eval").addHandler(logging.NullHandler())  # commands report what matters themselves
+    sys.stdout, sys.stderr = steady(sys.stdout), steady(sys.stderr)
     code = run(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.stdout.flush()
     sys.exit(code)

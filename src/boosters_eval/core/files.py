@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,10 +26,10 @@ MAX_RESULTS = 512 * 2**20
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write beside the target, then rename over it: a reader sees the old file or the new one."""
     data = content.encode() if isinstance(content, str) else content
-    path = path.resolve()  # through a link, to the file itself
-    if path.exists() and not path.is_file():
+    if _is_device(path):
         _write_to_device(path, data)
         return
+    path = path.resolve()  # through a link, to the file itself
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -47,6 +48,11 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _is_device(path: Path) -> bool:
+    """Whether a path names a pipe, a terminal or an open file of a process, such as /dev/stdout or /dev/fd/63."""
+    return path.is_relative_to("/dev") or path.is_relative_to("/proc") or (path.exists() and not path.is_file())
 
 
 def _write_to_device(path: Path, data: bytes) -> None:
@@ -89,7 +95,7 @@ def check_writable(path: Path) -> None:
     """Fail before the work, not after it, when the output cannot be written."""
     if path.is_dir():
         raise ConfigError(f"Cannot write {path}: it is a directory.")
-    if path.exists() and not path.is_file():
+    if _is_device(path):
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,17 +105,28 @@ def check_writable(path: Path) -> None:
 
 
 def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:
-    """A file from outside as text, with one sentence for every way it can fail."""
+    """A file from outside as text, with one sentence for every way it can fail. Line ends stay as they are."""
     try:
-        if path.stat().st_size > limit:
+        check_regular(path)
+        with path.open("rb") as file:
+            data = file.read(limit + 1)  # its size may be wrong, or not final
+        if len(data) > limit:
             raise FileFormatError(f"{path} is larger than {limit // 2**20} MB, more than this program ever writes.")
-        return path.read_text(encoding="utf-8")
+        return data.decode("utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist.") from None
     except UnicodeDecodeError:
         raise FileFormatError(f"{path} is not a text file.") from None
     except OSError as error:
         raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
+
+
+def check_regular(path: Path) -> None:
+    """A device never ends and a pipe may never begin: only a regular file is read."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+        raise ConfigError(f"Cannot read {path}: it is {kind}.")
 
 
 def load_json(text: str, source: str) -> Any:

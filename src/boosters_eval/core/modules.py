@@ -11,7 +11,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, RunError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +32,9 @@ def load_file(file: Path) -> ModuleType:
     except BoostersEvalError:
         del sys.modules[name]
         raise
+    except SystemExit as error:
+        del sys.modules[name]
+        raise RunError(f"The file {file} called sys.exit({error.code!r}) instead of defining something.") from None
     except Exception as error:
         del sys.modules[name]
         text = f"{type(error).__name__}: {error}".rstrip(".")

@@ -43,7 +43,7 @@ class Registry(Generic[T]):
         """A third party's package that cannot be loaded must not take the rest with it: only its own name fails."""
         try:
             item = point.load()
-        except Exception as error:  # noqa: BLE001 (a foreign package may fail in any way)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (a foreign package may fail in any way)
             self._broken[point.name] = f"cannot be loaded: {type(error).__name__}: {error}"
             return
         if self._accepts(item):

@@ -147,7 +147,7 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
         raw = config.loader()
     except BoostersEvalError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = f"{type(error).__name__}: {error}".rstrip(".")
         raise DatasetError(f"The loader of data set '{config.name}' failed: {text}.") from error
     table = as_table(config, raw)

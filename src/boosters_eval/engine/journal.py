@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.core.files import MAX_TEXT, check_regular
 from boosters_eval.engine.outcome import Common, Failure
 from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 
@@ -68,10 +69,12 @@ def read(path: Path) -> Reading:
     """Read a journal and check its chain. An incomplete last line is ignored; any other fault is damage."""
     reading = Reading()
     try:
+        check_regular(path)
         with path.open("rb") as file, no_collection():
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(lambda: file.readline(MAX_TEXT), b""), 1):
                 if not line.endswith(b"\n"):
-                    reading.cut = True
+                    reading.cut = len(line) < MAX_TEXT
+                    reading.damage = None if reading.cut else f"line {number} is longer than any line of a journal"
                     break
                 fault = _take(line, reading)
                 if fault:

@@ -57,14 +57,19 @@ def _call_user(metric: Metric, fn: Callable[..., Any], rows: Rows) -> float:
     return float(array.item())
 
 
+def _copy(array: Any) -> Any:
+    return None if array is None else np.array(array)
+
+
 def _arguments(metric: Metric, fn: Callable[..., Any], rows: Rows) -> tuple[list[Any], dict[str, Any]]:
     """What the signature asks for: up to three arrays by position, weights, groups and sensitive also by name."""
-    arrays = [rows.predictions, rows.labels, rows.weights]
+    # Copies: a function that sorts or scales its arguments in place must not change what the next metric sees.
+    arrays = [_copy(rows.predictions), _copy(rows.labels), _copy(rows.weights)]
     named = {
-        "weights": rows.weights,
-        "sample_weight": rows.weights,
-        "groups": rows.groups,
-        "sensitive": rows.sensitive,
+        "weights": arrays[2],
+        "sample_weight": arrays[2],
+        "groups": _copy(rows.groups),
+        "sensitive": _copy(rows.sensitive),
     }
     try:
         signature = inspect.signature(fn)
