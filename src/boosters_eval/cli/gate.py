@@ -127,7 +127,7 @@ def _print(decision: "GateDecision") -> None:
         if held_out is None
         else f"{apart(held_out, rules.threshold)[0]} ({report.n_held_out} of {report.n_units} {noun}s)",
         "threshold covered": "-" if level is None else f"at {100 * level:.0f} %",
-        "correlation": f"{'-' if alike is None else f'{alike:.2f}'} of the cases of one {noun}",
+        "intraclass correlation": "-" if alike is None else f"{alike:.2f}",
         "flaky cells": f"{report.n_flaky} ({rules.flaky} allowed)" if report.n_flaky else "none",
         "for people only": f"mean {number(report.mean_score)}{spread}",
     }

@@ -100,7 +100,8 @@ def _lines(x: list[Column]) -> Column:
 
 
 def _steps(x: list[Column]) -> Column:
-    return 2.0 * (x[0] > 0.3) - 1.5 * (x[1] > 0.6) + 1.0 * (x[2] > 0.8) + 0.5 * (x[3] > 0.5)
+    high, low = np.where(x[0] > 0.3, 2.0, 0.0), np.where(x[1] > 0.6, -1.5, 0.0)
+    return high + low + np.where(x[2] > 0.8, 1.0, 0.0) + np.where(x[3] > 0.5, 0.5, 0.0)
 
 
 def _products(x: list[Column]) -> Column:
@@ -108,11 +109,11 @@ def _products(x: list[Column]) -> Column:
 
 
 def _parity(x: list[Column]) -> Column:
-    return 2.0 * ((x[0] > 0.5) ^ (x[1] > 0.4)) + 0.3 * x[2]
+    return np.where((x[0] > 0.5) != (x[1] > 0.4), 2.0, 0.0) + 0.3 * x[2]
 
 
 def _bowl(x: list[Column]) -> Column:
-    return sum(((x[i] - centre) * (x[i] - centre) for i, centre in enumerate((0.3, 0.5, 0.7))), np.zeros(len(x[0])))
+    return (x[0] - 0.3) * (x[0] - 0.3) + (x[1] - 0.5) * (x[1] - 0.5) + (x[2] - 0.7) * (x[2] - 0.7)
 
 
 def _ridge(x: list[Column]) -> Column:
@@ -120,7 +121,7 @@ def _ridge(x: list[Column]) -> Column:
 
 
 def _corner(x: list[Column]) -> Column:
-    return 3.0 * ((x[0] > 0.6) & (x[1] > 0.4)) + 0.5 * x[2]
+    return np.where((x[0] > 0.6) & (x[1] > 0.4), 3.0, 0.0) + 0.5 * x[2]
 
 
 def _maximum(x: list[Column]) -> Column:

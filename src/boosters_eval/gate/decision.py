@@ -102,16 +102,13 @@ def make_report(
 
 def _remarks(report: BenchRunReport) -> list[str]:
     """What a reader of the bound should know about the scores."""
-    found = []
     noun, count = report.unit_noun, report.n_units
     if count < MIN_CASES:
-        found.append(f"Fewer than {MIN_CASES} {noun}s bound nothing: the bound is 0 (ADR-0002).")
+        return [f"Fewer than {MIN_CASES} {noun}s bound nothing: the bound is 0 (ADR-0002)."]
     value, alike = units.largest_lump(list(report.per_unit.values()))
-    if alike > MOSTLY * count:
-        found.append(
-            f"{alike} of {count} {noun}s score {value:g}: such a lump says nothing about rare losses (ADR-0008)."
-        )
-    return found
+    if alike <= MOSTLY * count:
+        return []
+    return [f"{alike} of {count} {noun}s score {value:g}: such a lump says nothing about rare losses (ADR-0008)."]
 
 
 def decide_run(
@@ -323,7 +320,7 @@ def _load(path: Path, text: str) -> AnyDecision:
 
 def _difference(recorded: AnyDecision, again: AnyDecision) -> str:
     """The first thing that is not as it was."""
-    for part in ("source", "rules", "report", "coverage", "objections", "promoted", "min_cases"):
+    for part in ("source", "rules", "report", "objections", "promoted", "min_cases", "coverage"):
         before, now = getattr(recorded, part, None), getattr(again, part, None)
         if before == now:
             continue

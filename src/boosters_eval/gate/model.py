@@ -146,10 +146,10 @@ class Coverage(Model):
     def sentence(self, threshold: float, noun: str) -> str:
         """What a low level means, without a full stop."""
         level = 0.0 if self.level is None else self.level
-        more = "" if self.needed is None else f"; {self.needed} such {noun}s would cover it"
+        more = "" if self.needed is None else f"; {self.needed} would cover it"
         return (
-            f"The threshold {threshold} is covered at {100 * level:.0f} % only, not at {100 * LEAST_COVERED:.0f} %: so "
-            f"few {noun}s would seldom show a rare total loss. They vouch for {_floor(self.vouched)}{more}"
+            f"The threshold {threshold} is covered at {100 * level:.0f} %, below {100 * LEAST_COVERED:.0f} %: so few "
+            f"{noun}s would seldom show a rare total loss. They vouch for {_floor(self.vouched)}{more}"
         )
 
 
