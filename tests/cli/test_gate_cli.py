@@ -15,7 +15,7 @@ DATASETS = [f"problem_{signal}_few" for signal in problems.SIGNALS]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Real runs: of the released version, of the same with one more data set, and of one with a quarter of the trees."""
+    """Real runs: of the released version, of the same with one more data set, and of one with fewer trees."""
     home = tmp_path_factory.mktemp("home")
     made = {}
     with LocalPool() as pool:
