@@ -1,8 +1,12 @@
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
 from boosters_eval import LocalPool, compare, gate
+from boosters_eval.benchmark.suites import GATE_SUITE
 from boosters_eval.cli.app import run
 from boosters_eval.datasets import problems
 from boosters_eval.runners.parameters import TrainingConfig
@@ -169,3 +173,32 @@ def test_a_gate_without_a_source_is_3(tmp_path, monkeypatch, capsys):
     assert run(["gate", "--run", "abc", "--threshold", "0.9"]) == 3
     assert run(["gate", "--scores", "s.json"]) == 3
     assert "Missing option '--threshold'" in capsys.readouterr().err
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "gate.md"
+TYPED = re.compile(r"^    boosters-eval (.*released\.json.*|run --suite gate)$", re.MULTILINE)
+COMMANDS = [shlex.split(line) for line in TYPED.findall(PAGE.read_text(encoding="utf-8"))]
+
+
+def test_the_commands_of_the_page_name_what_exists(at, tmp_path, capsys):
+    record, execute, decide = COMMANDS
+    assert (record[:4], execute) == (["baseline", "record", "--suite", "gate"], ["run", "--suite", "gate"])
+    names = decide[decide.index("--held-out") + 1 :]
+    assert len(names) >= 5
+    assert set(names) <= {config.dataset.name for config in GATE_SUITE.configs}
+    assert run(decide) == 3  # every option is known: only the file is missing
+    assert "released.json does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_work_as_typed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    record, execute, decide = COMMANDS
+    assert run(record) == 0
+    assert run(decide) == 1
+    assert "The baseline was recorded from this very run" in capsys.readouterr().out
+    assert run(execute) == 0
+    capsys.readouterr()
+    assert run(decide) == 0
+    assert capsys.readouterr().out.startswith("PROMOTED: tier gold, threshold 0.98\n")
