@@ -201,4 +201,4 @@ def test_the_commands_of_the_page_work_as_typed(tmp_path, monkeypatch, capsys):
     assert run(execute) == 0
     capsys.readouterr()
     assert run(decide) == 0
-    assert capsys.readouterr().out.startswith("PROMOTED: tier gold, threshold 0.98\n")
+    assert capsys.readouterr().out.startswith("PROMOTED: tier gold, threshold 0.97\n")
