@@ -15,6 +15,7 @@ from boosters_eval.benchmark.suites import (
     COMPARISON_DEPTHWISE,
     COMPARISON_LEAFWISE,
     FULL_SUITE,
+    GATE_SUITE,
     MINIMAL_SUITE,
     QUICK_SUITE,
     SUITES,
@@ -30,8 +31,10 @@ from boosters_eval.benchmark.suites import (
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.datasets import DATASETS
 from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.gate import TIERS
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
+from boosters_eval.stats.units import covered_level
 
 BASE = TrainingConfig(n_estimators=7, max_depth=3)
 
@@ -45,6 +48,7 @@ def test_the_built_in_suites_are_those_of_the_specification():
         "comparison-leafwise",
         "ablation-growth",
         "ablation-threading",
+        "gate",
     ]
     assert all(SUITES[name].name == name and SUITES[name].description for name in SUITES)
 
@@ -69,6 +73,17 @@ def test_full_is_five_seeds_of_every_booster_on_nine_data_sets():
 
 def test_no_built_in_suite_needs_a_download():
     assert all(config.dataset.available is None for suite in SUITES.values() for config in suite.configs)
+
+
+def test_the_gate_suite_has_data_sets_for_every_tier_and_for_a_threshold_of_98_percent():
+    names = [config.dataset.name for config in GATE_SUITE.configs]
+    assert len(set(names)) == len(names) == 123
+    assert len(names) >= max(TIERS.values())
+    assert covered_level([1.0] * len(names), 0.98) >= 0.9
+    assert {config.task for config in GATE_SUITE.configs} == set(Task) - {Task.RANKING}
+    rows = [config.dataset.subsample or config.dataset.n_samples for config in GATE_SUITE.configs]
+    assert max(rows) == 2000
+    assert count_cells(GATE_SUITE) == 123 * 3
 
 
 def test_minimal_and_the_comparisons():

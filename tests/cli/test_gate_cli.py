@@ -1,37 +1,46 @@
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
-from boosters_eval import compare, gate
+from boosters_eval import LocalPool, compare, gate
+from boosters_eval.benchmark.suites import GATE_SUITE
 from boosters_eval.cli.app import run
+from boosters_eval.datasets import problems
 from boosters_eval.runners.parameters import TrainingConfig
 
 LIBRARY = "boosters"
 
 
+DATASETS = [f"problem_{signal}_few" for signal in problems.SIGNALS]
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Two real runs: the one under test has a quarter of the trees."""
+    """Real runs: of the released version, of the same with one more data set, and of one with fewer trees."""
     home = tmp_path_factory.mktemp("home")
     made = {}
-    for name, trees in (("good", 8), ("poor", 2)):
-        training = TrainingConfig(n_estimators=trees)
-        found = compare("synthetic_reg_small", LIBRARY, seeds=10, training=training, home=home / name)
-        found.to_json(home / f"{name}.json")
-        made[name] = found.run_id
+    with LocalPool() as pool:
+        for name, trees, more in (("released", 8, []), ("good", 8, ["iris"]), ("poor", 2, [])):
+            training = TrainingConfig(n_estimators=trees)
+            found = compare(DATASETS + more, LIBRARY, seeds=1, training=training, home=home / name, executor=pool)
+            found.to_json(home / f"{name}.json")
+            made[name] = found.run_id
     return home, made
 
 
 @pytest.fixture
 def at(finished, tmp_path, monkeypatch):
-    """Commands that run in a folder of their own, on one of the two homes."""
+    """Commands that run in a folder of their own, on one of the homes."""
     home, made = finished
     monkeypatch.chdir(tmp_path)
 
     def call(name, *arguments):
         monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(home / name))
-        base = ("gate", "--run", made[name][:6], "--baseline", str(home / "good.json"), "--library", LIBRARY)
-        return run([*base, "--threshold", "0.98", *arguments])
+        base = ("gate", "--run", made[name][:6], "--baseline", str(home / "released.json"), "--library", LIBRARY)
+        return run([*base, "--threshold", "0.79", *arguments])
 
     return call
 
@@ -39,39 +48,58 @@ def at(finished, tmp_path, monkeypatch):
 def test_an_unchanged_run_is_promoted_and_its_decision_verifies(at, tmp_path, capsys):
     assert at("good", "--no-held-out", "-o", "out/decision.json") == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("PROMOTED: tier bronze, threshold 0.98\n")
-    assert "for people only         mean 1" in captured.out
+    assert captured.out.splitlines() == [
+        "PROMOTED: tier bronze, threshold 0.79",
+        "  lower bound (95 %)      1.000 on 10 data sets",
+        "  of the held-out         none",
+        "  threshold covered       at 91 %",
+        "  intraclass correlation  -",
+        "  flaky cells             none",
+        "  for people only         mean 1.000, standard deviation 0",
+    ]
     assert "Written: out/decision.json" in captured.err
     assert gate.verify_decision(tmp_path / "out" / "decision.json") == ""
 
 
 def test_a_worse_run_is_held_with_its_worst_cases(at, capsys):
-    assert at("poor", "--no-held-out") == 1
+    assert at("poor", "--no-held-out", "--threshold", "0.98") == 1
     out = capsys.readouterr().out
     assert out.startswith("HELD: tier bronze")
     assert "is below the threshold 0.98." in out
-    assert "There is 1 config with other parameters than the baseline's" in out
-    assert "synthetic_reg_small/gbdt|42: 0." in out
+    assert "There are 10 configs with other parameters than the baseline's" in out
+    assert "problem_bowl_few/gbdt|42: 0." in out
 
 
 def test_other_parameters_are_named_and_can_be_allowed(at, capsys):
-    assert at("poor", "--no-held-out", "--threshold", "0") == 1
+    assert at("poor", "--no-held-out", "--threshold", "0.1") == 1
     assert "parameters changed: " in capsys.readouterr().err
-    assert at("poor", "--no-held-out", "--threshold", "0", "--allow-changed-parameters") == 0
+    assert at("poor", "--no-held-out", "--threshold", "0.1", "--allow-changed-parameters") == 0
     assert "parameters changed: " in capsys.readouterr().err
 
 
-def test_without_held_out_cases_it_is_held(at, capsys):
+def test_without_held_out_data_sets_it_is_held(at, capsys):
     assert at("good") == 1
-    assert "0 held-out cases; 5 are needed" in capsys.readouterr().out
-    assert at("good", "--held-out", "synthetic_reg_small") == 0
-    assert "(10 of 10 cases)" in capsys.readouterr().out
+    assert "0 held-out data sets; 5 are needed" in capsys.readouterr().out
+    assert at("good", "--held-out", *DATASETS[:5]) == 0
+    assert "1.000 (5 of 10 data sets)" in capsys.readouterr().out
 
 
-def test_a_tier_wants_its_cases(at, capsys):
+def test_a_tier_wants_its_data_sets(at, capsys):
     assert at("good", "--no-held-out", "--tier", "gold") == 1
-    assert "There are 10 cases; tier gold needs 100." in capsys.readouterr().out
-    assert at("good", "--no-held-out", "--tier", "gold", "--min-cases", "10") == 0
+    assert "There are 10 data sets; tier gold needs 100." in capsys.readouterr().out
+
+
+def test_a_threshold_that_is_hardly_covered_is_held_unless_allowed(at, capsys):
+    assert at("good", "--no-held-out", "--threshold", "0.98") == 1
+    assert "The threshold 0.98 is covered at 18 %, below 90 %" in capsys.readouterr().out
+    assert at("good", "--no-held-out", "--threshold", "0.98", "--allow-low-coverage") == 0
+    assert "threshold covered       at 18 %" in capsys.readouterr().out
+
+
+def test_the_baseline_of_the_run_itself_is_held(at, finished, capsys):
+    home, _ = finished
+    assert at("good", "--no-held-out", "--baseline", str(home / "good.json")) == 1
+    assert "The baseline was recorded from this very run" in capsys.readouterr().out
 
 
 def test_the_decision_goes_to_the_home_unless_told_and_to_stdout_as_json(at, finished, capsys):
@@ -85,9 +113,11 @@ def test_the_decision_goes_to_the_home_unless_told_and_to_stdout_as_json(at, fin
 
 def test_scores_from_a_file_are_judged_alike(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"c{i:02},{0.95 + i / 1000},held_out\n" for i in range(20))
+    rows = "".join(f"c{i:02},{0.95 + i / 1000},{'held_out' if i % 2 else 'dev'}\n" for i in range(20))
     (tmp_path / "scores.csv").write_text(f"case_id,score,class\n{rows}", encoding="utf-8")
-    assert run(["gate", "--scores", "scores.csv", "--threshold", "0.95"]) == 0
+    assert run(["gate", "--scores", "scores.csv", "--threshold", "0.85"]) == 0
+    assert run(["gate", "--scores", "scores.csv", "--threshold", "0.95"]) == 1
+    assert run(["gate", "--scores", "scores.csv", "--threshold", "0.95", "--allow-low-coverage"]) == 0
     assert run(["gate", "--scores", "scores.csv", "--threshold", "0.96"]) == 1
     assert "c00: 0.95" in capsys.readouterr().out
     assert len(list((tmp_path / ".boosters-eval" / "gate").iterdir())) == 1
@@ -102,7 +132,7 @@ def test_many_bad_cases_are_counted_not_listed(tmp_path, monkeypatch, capsys):
 
 def test_what_cannot_be_computed_is_2(at, finished, tmp_path, capsys):
     home, _ = finished
-    raw = json.loads((home / "good.json").read_text(encoding="utf-8"))
+    raw = json.loads((home / "released.json").read_text(encoding="utf-8"))
     for result in raw["results"]:
         result["split_digest"] = "0" * 64
     (tmp_path / "other.json").write_text(json.dumps(raw), encoding="utf-8")
@@ -117,9 +147,14 @@ def test_what_cannot_be_computed_is_2(at, finished, tmp_path, capsys):
         (["--baseline", "nowhere.json"], "nowhere.json does not exist"),
         (["--library", "lightgbm"], "has no results for 'lightgbm', only for boosters"),
         (["--tier", "golt"], "Did you mean 'gold'"),
-        (["--threshold", "2"], "The '--threshold' option must be from 0 to 1. Got 2.0 instead."),
+        (["--threshold", "2"], "The '--threshold' option must be above 0 and at most 1. Got 2.0 instead."),
+        (["--threshold", "0"], "The '--threshold' option must be above 0 and at most 1. Got 0.0 instead."),
         (["--threshold", "much"], "--threshold"),
-        (["--min-cases", "3"], "The '--min-cases' option must be at least 10. Got 3 instead."),
+        (["--min-cases", "3"], "The '--min-cases' option must be at least 10, which tier bronze needs. Got 3 instead."),
+        (["--tier", "gold", "--min-cases", "10"], "must be at least 100, which tier gold needs. Got 10 instead."),
+        (["--allow-flaky", "-1"], "The '--allow-flaky' option must be at least 0. Got -1 instead."),
+        (["--held-out", *DATASETS], "Some data sets must not be held out"),
+        (["--held-out", DATASETS[0], "--no-held-out"], "Use either --held-out or --no-held-out"),
         (["--held-out", "nothing"], "Unknown held-out config or data set 'nothing'"),
         (["--scores", "s.json"], "Use either --scores, or --run"),
         (["--output", "."], "it is a directory"),
@@ -138,3 +173,32 @@ def test_a_gate_without_a_source_is_3(tmp_path, monkeypatch, capsys):
     assert run(["gate", "--run", "abc", "--threshold", "0.9"]) == 3
     assert run(["gate", "--scores", "s.json"]) == 3
     assert "Missing option '--threshold'" in capsys.readouterr().err
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "gate.md"
+TYPED = re.compile(r"^    boosters-eval (.*released\.json.*|run --suite gate)$", re.MULTILINE)
+COMMANDS = [shlex.split(line) for line in TYPED.findall(PAGE.read_text(encoding="utf-8"))]
+
+
+def test_the_commands_of_the_page_name_what_exists(at, tmp_path, capsys):
+    record, execute, decide = COMMANDS
+    assert (record[:4], execute) == (["baseline", "record", "--suite", "gate"], ["run", "--suite", "gate"])
+    names = decide[decide.index("--held-out") + 1 :]
+    assert len(names) >= 5
+    assert set(names) <= {config.dataset.name for config in GATE_SUITE.configs}
+    assert run(decide) == 3  # every option is known: only the file is missing
+    assert "released.json does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_work_as_typed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    record, execute, decide = COMMANDS
+    assert run(record) == 0
+    assert run(decide) == 1
+    assert "The baseline was recorded from this very run" in capsys.readouterr().out
+    assert run(execute) == 0
+    capsys.readouterr()
+    assert run(decide) == 0
+    assert capsys.readouterr().out.startswith("PROMOTED: tier gold, threshold 0.97\n")

@@ -13,11 +13,12 @@ import factories
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.datasets import DATASETS, materialise, open_stored, register_dataset
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DOWNLOADS, fetch_dataset
+from boosters_eval.datasets.problems import PROBLEMS
 from boosters_eval.datasets.shipped import load
 from boosters_eval.metrics.task import Task
 from processes import environment
 
-HERE = [name for name, config in BUILTIN.items() if name not in DOWNLOADS]
+HERE = [name for name in BUILTIN if name not in DOWNLOADS and name not in PROBLEMS]
 
 
 def test_bundled_files_have_their_checksums_and_stay_under_five_megabytes():

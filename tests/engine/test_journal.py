@@ -10,7 +10,7 @@ from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
 from boosters_eval.engine import journal as journal_module
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.runs import RunFolder, find_run, run_folders, verify
+from boosters_eval.engine.runs import RunFolder, find_run, load_verified, run_folders, verify
 from tiny import run_tiny, tiny_config
 
 
@@ -182,6 +182,26 @@ def test_verify_notices_a_changed_plan(faulty, home):
     plan["specs"][0]["training"]["n_estimators"] = 7
     (folder.path / "plan.json").write_text(json.dumps(plan))
     assert "is not the plan" in dict(verify(folder))["plan.json"]
+
+
+def test_what_verify_objects_to_is_not_decided_on(faulty, home):
+    run_tiny(tiny_config("none"), seeds=2)
+    folder = find_run("last")
+    run = load_verified(folder)
+    assert (len(run.results), run.attempt) == (2, 1)
+    assert run.digest == read(folder.journal_path(1)).last
+    with pytest.raises(RunError, match="has no attempt 2"):
+        load_verified(folder, 2)
+    path = folder.journal_path(1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for kept, fault in ((lines[:-1], "not sealed"), (lines[:-2], "incomplete: 1 of 2"), (lines[1:], "damaged: line 1")):
+        path.write_bytes(b"".join(kept))
+        with pytest.raises(RunError, match=rf"cannot be verified: .*journal.jsonl: {fault}"):
+            load_verified(folder)
+    path.write_bytes(b"".join(lines))
+    renamed = RunFolder(folder.path.rename(folder.path.with_name("f" * 16)))
+    with pytest.raises(RunError, match=r"plan\.json: has the digest"):
+        load_verified(renamed)
 
 
 def test_plan_of_a_newer_version_asks_for_an_upgrade(faulty, home):

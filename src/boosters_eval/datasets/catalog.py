@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.registry import Registry
 from boosters_eval.datasets import fetch
 from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.datasets.problems import problem_configs
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -136,7 +137,12 @@ def _generated(kind: str, size: str) -> DatasetConfig:
 
 
 def _builtin() -> dict[str, DatasetConfig]:
-    configs = [*_real(), *(_generated(kind, size) for kind in _KINDS for size in _SIZES), *_remote()]
+    configs = [
+        *_real(),
+        *(_generated(kind, size) for kind in _KINDS for size in _SIZES),
+        *problem_configs(),
+        *_remote(),
+    ]
     return {config.name: config for config in configs}
 
 

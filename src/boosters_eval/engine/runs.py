@@ -208,12 +208,41 @@ def find_run(reference: str, where: Path | None = None) -> RunFolder:
 def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
     """Per attempt, the journal's name and what is wrong with it: '' if it is complete, unchanged and of this plan."""
     plan = folder.plan()
-    if plan.run_id != folder.run_id:
-        yield "plan.json", f"has the digest {plan.run_id}, so it is not the plan of run {folder.run_id}"
+    fault = _plan_fault(plan, folder.run_id)
+    if fault:
+        yield "plan.json", fault
     keys = set(plan.keys)
     for attempt in folder.attempts():
         path = folder.journal_path(attempt)
         yield path.name, _fault(read(path), keys, folder.run_id)
+
+
+def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
+    """One attempt, by default the latest, for whoever decides on it: what `verify` objects to is refused.
+
+    The run id is computed again from the plan; the journal must be chained, complete and sealed.
+    """
+    known = folder.attempts()
+    number = attempt if attempt is not None else known[-1] if known else 1
+    if number not in known:
+        raise RunError(f"Run {folder.run_id} has no attempt {number}.")
+    path = folder.journal_path(number)
+    with no_collection():
+        plan = folder.plan()
+        reading = read(path)
+    faults = {
+        folder.path / "plan.json": _plan_fault(plan, folder.run_id),
+        path: _fault(reading, set(plan.keys), folder.run_id),
+    }
+    for file, fault in faults.items():
+        if fault:
+            raise RunError(f"Nothing is decided on a run that cannot be verified: {file}: {fault}.")
+    return folder.run(plan, number, reading)
+
+
+def _plan_fault(plan: Plan, run_id: str) -> str:
+    same = plan.run_id == run_id
+    return "" if same else f"has the digest {plan.run_id}, so it is not the plan of run {run_id}"
 
 
 def _fault(reading: Reading, keys: set[str], run_id: str) -> str:

@@ -13,12 +13,13 @@ from boosters_eval.gate.decision import (
     verify_decision,
     write_decision,
 )
-from boosters_eval.gate.model import TIERS, BenchRunReport, Case, GateDecision, GateError, GateRules
+from boosters_eval.gate.model import TIERS, BenchRunReport, Case, Coverage, GateDecision, GateError, GateRules
 
 __all__ = [
     "TIERS",
     "BenchRunReport",
     "Case",
+    "Coverage",
     "GateDecision",
     "GateError",
     "GateRules",

@@ -7,12 +7,13 @@ import csv
 import hashlib
 import io
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boosters_eval.baseline import Snapshot, load_baseline
 from boosters_eval.baseline.check import changed_parameters
 from boosters_eval.baseline.snapshot import effective_parameters
-from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult
+from boosters_eval.benchmark.fit import identity_of, spec_of
+from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Record
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import load_json, read_text
@@ -24,21 +25,32 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.baseline import BaselineResult
-    from boosters_eval.benchmark.records import Record
+    from boosters_eval.engine.plan import Plan
 
     Outcome = BenchmarkResult | BenchmarkError
 
-_COLUMNS = ("case_id", "score", "class")
+_COLUMNS = ("case_id", "score", "class", "dataset")
 
 
-def read_references(path: Path, library: str) -> tuple[tuple[Reference, ...], str]:
-    """What a baseline or results file contains for the library, and the file's digest."""
+class Quotation(NamedTuple):
+    """What a decision quotes of a baseline or results file."""
+
+    references: tuple[Reference, ...]
+    sha256: str
+    run_id: str | None  # of the run that it was recorded from
+    at: str | None  # when it was recorded; for results, when their attempt began
+
+
+def read_references(path: Path, library: str) -> Quotation:
+    """What a baseline or results file contains for the library."""
     text = read_text(path)
     raw = load_json(text, str(path))
     if isinstance(raw, dict) and raw.get("kind") == "boosters-eval results":
-        found = Snapshot.of_run(ResultCollection.from_json(text, source=str(path)))
+        run = ResultCollection.from_json(text, source=str(path))
+        found, run_id, at = Snapshot.of_run(run), run.run_id, (run.metadata.begin or {}).get("at")
     else:
-        found = Snapshot.of_baseline(load_baseline(path))
+        baseline = load_baseline(path)
+        found, run_id, at = Snapshot.of_baseline(baseline), baseline.run_id, baseline.recorded_at.isoformat()
     results = found.results.values()
     references = tuple(_reference(result) for result in results if result.library == library)
     for faulty in found.faulty:
@@ -51,7 +63,7 @@ def read_references(path: Path, library: str) -> tuple[tuple[Reference, ...], st
         raise ConfigError(
             f"{path} has no results for '{library}', only for {', '.join(sorted(known)) or 'no library'}."
         )
-    return references, hashlib.sha256(text.encode()).hexdigest()
+    return Quotation(references, hashlib.sha256(text.encode()).hexdigest(), run_id, at)
 
 
 def _reference(result: BaselineResult) -> Reference:
@@ -66,7 +78,23 @@ def _reference(result: BaselineResult) -> Reference:
         split_digests=result.split_digests,
         parameters=result.parameters,
         profile=result.profile if result.parameters else None,
+        dataset=result.dataset,
     )
+
+
+def check_directions(references: Iterable[Reference]) -> None:
+    """A known metric has one direction: read the other way round, a loss would be an improvement."""
+    for reference in references:
+        try:
+            known = higher_is_better(reference.metric)
+        except UnknownNameError:
+            continue  # the user's own
+        if known != reference.higher_is_better:
+            better = "higher" if known else "lower"
+            raise GateError(
+                f"The baseline of {reference.config} says that {reference.metric} has another direction "
+                f"than it has: {better} is better."
+            )
 
 
 def cases_of_run(
@@ -89,6 +117,7 @@ def cases_of_run(
         raise UnknownNameError("library of the run", library, libraries)
     apart = _held_out(every, set(held_out))
     unsupported = {u.config_name: u.reason for u in run.unsupported if u.library == library}
+    datasets = _datasets(every, references)
     notes = []
     cases = []
     for reference in references:
@@ -99,15 +128,22 @@ def cases_of_run(
         for cell in reference.per_seed or dict.fromkeys(record.repeat.name for record in mine) or ["missing"]:
             score, reason = _score(reference, cell, found.get(cell), unsupported.get(reference.config))
             name: CaseClass | None = ("held_out" if reference.config in apart else "dev") if apart else None
-            cases.append(
-                Case(case_id=f"{reference.config}|{cell}", score=score, class_=name, reason=reason),
-            )
+            case_id, dataset = f"{reference.config}|{cell}", datasets[reference.config]
+            cases.append(Case(case_id=case_id, score=score, class_=name, reason=reason, dataset=dataset))
         extra = len(found.keys() - reference.per_seed.keys()) if reference.per_seed else 0
         if extra:
             notes.append(f"{reference.config}: {extra} cell(s) of the run are not in the baseline and do not count.")
     new = [config for config in outcomes if config not in {reference.config for reference in references}]
     notes += [f"{config}: it is not in the baseline and does not count." for config in sorted(new)]
     return cases, notes
+
+
+def planned_records(plan: Plan) -> list[Record]:
+    """The cells of a plan, whether they ran or not."""
+    return [
+        Record(**identity_of(spec_of(cell)), library=cell.target, seed=cell.repeat.seed, fold=cell.repeat.fold)
+        for cell in plan.cells
+    ]
 
 
 def _outcomes(run: ResultCollection, library: str) -> dict[str, dict[str, Outcome]]:
@@ -121,6 +157,48 @@ def _outcomes(run: ResultCollection, library: str) -> dict[str, dict[str, Outcom
                 raise GateError(f"The run has {outcome.config_name}, cell {outcome.repeat.name}, more than once.")
             cells[outcome.repeat.name] = outcome
     return found
+
+
+def _datasets(records: Iterable[Record], references: Iterable[Reference]) -> dict[str, str]:
+    """The data set of each config; the same data under another name is not another data set."""
+    planned = {record.config_name: record.dataset_name for record in records}
+    first: dict[str, str] = {}
+    found = {}
+    for reference in references:
+        name = planned.get(reference.config) or reference.dataset or reference.config
+        found[reference.config] = first.setdefault(reference.data_digest or name, name)
+    return found
+
+
+def flaky_cells(run: ResultCollection, library: str, references: Iterable[Reference]) -> tuple[int, list[str]]:
+    """How many of the baseline's cells finished only after they had failed, and a sentence per config."""
+    sentences = []
+    count = 0
+    for reference in references:
+        known = reference.per_seed
+        tries = [
+            result.failed_before
+            for result in run.flaky
+            if (result.config_name, result.library) == (reference.config, library)
+            and (not known or result.repeat.name in known)
+        ]
+        if tries:
+            count += len(tries)
+            times = "once" if max(tries) == 1 else f"up to {max(tries)} times"
+            sentences.append(f"{reference.config}: {len(tries)} cell(s) failed {times} before they finished.")
+    return count, sentences
+
+
+def check_held_out(cases: Iterable[Case]) -> None:
+    """A data set is held out whole, and not all of them are."""
+    held_out: dict[str, set[bool]] = {}
+    for case in cases:
+        held_out.setdefault(case.unit, set()).add(case.class_ == "held_out")
+    for unit, found in held_out.items():
+        if len(found) > 1:
+            raise ConfigError(f"A data set must be held out whole. Got '{unit}', of which only some cases are.")
+    if all(found == {True} for found in held_out.values()):
+        raise ConfigError("Some data sets must not be held out, to hold the others against. Got all as held out.")
 
 
 def changed_work(run: ResultCollection, library: str, references: Sequence[Reference]) -> list[str]:
@@ -185,7 +263,7 @@ def _check_same_work(reference: Reference, cell: str, result: BenchmarkResult) -
 
 
 def read_scores(path: Path) -> tuple[list[Case], str]:
-    """Cases from CSV or JSON with case_id, score and optionally class; and the file's digest."""
+    """Cases from CSV or JSON with case_id, score and optionally class and dataset; and the file's digest."""
     text = read_text(path)
     rows = _csv_rows(path, text) if path.suffix.lower() == ".csv" else _json_rows(path, text)
     cases = []
@@ -200,6 +278,10 @@ def read_scores(path: Path) -> tuple[list[Case], str]:
     if len(set(ids)) < len(ids):
         doubled = next(name for name in ids if ids.count(name) > 1)
         raise FileFormatError(f"{path} has the case '{doubled}' more than once.")
+    named = [case.case_id for case in cases if case.dataset]
+    if 0 < len(named) < len(cases):
+        nameless = next(case.case_id for case in cases if not case.dataset)
+        raise FileFormatError(f"{path} must name the dataset of every case or of none. Got none of '{nameless}'.")
     return cases, hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -222,7 +304,8 @@ def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
         columns = [name.strip() for name in reader.fieldnames or ()]
         if not {"case_id", "score"} <= set(columns) <= set(_COLUMNS) or len(set(columns)) < len(columns):
             raise FileFormatError(
-                f"{path} must have the columns case_id, score and optionally class. Got {', '.join(columns) or 'none'}."
+                f"{path} must have the columns case_id, score and optionally class and dataset. "
+                f"Got {', '.join(columns) or 'none'}."
             )
         reader.fieldnames = columns
         rows = list(reader)

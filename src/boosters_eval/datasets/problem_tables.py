@@ -1,0 +1,151 @@
+"""The tables of the generated problems, bit for bit the same everywhere: no transcendental function, no BLAS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boosters_eval.datasets.streams import Stream
+from boosters_eval.datasets.table import Table
+from boosters_eval.metrics.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.datasets.problems import Problem
+
+    Column = NDArray[np.float64]
+
+_LEVELS = 8  # of a categorical column
+_NOISE = 0.25  # of the signal's spread
+_OUTLIERS = 0.02
+_MISSING = 0.2
+
+
+def generate_problem(problem: Problem) -> Table:
+    """The table of a problem: the columns that the signal sees, then what makes them hard, then the target."""
+    rows, columns = problem.shape
+    stream = Stream(11, *problem.key)
+    x = [stream.uniform(rows) for _ in range(columns)]
+    if problem.difficulty == "rounded":
+        x = [np.floor(5 * column) / 5 for column in x]
+    codes = _categories(stream, x) if problem.difficulty == "categories" else None
+    signal = _SIGNALS[problem.signal](x)
+    spread = float(np.sort(signal)[int(0.9 * rows)] - np.sort(signal)[int(0.1 * rows)])
+    noise = 1.0 if problem.difficulty == "noisy" else _NOISE
+    target = signal + noise * (spread / 2) * stream.noise(rows)
+    shown = codes or _DISGUISES.get(problem.difficulty, _as_they_are)(stream, x)
+    names = tuple(f"x{i}" for i in range(columns))
+    return Table(
+        np.stack(shown, axis=1).astype(np.float32),
+        _target(problem, target, spread, stream),
+        categorical=problem.categorical,
+        feature_names=names,
+        category_names={names[i]: [f"level {code}" for code in range(_LEVELS)] for i in problem.categorical} or None,
+    )
+
+
+def _target(problem: Problem, target: Column, spread: float, stream: Stream) -> Column:
+    rare = problem.difficulty == "rare"
+    if problem.task is Task.REGRESSION:
+        hit = stream.uniform(len(target)) < _OUTLIERS if rare else np.zeros(len(target), dtype=bool)
+        return np.asarray(np.where(hit, target + 5 * spread, target))
+    shares = {Task.BINARY: (0.9,) if rare else (0.5,), Task.MULTICLASS: (0.7, 0.92) if rare else (0.35, 0.7)}
+    ordered = np.sort(target)
+    cuts = [ordered[int(share * len(target))] for share in shares[problem.task]]
+    return np.searchsorted(np.array(cuts), target, side="right").astype(np.float64)
+
+
+def _categories(stream: Stream, x: list[Column]) -> list[Column]:
+    """Codes for two columns whose order says nothing; the signal sees the effects behind the codes."""
+    shown = list(x)
+    for position in (0, 1):
+        codes = np.floor(_LEVELS * x[position]).astype(np.int64)
+        effects = (stream.order(_LEVELS) + 0.5) / _LEVELS
+        x[position], shown[position] = effects[codes], codes.astype(np.float64)
+    return shown
+
+
+def _as_they_are(stream: Stream, x: list[Column]) -> list[Column]:  # noqa: ARG001 (the signature of a disguise)
+    return x
+
+
+def _missing(stream: Stream, x: list[Column]) -> list[Column]:
+    return [np.where(stream.uniform(len(column)) < _MISSING, np.nan, column) for column in x]
+
+
+def _skewed(stream: Stream, x: list[Column]) -> list[Column]:  # noqa: ARG001 (the signature of a disguise)
+    return [column / (1.002 - column) for column in x]
+
+
+def _scaled(stream: Stream, x: list[Column]) -> list[Column]:  # noqa: ARG001 (the signature of a disguise)
+    factors = (1.0, -1000.0, 0.001, -1.0, 1000000.0)
+    return [factors[i % len(factors)] * (column - 0.5) for i, column in enumerate(x)]
+
+
+def _redundant(stream: Stream, x: list[Column]) -> list[Column]:
+    """The second half of the columns repeats the first half with a little noise."""
+    half = len(x) // 2
+    return [*x[:half], *(column + 0.05 * stream.noise(len(column)) for column in x[:half])]
+
+
+_DISGUISES = {"missing": _missing, "skewed": _skewed, "scaled": _scaled, "redundant": _redundant}
+
+
+def _lines(x: list[Column]) -> Column:
+    return 3 * x[0] - 2 * x[1] + x[2] + 0.5 * x[3]
+
+
+def _steps(x: list[Column]) -> Column:
+    high, low = np.where(x[0] > 0.3, 2.0, 0.0), np.where(x[1] > 0.6, -1.5, 0.0)
+    return high + low + np.where(x[2] > 0.8, 1.0, 0.0) + np.where(x[3] > 0.5, 0.5, 0.0)
+
+
+def _products(x: list[Column]) -> Column:
+    return 4 * (x[0] - 0.5) * (x[1] - 0.5) + 3 * x[2] * x[3]
+
+
+def _parity(x: list[Column]) -> Column:
+    return np.where((x[0] > 0.5) != (x[1] > 0.4), 2.0, 0.0) + 0.3 * x[2]
+
+
+def _bowl(x: list[Column]) -> Column:
+    return (x[0] - 0.3) * (x[0] - 0.3) + (x[1] - 0.5) * (x[1] - 0.5) + (x[2] - 0.7) * (x[2] - 0.7)
+
+
+def _ridge(x: list[Column]) -> Column:
+    return -np.abs(x[0] + x[1] + x[2] - 1.5)
+
+
+def _corner(x: list[Column]) -> Column:
+    return np.where((x[0] > 0.6) & (x[1] > 0.4), 3.0, 0.0) + 0.5 * x[2]
+
+
+def _maximum(x: list[Column]) -> Column:
+    return np.asarray(np.maximum(np.maximum(x[0], x[1]), 0.8 * x[2]))
+
+
+def _ratio(x: list[Column]) -> Column:
+    return x[0] / (0.3 + x[1])
+
+
+def _waves(x: list[Column]) -> Column:
+    phase = 3 * x[0]
+    return np.abs(phase - np.floor(phase) - 0.5) + 0.2 * x[1]
+
+
+_SIGNALS: dict[str, Callable[[list[Column]], Column]] = {
+    "lines": _lines,
+    "steps": _steps,
+    "products": _products,
+    "parity": _parity,
+    "bowl": _bowl,
+    "ridge": _ridge,
+    "corner": _corner,
+    "maximum": _maximum,
+    "ratio": _ratio,
+    "waves": _waves,
+}
