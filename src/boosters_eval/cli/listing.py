@@ -81,12 +81,19 @@ def _able(runner: Any, request: Callable[..., Any], boosters: Any, tasks: Any, t
 
 
 @listing.command()
-def datasets(*, json: AsJson = False) -> None:
+def datasets(
+    *,
+    every: Annotated[bool, typer.Option("--all", help="Also the generated problems of the gate suite.")] = False,
+    json: AsJson = False,
+) -> None:
     """Data sets: task, size, classes, source and availability."""
     from boosters_eval.datasets import DATASETS
+    from boosters_eval.datasets.problems import PROBLEMS
 
     records = []
     for name, config in DATASETS.items():
+        if name in PROBLEMS and not (every or json):
+            continue
         reason = config.available() if config.available else None
         records.append(
             {
@@ -103,6 +110,8 @@ def datasets(*, json: AsJson = False) -> None:
         )
     _note_broken(DATASETS)
     _show(records, as_json=json)
+    if not (every or json):
+        note(f"And {len(PROBLEMS)} generated problems of the gate suite: boosters-eval list datasets --all")
 
 
 @listing.command()
