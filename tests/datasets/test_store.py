@@ -1,6 +1,7 @@
 """The cache: written once and whole, found again, rebuilt when damaged, and what may not enter it."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 import factories
-from boosters_eval.core.errors import DatasetError, UnknownNameError
+from boosters_eval.core.errors import BoostersEvalWarning, DatasetError, UnknownNameError
 from boosters_eval.datasets import DATASETS, Table, materialise, open_stored, store
 from boosters_eval.metrics.task import Task
 
@@ -114,10 +115,24 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[:-1])
 
 
+def flip(path, position=-1):
+    """One bit in place, with the times that the file had: only its content tells."""
+    times = path.stat()
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
 @pytest.mark.parametrize(
     "damage",
     [
         lambda path: truncate(path / "x.npy"),
+        lambda path: flip(path / "y.npy"),
+        lambda path: flip(path / "x.npy", 9),
+        lambda path: (path / "table.json").write_text(
+            (path / "table.json").read_text().replace('"regression"', '"binary"')
+        ),
         lambda path: (path / "y.npy").unlink(),
         lambda path: (path / "table.json").write_text("{"),
         lambda path: (path / "table.json").unlink(),
@@ -131,7 +146,8 @@ def test_a_damaged_entry_is_detected_and_rebuilt(cache, damage):
     damage(stored.path)
     with pytest.raises(DatasetError, match="damaged"):
         open_stored(stored.path)
-    assert materialise(config) == stored
+    with pytest.warns(BoostersEvalWarning, match="is damaged: it is thrown away and made again"):
+        assert materialise(config) == stored
     assert np.array_equal(open_stored(stored.path).y, Y)
     assert len(calls) == 2
     assert sorted(entry.name for entry in stored.path.parent.iterdir()) == [stored.path.name]

@@ -9,7 +9,8 @@ import re
 import sys
 import tempfile
 import traceback
-from typing import TYPE_CHECKING, Annotated, NoReturn
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -17,7 +18,7 @@ from boosters_eval import __version__
 from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, report, runs
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.streams import steady
-from boosters_eval.core.errors import BoostersEvalError, ExitCode, suggest
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,10 +121,18 @@ def _fail(sentence: str, code: ExitCode) -> int:
     return int(code)
 
 
+def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
+    """Our own warnings are sentences for the user; those of others keep the place they come from."""
+    own = issubclass(category, BoostersEvalWarning)
+    text = f"Warning: {message}\n" if own else warnings.formatwarning(message, category, filename, lineno)
+    sys.stderr.write(text)
+
+
 def main() -> NoReturn:
     """The console script, called by `boosters_eval.__main__`."""
     logging.getLogger("boosters_eval").addHandler(logging.NullHandler())  # commands report what matters themselves
     sys.stdout, sys.stderr = steady(sys.stdout), steady(sys.stderr)
+    warnings.showwarning = _warn
     code = run(sys.argv[1:])
     sys.stdout.flush()
     sys.exit(code)

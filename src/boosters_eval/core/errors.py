@@ -26,6 +26,10 @@ class BoostersEvalError(Exception):
     exit_code = ExitCode.EXECUTION_ERROR
 
 
+class BoostersEvalWarning(UserWarning):
+    """Something that a user should know, although the work goes on: one sentence."""
+
+
 class ConfigError(BoostersEvalError, ValueError):
     """The user asked for something that is not valid; a ValueError, as Python users expect of a bad argument."""
 

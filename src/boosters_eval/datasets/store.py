@@ -8,13 +8,14 @@ import os
 import re
 import shutil
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from boosters_eval.core.errors import BoostersEvalError, DatasetError
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.datasets.cache import VARIABLE, cache_root
@@ -81,20 +82,19 @@ def materialise(config: DatasetConfig, cache_dir: Path | None = None) -> Stored:
     root = cache_dir or cache_root()
     key = (str(root), id(config.loader), _declared(config))
     _, done = _DONE.get(key, (None, None))
-    if done is None or _read_meta(done.path) is None:
+    if done is None or _intact(done.path) is None:
         done = _from_recipe(config, root) or _from_loader(config, root)
         _DONE[key] = (config.loader, done)
     return done
 
 
 def open_stored(path: Path) -> Table:
-    """The arrays of a stored table, memory-mapped rather than read."""
-    meta = _read_meta(path)
+    """The arrays of a stored table, memory-mapped rather than read, once their content has been verified."""
+    meta = _intact(path)
     if meta is None:
         raise DatasetError(f"The cached table in {path} is damaged: run again to rebuild it.")
-    arrays = {part: np.load(path / f"{part}.npy", mmap_mode="r") for part in meta.sizes}
     return Table(
-        **arrays,
+        **_mapped(path, meta),
         categorical=meta.categorical,
         feature_names=meta.feature_names,
         category_names=meta.category_names,
@@ -135,7 +135,13 @@ def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:
     if not re.fullmatch("[0-9a-f]{64}", digest):
         return None
     path = _table_path(root, digest)
-    meta = _read_meta(path)
+    meta = _intact(path)
+    if meta is None and path.exists():
+        warnings.warn(
+            f"The cached table of data set '{config.name}' is damaged: it is thrown away and made again.",
+            BoostersEvalWarning,
+            stacklevel=2,
+        )
     return None if meta is None else _stored(config.name, path, meta)
 
 
@@ -206,15 +212,18 @@ def _arrays(table: Table) -> dict[str, Any]:
     return {part: getattr(table, part) for part in _PARTS if getattr(table, part) is not None}
 
 
-def _describe(task: Task, table: Table) -> _Meta:
-    arrays = _arrays(table)
-    head = [task.value, table.categorical, table.feature_names, table.category_names]
+def _digest(head: list[Any], arrays: dict[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
     for part, array in arrays.items():
         digest.update(f"{part} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _describe(task: Task, table: Table) -> _Meta:
+    head = [task.value, table.categorical, table.feature_names, table.category_names]
     return _Meta(
-        digest=digest.hexdigest(),
+        digest=_digest(head, _arrays(table)),
         task=task,
         n_samples=table.x.shape[0],
         n_features=table.x.shape[1],
@@ -243,9 +252,36 @@ def _read_meta(path: Path) -> _Meta | None:
     return meta if whole and meta.sizes else None
 
 
+# The tables whose content this process has verified, by what the system tells of their files.
+_VERIFIED: dict[Path, tuple[tuple[int, ...], ...]] = {}
+
+
+def _intact(path: Path) -> _Meta | None:
+    """The description of a table whose content still has the digest that it is named after, or None."""
+    meta = _read_meta(path)
+    if meta is None or not meta.digest.startswith(path.name):
+        return None
+    files = [path / _META, *(path / f"{part}.npy" for part in meta.sizes)]
+    found = tuple((s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in (file.stat() for file in files))
+    if _VERIFIED.get(path) != found:
+        head = [meta.task.value, meta.categorical, meta.feature_names, meta.category_names]
+        try:
+            if _digest(head, _mapped(path, meta)) != meta.digest:
+                return None
+        except Exception:  # noqa: BLE001 (the head of an array is damaged, for which numpy has many words)
+            return None
+        _VERIFIED[path] = found
+    return meta
+
+
+def _mapped(path: Path, meta: _Meta) -> dict[str, Any]:
+    """The arrays in the order in which they are digested."""
+    return {part: np.load(path / f"{part}.npy", mmap_mode="r") for part in _PARTS if part in meta.sizes}
+
+
 def _write(path: Path, table: Table, meta: _Meta) -> _Meta:
     """Into a directory beside it, which then takes the name; a damaged one makes room."""
-    there = _read_meta(path)
+    there = _intact(path)
     if there is not None:
         return there
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -275,7 +311,7 @@ def _take_name(temporary: Path, path: Path) -> None:
         try:
             temporary.rename(path)
         except OSError:
-            if _read_meta(path) is not None:
+            if _intact(path) is not None:
                 return
             aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=".old-"))
             try:
