@@ -7,10 +7,13 @@ alpha. Tests for independent increments would not be valid here, because splits 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.stats.inference import StatisticsInputError
+from scipy.special import stdtrit
+
+from boosters_eval.stats.inference import StatisticsInputError, StudentT
 from boosters_eval.stats.significance import DEFAULT_ALPHA, DEFAULT_ROPE
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 FIRST_LOOK = 5
 DEFAULT_MAX_SEEDS = 50
+_MANY_SPLITS = 1000  # beyond these, further splits add nothing: the rows that they share limit the test
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +86,24 @@ class SequentialRule:
         following = self.schedule[look + 1]
         reason = f"{len(open_pairs)} of {len(pairs)} pairs are inconclusive; continuing to {following} seeds"
         return Decision(stop=False, undecided=len(open_pairs), reason=reason)
+
+
+def splits_to_decide(found: Comparison, overlap: float, alpha: float = DEFAULT_ALPHA) -> int | None:
+    """How many splits it takes to detect a difference as large, and as variable, as the one observed.
+
+    "Detect" means: in four runs out of five, by the corrected test, at the last look of a sequential rule with this
+    many seeds. `overlap` is n_test / n_train. None if no number of splits is enough, or if the comparison has no
+    interval from which the variation is known.
+    """
+    if found.interval is None or found.difference is None or found.n < 2:
+        return None
+    size = abs(found.difference)
+    half = (found.interval[1] - found.interval[0]) / 2
+    spread = half / float(stdtrit(found.n - 1, 1 - found.alpha / 2)) / math.sqrt(1 / found.n + overlap)
+
+    def detected(count: int) -> bool:
+        error = spread * math.sqrt(1 / count + overlap)
+        level = SequentialRule(max_seeds=count, alpha=alpha).level
+        return StudentT(size, error, count - 1).detectable(level) <= size
+
+    return next(filter(detected, range(2, _MANY_SPLITS + 1)), None) if detected(_MANY_SPLITS) else None
