@@ -147,7 +147,8 @@ def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Ch
     )
     if evidence.obstacle:
         return replace(finding, status=Status.UNLIKE)
-    finding = _verdict(replace(finding, n_recorded=_seeds(then.metrics[metric])), evidence)
+    seeds, recorded_seeds = _seeds(evidence.before), _seeds(then.metrics[metric])
+    finding = _verdict(replace(finding, n_seeds=seeds, n_recorded=recorded_seeds), evidence)
     compared, recorded = min(evidence.before.n, evidence.after.n), then.metrics[metric].n
     if compared == recorded or rules.fewer_cells or finding.status in (Status.REGRESSION, Status.SUSPECTED):
         return finding
@@ -179,7 +180,9 @@ def _verdict(finding: Finding, evidence: Evidence) -> Finding:
 
 def _suspected(finding: Finding, evidence: Evidence) -> Finding:
     needed = seeds_needed(evidence)
-    text = f"{needed} seeds would decide" if needed else "no number of seeds would decide, as splits share rows"
+    text = f"{needed} seeds would decide if the change stays as it is"
+    if needed is None:
+        text = "no number of seeds would make such a change significant, as splits share rows"
     note = f"{finding.note}, {text}" if finding.note else text
     return replace(finding, status=Status.SUSPECTED, note=note, seeds_needed=needed, decided=False)
 

@@ -140,7 +140,7 @@ def _remarked(evidence: Evidence, remark: str) -> Evidence:
 
 
 def seeds_needed(evidence: Evidence) -> int | None:
-    """How many seeds would tell the observed change from noise in four checks out of five; None if no number would."""
+    """How many seeds make the change significant if it stays as it is; None if no number does."""
     from boosters_eval.stats.sequential import splits_to_decide  # noqa: PLC0415 (loads scipy)
 
     if evidence.tested is None:

@@ -83,8 +83,9 @@ class Finding:
     upgrade: tuple[str, str] | None = None  # the library's version then and now, where it changed
     failed_cells: int = 0  # without a usable score, whether it counts or not
     flaky: Mapping[str, int] = field(default_factory=dict)  # how often the cells that finished late failed before
+    n_seeds: int = 0  # that were compared
     n_recorded: int = 0  # seeds in the baseline
-    seeds_needed: int | None = None  # of a suspected pair; None: no number of seeds would decide
+    seeds_needed: int | None = None  # to decide a suspected pair, if its change stays as it is; None: no number would
     decided: bool = True  # False: more seeds could change the answer of the statistical rule
 
     @property

@@ -69,10 +69,7 @@ def lines(check: Check, name: str) -> list[str]:
             out.append(f"❌ {_failed(check)}:")
         out += [f"  {line}" for line in _failures(check)]
     if check.flaky:
-        more = (
-            f"❌ {_flaky(check)} ({_allowance(check)})" if check.too_flaky else f"⚠ {_flaky(check)}, which is allowed"
-        )
-        out.append(f"{more}:")
+        out.append(f"{'❌' if check.too_flaky else '⚠'} {_flaky(check)} ({_allowance(check)}):")
         out += [f"  {f.config} {f.library}: {flakiness(f)}" for f in check.flaky]
     for title, findings in _sections(check):
         out.append(title)
@@ -268,13 +265,13 @@ def _suspicion(check: Check) -> str:
 
 def _advice(check: Check, name: str) -> list[str]:
     """How to decide what is only suspected."""
+    if any(f.n_seeds < f.n_recorded for f in check.suspected):
+        command = f"boosters-eval baseline check {name} --statistical --seeds auto"
+        return [f"'{command}' adds recorded seeds until it is decided."]
     wanted = [f.seeds_needed for f in check.suspected if f.seeds_needed]
     if not wanted:
         return []
     needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
-    if needed <= recorded:
-        command = f"boosters-eval baseline check {name} --statistical --seeds auto"
-        return [f"'{command}' runs as many of the {recorded} recorded seeds as it takes to decide."]
     suite = f" --suite {check.suite}" if check.suite else ""
     command = f"boosters-eval baseline record {name}{suite} --seeds {needed}"
     have = f"{name} has {_count(recorded, 'seed')}, and {needed} would decide"
@@ -286,7 +283,8 @@ def _flaky(check: Check) -> str:
 
 
 def _allowance(check: Check) -> str:
-    return f"{check.rules.allow_flaky} allowed; --allow-flaky {check.n_flaky} would pass them"
+    accept = f"; --allow-flaky {check.n_flaky} accepts them" if check.too_flaky else ""
+    return f"{check.rules.allow_flaky} allowed{accept}"
 
 
 def _failed(check: Check) -> str:

@@ -88,22 +88,22 @@ class SequentialRule:
         return Decision(stop=False, undecided=len(open_pairs), reason=reason)
 
 
-def splits_to_decide(found: Comparison, overlap: float, alpha: float = DEFAULT_ALPHA) -> int | None:
-    """How many splits it takes to detect a difference as large, and as variable, as the one observed.
+def splits_to_decide(found: Comparison, overlap: float) -> int | None:
+    """How many splits make a difference significant that stays as large and as variable as the one observed.
 
-    "Detect" means: in four runs out of five, by the corrected test, at the last look of a sequential rule with this
-    many seeds. `overlap` is n_test / n_train. None if no number of splits is enough, or if the comparison has no
-    interval from which the variation is known.
+    `overlap` is n_test / n_train of the corrected test. None if no number of splits is enough, because the rows that
+    they share limit the test, or if the comparison has no interval from which the variation is known.
     """
     if found.interval is None or found.difference is None or found.n < 2:
         return None
-    size = abs(found.difference)
     half = (found.interval[1] - found.interval[0]) / 2
     spread = half / float(stdtrit(found.n - 1, 1 - found.alpha / 2)) / math.sqrt(1 / found.n + overlap)
+    size = abs(found.difference)
 
-    def detected(count: int) -> bool:
-        error = spread * math.sqrt(1 / count + overlap)
-        level = SequentialRule(max_seeds=count, alpha=alpha).level
-        return StudentT(size, error, count - 1).detectable(level) <= size
+    def significant(count: int) -> bool:
+        fitted = StudentT(size, spread * math.sqrt(1 / count + overlap), count - 1)
+        return 2 * fitted.greater(0.0) <= found.alpha
 
-    return next(filter(detected, range(2, _MANY_SPLITS + 1)), None) if detected(_MANY_SPLITS) else None
+    if not significant(_MANY_SPLITS):
+        return None
+    return next(filter(significant, range(found.n + 1, _MANY_SPLITS + 1)))
