@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 
-class PairVerdict(Model):
+class CheckedPair(Model):
     """One (config, library) pair."""
 
     config: str
@@ -75,7 +75,7 @@ class CheckDocument(Model):
     n_not_run: int
     upgrades: dict[str, tuple[str, str]]
     notes: tuple[str, ...]
-    pairs: tuple[PairVerdict, ...]
+    pairs: tuple[CheckedPair, ...]
 
     @classmethod
     def of(cls, check: Check, name: str, exit_code: int) -> Self:
@@ -90,7 +90,7 @@ class CheckDocument(Model):
             n_not_run=check.not_run,
             upgrades=check.upgrades,
             notes=check.notes,
-            pairs=tuple(PairVerdict.of(finding) for finding in check.findings),
+            pairs=tuple(CheckedPair.of(finding) for finding in check.findings),
         )
 
     def to_json(self) -> str:
