@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factories
-from boosters_eval.baseline import Snapshot, check, load_baseline, make_baseline, recorded_from, save_baseline
+from boosters_eval.baseline import (
+    Snapshot,
+    are_same_outcomes,
+    check,
+    load_baseline,
+    make_baseline,
+    save_baseline,
+)
 from boosters_eval.baseline.model import MetricStats
 from boosters_eval.benchmark.records import RunMetadata
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError, RunError
@@ -270,15 +277,14 @@ def test_a_run_with_two_results_for_a_cell_is_not_recorded(make):
         make_baseline(run)
 
 
-def test_version_2_is_still_read_and_says_nothing_of_its_attempt_or_flaky_cells(document, tmp_path):
+def test_version_2_is_still_read_and_says_nothing_of_flaky_cells_or_outcomes(document, tmp_path):
     path = tmp_path / "b.json"
-    later = ("attempt", "started_at")
-    results = [{k: v for k, v in result.items() if k != "failed_before"} for result in document["results"]]
-    older = {**{k: v for k, v in document.items() if k not in later}, "schema_version": 2, "results": results}
-    path.write_text(json.dumps(older))
-    baseline = load_baseline(path)
-    assert (baseline.attempt, baseline.started_at) == (None, None)
-    assert not any(result.failed_before for result in baseline.results)
+    later = ("failed_before", "outcomes_digest")
+    results = [{k: v for k, v in result.items() if k not in later} for result in document["results"]]
+    path.write_text(json.dumps({**document, "schema_version": 2, "results": results}))
+    assert {(str(result.failed_before), result.outcomes_digest) for result in load_baseline(path).results} == {
+        ("{}", None)
+    }
 
 
 def test_a_user_s_metric_keeps_the_direction_that_its_run_gave_it(make, tmp_path):
@@ -299,17 +305,16 @@ def test_a_run_with_flaky_cells_is_no_baseline_unless_they_are_allowed(make):
     assert make_baseline(run, allow_flaky=2).results[0].failed_before == {"42": 3, "1379": 3}
 
 
-@pytest.mark.parametrize(
-    ("change", "itself"),
-    [
-        ({}, True),
-        ({"attempt": 2}, False),
-        ({"begin": {"at": "2026-01-02T03:04:06+00:00"}}, False),  # the same plan on another machine
-        ({"begin": None, "attempt": None}, False),
-    ],
-)
-def test_only_the_very_run_is_the_one_that_a_baseline_was_recorded_from(make, change, itself):
-    known = {"attempt": 1, "begin": {"at": "2026-01-02T03:04:05+00:00"}}
-    baseline = make_baseline(factories.remember(make.run(), **known))
-    assert recorded_from(baseline, factories.remember(make.run(), **{**known, **change})) is itself
-    assert not recorded_from(make_baseline(make.run()), make.run())
+def test_only_the_very_outcomes_that_were_recorded_are_the_same(make):
+    recorded = Snapshot.of_baseline(make_baseline(make.run()))
+    assert are_same_outcomes(recorded, Snapshot.of_run(make.run()))
+    assert are_same_outcomes(recorded, Snapshot.of_run(make.run(libraries=("boosters",))))
+    again = make.run()
+    again.results = [r.model_copy(update={"train_time_s": r.train_time_s + 1e-9}) for r in again.results]
+    assert not are_same_outcomes(recorded, Snapshot.of_run(again))
+
+
+def test_outcomes_without_times_are_never_called_the_same(make):
+    run = make.run()
+    run.results = [r.model_copy(update={"train_time_s": None}) for r in run.results]
+    assert not are_same_outcomes(Snapshot.of_run(run), Snapshot.of_run(run))

@@ -404,7 +404,9 @@ class TestStatistical:
         run = noisy(make, {0: 1.06, 1: 1.04, 2: 1.05})
         assert status(against(run, statistical=True)) is Status.REGRESSION
         factories.remember(run, alpha=0.0125)
-        assert status(against(run, statistical=True)) is Status.SUSPECTED
+        found = against(run, statistical=True)
+        assert status(found) is Status.SUSPECTED
+        assert "p = 0.025 at alpha = 0.0125, 4 seeds would decide" in found.findings[0].note
 
     def test_too_few_cells_to_test_leave_the_tolerance_to_decide(self, make, against):
         found = against(make.run({"boosters": 1.05}, seeds=1), seeds=1, statistical=True)

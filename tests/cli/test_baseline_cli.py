@@ -370,6 +370,7 @@ class TestRealRuns:
         assert recorded.machine["digest"]
         assert all(result.split_digests and result.data_digest for result in recorded.results)
         assert check("m.json", "--run", "last") == 3
+        assert check("m.json", "--rerun-failed", "-q") == 3  # nothing failed, so nothing runs
         assert "m.json was recorded from this very run" in capsys.readouterr().err
         assert check("m.json", "--output", "r.json") == 0
         out = capsys.readouterr().out

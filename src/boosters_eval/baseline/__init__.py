@@ -5,7 +5,7 @@ from __future__ import annotations
 from boosters_eval.baseline.check import check
 from boosters_eval.baseline.findings import Check, CheckRules, Finding, Status
 from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats, load_baseline, save_baseline
-from boosters_eval.baseline.snapshot import Snapshot, make_baseline, recorded_from
+from boosters_eval.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline
 
 __all__ = [
     "Baseline",
@@ -16,9 +16,9 @@ __all__ = [
     "MetricStats",
     "Snapshot",
     "Status",
+    "are_same_outcomes",
     "check",
     "load_baseline",
     "make_baseline",
-    "recorded_from",
     "save_baseline",
 ]

@@ -36,7 +36,7 @@ def is_regression(baseline_mean: float, current_mean: float, tolerance: float, *
 def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None) -> Check:
     """Compare a run, or a later baseline, with a baseline."""
     rules = rules or CheckRules()
-    rules = rules if after.alpha is None else rules.replace(alpha=after.alpha)
+    rules = rules if after.alpha is None else rules.replace(alpha=after.alpha, looks=True)
     check_names(before, after.pairs, rules)
     upgrades = _upgrades(before, after)
     faulty: dict[tuple[str, str], list[FaultyCell]] = {}
@@ -148,7 +148,7 @@ def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Ch
     if evidence.obstacle:
         return replace(finding, status=Status.UNLIKE)
     seeds, recorded_seeds = _seeds(evidence.before), _seeds(then.metrics[metric])
-    finding = _verdict(replace(finding, n_seeds=seeds, n_recorded=recorded_seeds), evidence)
+    finding = _verdict(replace(finding, n_seeds=seeds, n_recorded=recorded_seeds), evidence, looks=rules.looks)
     compared, recorded = min(evidence.before.n, evidence.after.n), then.metrics[metric].n
     if compared == recorded or rules.fewer_cells or finding.status in (Status.REGRESSION, Status.SUSPECTED):
         return finding
@@ -159,13 +159,13 @@ def _seeds(stats: MetricStats) -> int:
     return len({cell.partition("/")[0] for cell in stats.per_seed}) or stats.n
 
 
-def _verdict(finding: Finding, evidence: Evidence) -> Finding:
+def _verdict(finding: Finding, evidence: Evidence, *, looks: bool) -> Finding:
     """The tolerance decides; a test can only call a regression suspected, or a change within tolerance drift."""
     before, after = evidence.before.mean, evidence.after.mean
     lower = not evidence.higher_is_better
     if is_regression(before, after, finding.tolerance, lower_is_better=lower):
         if evidence.worse is False:
-            return _suspected(finding, evidence)
+            return _suspected(finding, seeds_needed(evidence, looks=looks))
         status = Status.REGRESSION
     elif after == before:
         status = Status.SAME
@@ -178,8 +178,7 @@ def _verdict(finding: Finding, evidence: Evidence) -> Finding:
     return replace(finding, status=status, decided=safe or status is Status.REGRESSION)
 
 
-def _suspected(finding: Finding, evidence: Evidence) -> Finding:
-    needed = seeds_needed(evidence)
+def _suspected(finding: Finding, needed: int | None) -> Finding:
     text = f"{needed} seeds would decide if the change stays as it is"
     if needed is None:
         text = "no number of seeds would make such a change significant, as splits share rows"

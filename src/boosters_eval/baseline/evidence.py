@@ -119,7 +119,8 @@ def _over(stats: MetricStats, cells: list[str]) -> MetricStats:
 
 def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric: str, alpha: float) -> Evidence:
     """The same test as between two libraries: paired by split, corrected for the rows that splits share."""
-    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415
 
     sides = {"then": _observe(then, evidence.before), "now": _observe(now, evidence.after)}
     table = compare_table(sides, metric=metric, higher_is_better=evidence.higher_is_better, alpha=alpha)
@@ -129,9 +130,11 @@ def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metri
         # Too few cells for any change to be significant: what is beyond tolerance is not merely suspected.
         return _remarked(evidence, "too few cells for a test: the tolerance alone decides")
     text = p_value(p)
+    level = "" if alpha == DEFAULT_ALPHA else f" at alpha = {alpha:.3g}"
     overlap = split_ratio(sides["then"].values()) or ASSUMED_RATIO
     return _remarked(
-        replace(evidence, tested=found, overlap=overlap), f"p {text}" if text.startswith("<") else f"p = {text}"
+        replace(evidence, tested=found, overlap=overlap),
+        (f"p {text}" if text.startswith("<") else f"p = {text}") + level,
     )
 
 
@@ -139,13 +142,17 @@ def _remarked(evidence: Evidence, remark: str) -> Evidence:
     return replace(evidence, remark=", ".join(filter(None, (evidence.remark, remark))))
 
 
-def seeds_needed(evidence: Evidence) -> int | None:
-    """How many seeds make the change significant if it stays as it is; None if no number does."""
-    from boosters_eval.stats.sequential import splits_to_decide  # noqa: PLC0415 (loads scipy)
+def seeds_needed(evidence: Evidence, *, looks: bool = False) -> int | None:
+    """How many seeds make the change significant if it stays as it is; None if no number does.
+
+    With `looks`, they are added by the sequential rule, whose level falls with its number of looks.
+    """
+    from boosters_eval.stats.sequential import SequentialRule, splits_to_decide  # noqa: PLC0415 (loads scipy)
 
     if evidence.tested is None:
         return None
-    splits = splits_to_decide(evidence.tested, evidence.overlap)
+    level = (lambda seeds: SequentialRule(max_seeds=seeds).level) if looks else None
+    splits = splits_to_decide(evidence.tested, evidence.overlap, level)
     cells = [Repeat.parse(cell) for cell in evidence.before.per_seed]
     per_seed = len(cells) / len({repeat.seed for repeat in cells})  # more than one where there are folds
     return None if splits is None else math.ceil(splits / per_seed)

@@ -48,6 +48,7 @@ class CheckRules(Model):
     tolerance_for: dict[str, Share] = Field(default_factory=dict)  # by config or by metric; a config comes first
     statistical: bool = False
     alpha: Annotated[float, Gt(0), Lt(1)] = 0.05
+    looks: bool = False  # the run added seeds as it looked, and alpha is the level of each look
     under_test: tuple[str, ...] | None = None  # None: boosters, and every library whose version is the recorded one
     only_libraries: tuple[str, ...] | None = None  # the run was restricted to these
     only_pairs: frozenset[tuple[str, str]] | None = None  # another suite was asked for, which has only these

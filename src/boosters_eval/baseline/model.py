@@ -72,6 +72,7 @@ class BaselineResult(_Part):
     parameters: dict[str, Any] = Field(default_factory=dict)  # the native ones, without the seed
     times: dict[str, MetricStats] = Field(default_factory=dict)  # only of a run in timing mode
     failed_before: dict[CellName, Annotated[int, Ge(1)]] = Field(default_factory=dict)  # tries of the flaky cells
+    outcomes_digest: str | None = None  # of how long each cell took, which no other run of the same plan repeats
 
     @model_validator(mode="after")
     def _primary_is_there(self) -> Self:
@@ -121,8 +122,6 @@ class Baseline(_Part):
     recorded_at: datetime
     git_sha: str | None = None
     run_id: str | None = None
-    attempt: int | None = None  # of that run, and when it began: a plan that is run twice keeps its run_id
-    started_at: str | None = None
     config: BaselineConfig = BaselineConfig()
     libraries: dict[str, Build] = Field(default_factory=dict)
     mapping_digest: str | None = None

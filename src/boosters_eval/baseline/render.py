@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from shlex import quote
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -266,14 +267,14 @@ def _suspicion(check: Check) -> str:
 def _advice(check: Check, name: str) -> list[str]:
     """How to decide what is only suspected."""
     if any(f.n_seeds < f.n_recorded for f in check.suspected):
-        command = f"boosters-eval baseline check {name} --statistical --seeds auto"
+        command = f"boosters-eval baseline check {quote(name)} --statistical --seeds auto"
         return [f"'{command}' adds recorded seeds until it is decided."]
     wanted = [f.seeds_needed for f in check.suspected if f.seeds_needed]
     if not wanted:
         return []
     needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
     suite = f" --suite {check.suite}" if check.suite else ""
-    command = f"boosters-eval baseline record {name}{suite} --seeds {needed}"
+    command = f"boosters-eval baseline record {quote(name)}{suite} --seeds {needed}"
     have = f"{name} has {_count(recorded, 'seed')}, and {needed} would decide"
     return [f"{have}; with the recorded versions installed, run '{command}'."]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import statistics
 from collections import Counter
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.facts import RunFacts
 
 _TIMES = ("train_time_s", "predict_time_s")
-_DIGEST = 16  # characters kept of a split's digest
+_DIGEST = 16  # characters kept of a digest
 
 
 @dataclass(frozen=True)
@@ -95,20 +97,17 @@ class Snapshot:
         return list(dict.fromkeys([*self.results, *((f.config, f.library) for f in self.faulty)]))
 
 
-def recorded_from(baseline: Baseline, run: ResultCollection) -> bool:
-    """Whether the baseline was recorded from this very run, so that comparing the two would prove nothing.
+def are_same_outcomes(before: Snapshot, after: Snapshot) -> bool:
+    """Whether both sides hold the very same outcomes of some pair, so that comparing them would prove nothing.
 
-    Another attempt at the same plan, here or on another machine, has the same id but is another run. Baselines of
-    version 2 and results without their beginning do not say which attempt they are: they are taken for another one.
+    Another run of the same plan has the same run id, but other times. Where times are unknown, as in baselines of
+    version 2, two sides are never the same.
     """
-    attempt, started_at = _beginning(run)
-    known = None not in (baseline.run_id, baseline.attempt, baseline.started_at)
-    return known and (baseline.run_id, baseline.attempt, baseline.started_at) == (run.run_id, attempt, started_at)
-
-
-def _beginning(run: ResultCollection) -> tuple[int | None, str | None]:
-    began = (run.metadata.begin or {}).get("at")
-    return run.metadata.attempt, None if began is None else str(began)
+    return any(
+        result.outcomes_digest is not None and result.outcomes_digest == after.results[key].outcomes_digest
+        for key, result in before.results.items()
+        if key in after.results
+    )
 
 
 def make_baseline(run: ResultCollection, *, now: datetime | None = None, allow_flaky: int = 0) -> Baseline:
@@ -127,7 +126,6 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None, allow_f
         raise RunError("No baseline was recorded: the run has no results for some or all of its cells.")
     _check_flaky(run, allow_flaky)
     facts = Environment.collect(run, now=now)
-    attempt, started_at = _beginning(run)
     results = tuple(snapshot.results.values())
     build = snapshot.libraries.get(HOME_LIBRARY)
     return Baseline(
@@ -136,8 +134,6 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None, allow_f
         recorded_at=now or datetime.now(UTC).replace(microsecond=0),
         git_sha=facts.git_sha,
         run_id=run.run_id,
-        attempt=attempt,
-        started_at=started_at,
         config=BaselineConfig(suite=run.suite, seeds=tuple(dict.fromkeys(r.seed for r in run.results))),
         libraries=snapshot.libraries,
         mapping_digest=mapping_digest(results),
@@ -224,7 +220,15 @@ def _summarise(group: Sequence[BenchmarkResult], user_metrics: Mapping[str, bool
         parameters=effective_parameters(first),
         times={name: _stats({r.repeat.name: getattr(r, name) for r in group}) for name in timed},
         failed_before={r.repeat.name: r.failed_before for r in group if r.failed_before},
+        outcomes_digest=_outcomes_digest(group),
     )
+
+
+def _outcomes_digest(group: Sequence[BenchmarkResult]) -> str | None:
+    took = [(r.repeat.name, r.train_time_s, r.predict_time_s, r.cpu_time_s) for r in group]
+    if any(result.train_time_s is None for result in group):
+        return None
+    return hashlib.sha256(json.dumps(sorted(took)).encode()).hexdigest()[:_DIGEST]
 
 
 def _stats(values: dict[str, float]) -> MetricStats:

@@ -149,7 +149,7 @@ def _check(
     verbosity: Verbosity,
     output: Path | None,
 ) -> int:
-    from boosters_eval.baseline import Snapshot, load_baseline, recorded_from
+    from boosters_eval.baseline import Snapshot, are_same_outcomes, load_baseline
     from boosters_eval.baseline import check as compare
     from boosters_eval.baseline.check import check_names
     from boosters_eval.baseline.plan import plan_run, until_decided
@@ -173,14 +173,15 @@ def _check(
     else:
         results = _only(results, request.libraries)
         rules = rules.replace(only_libraries=request.libraries, fewer_cells=request.names_seeds)
-    if recorded_from(before, results):
+    sides = Snapshot.of_baseline(before), Snapshot.of_run(results)
+    if are_same_outcomes(*sides):
         raise ConfigError(
             f"{path} was recorded from this very run ({results.run_id}): comparing it with itself proves nothing."
             " Run it again."
         )
     if output is not None:
         show(results, Presentation(output=output, quiet=True))
-    found = compare(Snapshot.of_baseline(before), Snapshot.of_run(results), rules)
+    found = compare(*sides, rules)
     if not verbosity.quiet:
         show(results, presentation)
     return _tell(found, str(path), options, verbosity, continue_on_error=execution.continue_on_error)

@@ -17,7 +17,7 @@ from boosters_eval.stats.inference import StatisticsInputError, StudentT
 from boosters_eval.stats.significance import DEFAULT_ALPHA, DEFAULT_ROPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from boosters_eval.stats.significance import Comparison
 
@@ -88,10 +88,11 @@ class SequentialRule:
         return Decision(stop=False, undecided=len(open_pairs), reason=reason)
 
 
-def splits_to_decide(found: Comparison, overlap: float) -> int | None:
+def splits_to_decide(found: Comparison, overlap: float, level: Callable[[int], float] | None = None) -> int | None:
     """How many splits make a difference significant that stays as large and as variable as the one observed.
 
-    `overlap` is n_test / n_train of the corrected test. None if no number of splits is enough, because the rows that
+    `overlap` is n_test / n_train of the corrected test, `level` the alpha of a test with so many splits, by default
+    that of the comparison. None if no number of splits is enough, because the rows that
     they share limit the test, or if the comparison has no interval from which the variation is known.
     """
     if found.interval is None or found.difference is None or found.n < 2:
@@ -102,7 +103,7 @@ def splits_to_decide(found: Comparison, overlap: float) -> int | None:
 
     def significant(count: int) -> bool:
         fitted = StudentT(size, spread * math.sqrt(1 / count + overlap), count - 1)
-        return 2 * fitted.greater(0.0) <= found.alpha
+        return 2 * fitted.greater(0.0) <= (found.alpha if level is None else level(count))
 
     if not significant(_MANY_SPLITS):
         return None
