@@ -81,8 +81,8 @@ def observed(difference, spread, n=5, overlap=0.25, alpha=0.05):
     [
         (1.26, 0.25, 13),  # t(12) = 2.179, and 2.179 * sqrt(1 / 13 + 0.25) = 1.246
         (-1.26, 0.25, 13),
-        (1.5, 0.25, 9),
-        (1.0, 0.25, 209),
+        (1.5, 0.25, 8),
+        (1.0, 0.25, 159),
         (0.97, 0.25, None),  # below 1.96 * sqrt(0.25), where the rows that splits share set a limit
         (0.97, 0.01, 7),
     ],
