@@ -146,6 +146,23 @@ def test_without_a_baseline_a_crash_fails_its_pair(project, run_pytest_apart, mo
     result.assert_outcomes(passed=1, failed=1, deselected=1)
 
 
+def test_a_pair_with_flaky_cells_fails_unless_they_are_allowed(project, run_pytest, faulty, monkeypatch):
+    broken = project.path / "broken"
+    broken.touch()
+    monkeypatch.setenv("FAULTY_BROKEN", str(broken))
+    regression = SUITE.replace('DATASETS["iris"]', 'DATASETS["diabetes"]').replace("MULTICLASS", "REGRESSION")
+    project.makepyfile(
+        my_suite=regression.replace('"boosters", "catboost"', '"faulty",').replace("max_depth=2", "max_depth=13")
+    )
+    arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-seeds", "1", "-m", "boosters_eval"]
+    run_pytest(*arguments).assert_outcomes(failed=1, deselected=1)
+    broken.unlink()
+    mended = run_pytest(*arguments)
+    mended.assert_outcomes(failed=1, deselected=1)
+    mended.stdout.fnmatch_lines(["iris/gbdt faulty: same: *; flaky: cell 42 after 1 failure"])
+    run_pytest(*arguments, "--boosters-eval-allow-flaky", "1").assert_outcomes(passed=1, deselected=1)
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_a_crashed_pair_fails_though_it_is_new_or_not_under_test(
     project, run_pytest_apart, recorded, monkeypatch, known

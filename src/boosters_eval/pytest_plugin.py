@@ -26,8 +26,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--boosters-eval-suite", metavar="NAME", help="run this suite, one item per (config, library) pair")
     group.addoption("--boosters-eval-baseline", metavar="FILE", help="check against this baseline")
     group.addoption("--boosters-eval-tolerance", metavar="X", type=float, default=0.02, help="default: %(default)s")
-    group.addoption("--boosters-eval-statistical", action="store_true", help="a regression must be significant too")
+    group.addoption("--boosters-eval-statistical", action="store_true", help="test each change for significance")
     group.addoption("--boosters-eval-seeds", metavar="N", type=int, help="number of random splits")
+    group.addoption(
+        "--boosters-eval-allow-flaky", metavar="N", type=int, default=0, help="cells that may finish after failing"
+    )
     group.addoption("--boosters-eval-library", metavar="NAME", action="append", help="only this library; repeatable")
 
 
@@ -86,6 +89,7 @@ class _Evaluation:
         self._rules: CheckRules = CheckRules(
             tolerance=config.getoption("--boosters-eval-tolerance"),
             statistical=config.getoption("--boosters-eval-statistical"),
+            allow_flaky=config.getoption("--boosters-eval-allow-flaky"),
             **asdict(restriction),
         )
         self._check: Check | None = None
@@ -107,10 +111,10 @@ class _Evaluation:
         found = next((f for f in check.findings if (f.config, f.library) == (config, library)), None)
         if found is None:
             return "failed", f"{config} {library}: it was not run"
-        if found.fails or found.failed_cells:
+        if found.fails or found.failed_cells or (found.flaky and check.too_flaky):
             return "failed", sentence(found)
         if self._baseline is None:
-            return "passed", ""
+            return "passed", sentence(found) if found.flaky else ""
         if not check.counted:
             return "failed", headline(check, "the baseline")
         return "skipped" if found.status in (Status.SKIPPED, Status.NEW) else "passed", sentence(found)

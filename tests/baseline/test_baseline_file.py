@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factories
-from boosters_eval.baseline import Snapshot, check, load_baseline, make_baseline, save_baseline
+from boosters_eval.baseline import (
+    Snapshot,
+    are_same_outcomes,
+    check,
+    load_baseline,
+    make_baseline,
+    save_baseline,
+)
 from boosters_eval.baseline.model import MetricStats
 from boosters_eval.benchmark.records import RunMetadata
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError, RunError
@@ -41,9 +48,9 @@ def test_the_commit_and_the_machine_are_those_of_the_run(make):
     assert (unknown.git_sha, unknown.boosters_eval_version, unknown.machine) == (None, None, {})
 
 
-def test_the_file_has_the_fields_of_version_1_and_what_version_2_adds(make, document):
+def test_the_file_has_the_fields_of_version_1_and_what_later_versions_add(make, document):
     assert {"schema_version", "boosters_version", "recorded_at", "git_sha", "config", "results"} <= document.keys()
-    assert document["schema_version"] == 2
+    assert document["schema_version"] == 3
     assert document["config"] == {"suite": "quick", "seeds": [42, 1379, 2716]}
     assert document["libraries"]["xgboost"] == {"version": "3.1.2", "digest": "build-3.1.2"}
     assert document["machine"]["cpu_model"] == "A"
@@ -115,7 +122,7 @@ def test_a_run_with_a_hole_is_no_baseline(make, spoil, told):
 
 def test_the_rfc_version_1_file_is_still_read():
     baseline = load_baseline(V1)
-    assert baseline.schema_version == 2
+    assert baseline.schema_version == 3
     assert baseline.config.suite == "full"
     assert baseline.boosters_version == "0.1.0"
     assert baseline.results[0].primary == MetricStats(mean=0.4521, std=0.0102, n=5)
@@ -135,7 +142,7 @@ def _spoilt(document, change):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda d: d.update(schema_version=3), "schema version 3, this program reads up to 2: upgrade"),
+        (lambda d: d.update(schema_version=4), "schema version 4, this program reads up to 3: upgrade"),
         (lambda d: d.update(schema_version="2"), "schema_version must be a number"),
         (lambda d: d.update(schema_version=0), "schema_version must be a number"),
         (lambda d: d.update(results=[]), "is an empty baseline"),
@@ -149,6 +156,8 @@ def _spoilt(document, change):
         (lambda d: d["results"][0]["metrics"]["rmse"].update(mean=float("nan")), "finite number"),
         (lambda d: d["results"][0]["metrics"]["rmse"]["per_seed"].update(x=1.0), "pattern"),
         (lambda d: d["libraries"].update(z={"version": 1, "digest": ""}), "not a valid baseline"),
+        (lambda d: d["results"][0].update(higher_is_better=True), "must be false: less rmse is better"),
+        (lambda d: d["results"][0].update(failed_before={"42": 0}), "results.0.failed_before.42"),
         (lambda d: d.pop("schema_version"), "is not a boosters-eval baseline"),
         (lambda d: d.update(kind="boosters-eval results"), "holds results, not a baseline; make one with"),
     ],
@@ -239,7 +248,7 @@ def test_recording_the_same_run_twice_gives_the_same_bytes(make, tmp_path):
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_nonsense_of_the_right_outline_is_refused_at_its_first_entry(tmp_path, version):
     path = tmp_path / "b.json"
     head = {"schema_version": version, "boosters_version": "1", "recorded_at": "2025-01-01T00:00:00Z"}
@@ -266,3 +275,46 @@ def test_a_run_with_two_results_for_a_cell_is_not_recorded(make):
     run.results.append(make.result(factor=0.5))
     with pytest.raises(RunError, match="cell 42: the run has 2 outcomes for it"):
         make_baseline(run)
+
+
+def test_version_2_is_still_read_and_says_nothing_of_flaky_cells_or_outcomes(document, tmp_path):
+    path = tmp_path / "b.json"
+    later = ("failed_before", "outcomes_digest")
+    results = [{k: v for k, v in result.items() if k not in later} for result in document["results"]]
+    path.write_text(json.dumps({**document, "schema_version": 2, "results": results}))
+    assert {(str(result.failed_before), result.outcomes_digest) for result in load_baseline(path).results} == {
+        ("{}", None)
+    }
+
+
+def test_a_user_s_metric_keeps_the_direction_that_its_run_gave_it(make, tmp_path):
+    run = factories.remember(make.run(), user_metrics={"profit": True})
+    run.results = [r.model_copy(update={"primary_metric": "profit", "metrics": {"profit": 5.0}}) for r in run.results]
+    save_baseline(make_baseline(run, now=NOW), tmp_path / "b.json")
+    assert {result.higher_is_better for result in load_baseline(tmp_path / "b.json").results} == {True}
+
+
+def test_a_run_with_flaky_cells_is_no_baseline_unless_they_are_allowed(make):
+    run = make.run()
+    run.results[:2] = [r.model_copy(update={"failed_before": 3}) for r in run.results[:2]]
+    told = r"boosters on california/gbdt, cell 42 finished only after failing \(2 such cells\); .* --allow-flaky 2"
+    for allowed in (0, 1):
+        with pytest.raises(RunError, match=told) as caught:
+            make_baseline(run, allow_flaky=allowed)
+        assert caught.value.exit_code == 2
+    assert make_baseline(run, allow_flaky=2).results[0].failed_before == {"42": 3, "1379": 3}
+
+
+def test_only_the_very_outcomes_that_were_recorded_are_the_same(make):
+    recorded = Snapshot.of_baseline(make_baseline(make.run()))
+    assert are_same_outcomes(recorded, Snapshot.of_run(make.run()))
+    assert are_same_outcomes(recorded, Snapshot.of_run(make.run(libraries=("boosters",))))
+    again = make.run()
+    again.results = [r.model_copy(update={"train_time_s": r.train_time_s + 1e-9}) for r in again.results]
+    assert not are_same_outcomes(recorded, Snapshot.of_run(again))
+
+
+def test_outcomes_without_times_are_never_called_the_same(make):
+    run = make.run()
+    run.results = [r.model_copy(update={"train_time_s": None}) for r in run.results]
+    assert not are_same_outcomes(Snapshot.of_run(run), Snapshot.of_run(run))

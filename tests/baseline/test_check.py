@@ -379,15 +379,34 @@ class TestStatistical:
         assert found.passed
         assert found.exit_code() == ExitCode.SUCCESS
 
-    def test_a_change_that_is_noise_is_not_confirmed(self, make, against):
-        run = make.run()
-        noisy = {0: 1.12, 1: 0.95, 2: 1.03}
-        run.results = [make.result(r.config_name, r.library, i % 3, noisy[i % 3]) for i, r in enumerate(run.results)]
+    def test_an_improvement_within_tolerance_is_not_drift(self, make, against):
+        assert status(against(make.run({"boosters": 0.985}), statistical=True)) is Status.WITHIN
+
+    def test_a_change_beyond_tolerance_that_may_be_noise_is_suspected_and_fails(self, make, against):
+        run = noisy(make, {0: 1.055, 1: 1.005, 2: 1.03})
         assert status(against(run)) is Status.REGRESSION
         found = against(run, statistical=True)
-        assert status(found) is Status.UNCONFIRMED
-        assert "3 cells could have shown a change of" in found.findings[0].note
-        assert found.passed
+        assert status(found) is Status.SUSPECTED
+        assert (found.findings[0].seeds_needed, found.findings[0].n_recorded) == (17, 3)
+        assert found.findings[0].note.endswith(", 17 seeds would decide if the change stays as it is")
+        assert found.exit_code() == ExitCode.REGRESSION
+        assert found.exit_code(fail_on_regression=False) == ExitCode.SUCCESS
+
+    def test_what_no_number_of_seeds_would_decide_is_suspected_too(self, make, against):
+        found = against(noisy(make, {0: 1.12, 1: 0.95, 2: 1.03}), statistical=True)
+        assert status(found) is Status.SUSPECTED
+        assert found.findings[0].note.endswith(
+            "no number of seeds would make such a change significant, as splits share rows"
+        )
+        assert found.exit_code() == ExitCode.REGRESSION
+
+    def test_a_run_that_stopped_at_a_look_is_judged_at_the_level_of_that_look(self, make, against):
+        run = noisy(make, {0: 1.06, 1: 1.04, 2: 1.05})
+        assert status(against(run, statistical=True)) is Status.REGRESSION
+        factories.remember(run, alpha=0.0125)
+        found = against(run, statistical=True)
+        assert status(found) is Status.SUSPECTED
+        assert "p = 0.025 at alpha = 0.0125, 4 seeds would decide" in found.findings[0].note
 
     def test_too_few_cells_to_test_leave_the_tolerance_to_decide(self, make, against):
         found = against(make.run({"boosters": 1.05}, seeds=1), seeds=1, statistical=True)
@@ -412,6 +431,80 @@ class TestStatistical:
 
     def test_equal_scores_are_the_same(self, make, against):
         assert {f.status for f in against(make.run(), statistical=True).findings} == {Status.SAME}
+
+
+def noisy(make, factors):
+    """A run whose cells are worse by these factors, in turn."""
+    run = make.run()
+    run.results = [make.result(r.config_name, r.library, i % 3, factors[i % 3]) for i, r in enumerate(run.results)]
+    return run
+
+
+_scores = st.lists(st.floats(0.05, 20), min_size=2, max_size=8)
+
+
+@given(
+    then=_scores,
+    factors=st.lists(st.floats(0.5, 4), min_size=8, max_size=8),
+    tolerance=st.sampled_from([0, 0.02, 0.3]),
+    metric=st.sampled_from(["rmse", "auc_roc"]),
+    ratio=st.sampled_from([None, 0.05, 0.25, 1.0]),
+)
+def test_statistical_never_passes_what_the_tolerance_fails(then, factors, tolerance, metric, ratio):
+    """For an interval around the mean that lies within the tolerance, the mean does too, so there is no exception."""
+    now = [value * factor for value, factor in zip(then, factors, strict=False)]
+    sizes = {} if ratio is None else {"n_train": 1000, "n_valid": int(1000 * ratio)}
+    sides = [
+        Snapshot.of_baseline(
+            factories.baseline(
+                factories.baseline_result(values={str(i): v for i, v in enumerate(side)}, metric=metric, **sizes)
+            )
+        )
+        for side in (then, now)
+    ]
+    plain, tested = (check(*sides, CheckRules(tolerance=tolerance, statistical=how)) for how in (False, True))
+    assert tested.exit_code() == plain.exit_code()
+
+
+class TestFlaky:
+    @pytest.fixture
+    def flaky(self, make):
+        """Two cells of boosters and one of xgboost finished only after failing."""
+        run = make.run()
+        for index, tries in ((0, 2), (1, 1), (3, 4)):
+            run.results[index] = run.results[index].model_copy(update={"failed_before": tries})
+        return run
+
+    def test_a_cell_that_finished_only_after_failing_is_an_execution_error(self, flaky, against):
+        found = against(flaky)
+        assert [(f.library, f.flaky) for f in found.flaky] == [
+            ("boosters", {"42": 2, "1379": 1}),
+            ("xgboost", {"42": 4}),
+        ]
+        assert {f.status for f in found.findings} == {Status.SAME}
+        assert found.exit_code() == ExitCode.EXECUTION_ERROR
+        assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
+
+    @pytest.mark.parametrize(("allowed", "passed"), [(2, False), (3, True)])
+    def test_as_many_as_are_allowed_pass(self, flaky, against, allowed, passed):
+        assert against(flaky, allow_flaky=allowed).passed is passed
+
+    def test_a_regression_goes_before(self, flaky, against, make):
+        assert against(flaky, before=make.run({"boosters": 0.9})).exit_code() == ExitCode.REGRESSION
+
+    def test_a_flaky_library_that_does_not_count_may_be_excused_like_its_failures(self, flaky, against):
+        flaky.results = [
+            r.model_copy(update={"failed_before": 0}) if r.library == "boosters" else r for r in flaky.results
+        ]
+        found = against(flaky, under_test=("boosters",))
+        assert found.exit_code() == ExitCode.EXECUTION_ERROR
+        assert found.exit_code(continue_on_error=True) == ExitCode.SUCCESS
+
+    def test_a_baseline_with_flaky_cells_says_so(self, flaky, make):
+        recorded = Snapshot.of_baseline(make_baseline(flaky, allow_flaky=3))
+        found = check(recorded, Snapshot.of_run(make.run()))
+        assert found.passed
+        assert found.notes == ("Cells of the baseline that finished only after failing, as was allowed: 3.",)
 
 
 def test_rules_refuse_what_is_no_share():

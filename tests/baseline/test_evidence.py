@@ -1,6 +1,10 @@
-import pytest
+import math
+from statistics import fmean, stdev
 
-from boosters_eval.baseline.evidence import paired_evidence
+import pytest
+from scipy import stats as scipy_stats
+
+from boosters_eval.baseline.evidence import paired_evidence, seeds_needed
 from boosters_eval.baseline.snapshot import Snapshot
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.stats.significance import compare_pair
@@ -30,7 +34,7 @@ def test_the_p_value_is_that_of_the_corrected_test(make):
     sides = (list(record.metrics["rmse"].per_seed.values()) for record in (now, then))
     expected = compare_pair(*sides, higher_is_better=False, test_train_ratio=0.25)
     found = evidence(then, now)
-    assert (found.p_value, found.significant) == (expected.p_value, True)
+    assert (found.p_value, found.worse) == (expected.p_value, True)
 
 
 def test_folds_are_cells_of_their_own(make):
@@ -43,7 +47,7 @@ def test_folds_are_cells_of_their_own(make):
 def test_seeds_on_one_official_split_are_too_few_for_a_test(make):
     official = {"split_digest": lambda index: "official"}
     found = evidence(recorded(make, **official), recorded(make, 1.02, **official))
-    assert (found.p_value, found.significant) == (None, None)
+    assert (found.p_value, found.worse) == (None, None)
     assert "too few cells for a test" in found.remark
 
 
@@ -54,3 +58,52 @@ def test_what_is_not_alike_is_not_tested(name, text, make):
     found = evidence(recorded(make), recorded(make, 1.02, **{name: lambda index: "other"}))
     assert found.obstacle.startswith(text)
     assert found.p_value is None
+
+
+def noisy(make, spread, mean=1.03, **changes):
+    run = make.run(seeds=5, libraries=("boosters",), configs=(PAIR[0],))
+    run.results = [
+        make.result(*PAIR, index, mean + spread * sign, **{k: f(index) for k, f in changes.items()})
+        for index, sign in enumerate((1, -1, 2, -2, 0))
+    ]
+    return Snapshot.of_run(run).results[PAIR]
+
+
+def test_the_seeds_that_would_decide_make_a_change_that_stays_as_it_is_significant(make):
+    found = evidence(recorded(make), noisy(make, 0.015))
+    assert found.worse is False
+    needed = seeds_needed(found)
+    assert needed == 13
+    differences = [now - then for now, then in zip(*values(found), strict=True)]
+    assert [student(differences, count) <= 0.05 for count in (5, needed - 1, needed)] == [False, False, True]
+
+
+def student(differences, count):
+    """The corrected p-value of so many splits with this mean and spread, by scipy."""
+    error = stdev(differences) * math.sqrt(1 / count + 0.25)
+    return 2 * scipy_stats.t.sf(fmean(differences) / error, count - 1)
+
+
+def values(found):
+    return found.after.per_seed.values(), found.before.per_seed.values()
+
+
+def test_where_shared_rows_limit_the_test_no_number_of_seeds_decides(make):
+    assert seeds_needed(evidence(recorded(make), noisy(make, 0.1))) is None
+
+
+def test_folds_count_as_the_seeds_that_they_belong_to(make):
+    folds = {"seed": lambda index: (42, 1379)[index % 2], "fold": lambda index: index}
+    found = evidence(recorded(make, **folds), noisy(make, 0.015, **folds))
+    assert seeds_needed(found) == 6  # 13 cells at two and a half per seed
+
+
+def test_a_user_s_metric_must_have_one_direction_on_both_sides(make):
+    then, now = recorded(make), recorded(make, 1.02)
+    rmse = then.metrics["rmse"]
+    then, now = (
+        side.model_copy(update={"primary_metric": "own", "metrics": {"own": rmse}, "higher_is_better": higher})
+        for side, higher in ((then, True), (now, False))
+    )
+    found = paired_evidence(then, now, "own", statistical=False, alpha=0.05)
+    assert found.obstacle == "the baseline says that more own is better, the run that less is"

@@ -4,6 +4,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from boosters_eval.baseline import CheckRules, Snapshot, check, make_baseline, render
+from boosters_eval.baseline.document import CheckDocument
 from boosters_eval.benchmark.records import RunMetadata
 
 NAME = "tests/baselines/quick.json"
@@ -29,15 +30,28 @@ def story(make):
 
 @pytest.fixture
 def statistical(make):
-    """A regression, drift, noise and an improvement under the paired test."""
+    """Drift, an improvement, and two suspected regressions under the paired test."""
     run = make.run({(CA, "boosters"): 1.015, (BC, "boosters"): 0.9})
-    noisy = {0: 1.12, 1: 0.95, 2: 1.03}
+    noise = {CA: (1.055, 1.005, 1.03), BC: (1.12, 0.95, 1.03)}
     run.results = [
-        make.result(r.config_name, r.library, i % 3, noisy[i % 3]) if r.library == "xgboost" else r
+        make.result(r.config_name, r.library, i % 3, noise[r.config_name][i % 3]) if r.library == "xgboost" else r
         for i, r in enumerate(run.results)
     ]
     baseline = make_baseline(make.run())
     return check(Snapshot.of_baseline(baseline), Snapshot.of_run(run), CheckRules(statistical=True))
+
+
+@pytest.fixture
+def flaky(make):
+    """Nothing is worse, but two cells of one pair finished only after failing; `allowed` of them may."""
+
+    def checked(allowed=0):
+        run = make.run(seeds=5)
+        for index, tries in enumerate((2, 1, 0, 7, 1)):
+            run.results[index] = run.results[index].model_copy(update={"failed_before": tries})
+        return check(Snapshot.of_run(make.run(seeds=5)), Snapshot.of_run(run), CheckRules(allow_flaky=allowed))
+
+    return checked
 
 
 def test_a_regression_reads_as_in_the_rfc(story):
@@ -63,7 +77,63 @@ def test_the_whole_story_reads_well(story, golden):
 
 def test_the_statistical_story_reads_well(statistical, golden):
     golden("baseline-statistical.txt", "\n".join(render.lines(statistical, NAME)) + "\n")
+    golden("baseline-statistical.md", render.markdown(statistical, NAME))
+    golden("baseline-statistical.xml", render.junit(statistical, NAME))
     golden("baseline-statistical.annotations.txt", "\n".join(render.workflow_commands(statistical)) + "\n")
+    golden("baseline-statistical.json", CheckDocument.of(statistical, NAME, statistical.exit_code()).to_json())
+
+
+FLAKY = "cells 42 after 2 failures, 1379 after 1 failure, 4053 after 7 failures and 1 more"
+
+
+def test_flaky_cells_are_told_in_every_rendering(flaky):
+    found = flaky()
+    assert render.lines(found, NAME) == [
+        f"❌ 4 flaky cells; no regression against {NAME}: 4 pairs compared (tolerance 2%)",
+        "❌ 4 flaky cells (0 allowed; --allow-flaky 4 accepts them):",
+        f"  california/gbdt boosters: {FLAKY}",
+    ]
+    assert FLAKY in render.markdown(found, NAME)
+    assert [row[-1] for row in render.rows(found, everything=False)] == ["❌ same, flaky"]
+    assert [line[:33] for line in render.workflow_commands(found)] == ["::error title=boosters-eval Flaky"]
+    suite = ET.fromstring(render.junit(found, NAME)).find("testsuite")
+    assert suite.get("errors") == "1"
+    assert suite.find("testcase/error").get("type") == "flaky"
+    assert suite.find("testcase/error").get("message").endswith(f"; flaky: {FLAKY}")
+    document = CheckDocument.of(found, NAME, found.exit_code())
+    assert (document.exit_code, document.n_flaky) == (2, 4)
+    assert document.pairs[0].flaky == {"42": 2, "1379": 1, "4053": 7, "5390": 1}
+
+
+def test_flaky_cells_that_are_allowed_are_told_too(flaky):
+    found = flaky(allowed=4)
+    assert render.lines(found, NAME) == [
+        f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)",
+        "⚠ 4 flaky cells (4 allowed):",
+        f"  california/gbdt boosters: {FLAKY}",
+    ]
+    assert [row[-1] for row in render.rows(found, everything=False)] == ["✅ same, flaky"]
+    assert [line[:35] for line in render.workflow_commands(found)] == ["::warning title=boosters-eval Flaky"]
+    suite = ET.fromstring(render.junit(found, NAME)).find("testsuite")
+    assert suite.get("errors") == "0"
+    assert suite.find("testcase/system-out").text.endswith(FLAKY)
+
+
+def test_a_document_is_read_back_as_it_was_written(story, statistical, flaky):
+    for found in (story, statistical, flaky()):
+        document = CheckDocument.of(found, NAME, found.exit_code())
+        assert CheckDocument.model_validate_json(document.to_json()) == document
+
+
+def test_recorded_seeds_that_were_not_run_are_the_first_thing_to_try(make):
+    run = make.run()
+    run.results = [
+        make.result(r.config_name, r.library, i % 3, (1.055, 1.005, 1.03)[i % 3]) for i, r in enumerate(run.results)
+    ]
+    rules = CheckRules(statistical=True, fewer_cells=True)
+    lines = render.lines(check(Snapshot.of_run(make.run(seeds=5)), Snapshot.of_run(run), rules), NAME)
+    command = f"boosters-eval baseline check {NAME} --statistical --seeds auto"
+    assert lines[-1] == f"Note: '{command}' adds recorded seeds until it is decided."
 
 
 def test_a_pass_is_one_line(make):

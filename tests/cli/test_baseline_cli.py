@@ -8,12 +8,27 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import factories
-from boosters_eval.baseline import load_baseline
+from boosters_eval.baseline import Status, load_baseline
+from boosters_eval.baseline.document import CheckDocument
 from boosters_eval.benchmark.config import derive_seeds
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.cli.app import run
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
+
+
+FAULTY_SUITE = """
+from boosters_eval import BenchmarkConfig, BenchmarkSuite, DATASETS, Task, TrainingConfig
+
+CONFIG = BenchmarkConfig(
+    name="diabetes/gbdt",
+    dataset=DATASETS["diabetes"],
+    task=Task.REGRESSION,
+    training=TrainingConfig(max_depth=13),  # crashes on request
+    libraries=("faulty",),
+)
+SUITE = BenchmarkSuite(name="faulty", configs=(CONFIG,), default_seeds=1)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -138,6 +153,14 @@ def test_an_upgrade_of_a_competitor_is_not_a_regression(files, capsys):
         (["base.json", "--junit", "."], "is a directory"),
         (["worse.json"], "holds results, not a baseline"),
         (["base.json", "--tolerances", "1"], "--tolerance"),
+        (["base.json", "--seeds", "many"], "'--seeds' option must be a count of at least 1, or auto. Got 'many'"),
+        (["base.json", "--seeds", "0"], "'--seeds' option must be a count of at least 1, or auto. Got '0'"),
+        (["base.json", "--seeds", "auto"], "'--seeds auto' option needs --statistical"),
+        (["base.json", "--seeds", "auto", "--statistical"], "either --seeds auto or the results of an earlier run"),
+        (["base.json", "--max-seeds", "9"], "either --seeds auto or the results of an earlier run"),
+        (["base.json", "--max-seeds", "1"], "'--max-seeds'"),
+        (["base.json", "--allow-flaky", "-1"], "'--allow-flaky'"),
+        (["base.json", "--verdict", "."], "is a directory"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_3(files, capsys, arguments, told):
@@ -161,7 +184,7 @@ def test_a_broken_baseline_or_results_file_is_exit_code_3(files, capsys, text):
 
 def test_a_newer_baseline_says_upgrade(files, capsys):
     document = json.loads(Path("base.json").read_text())
-    Path("new.json").write_text(json.dumps({**document, "schema_version": 3}))
+    Path("new.json").write_text(json.dumps({**document, "schema_version": 4}))
     assert check("new.json", "--results", "same.json") == 3
     assert "upgrade boosters-eval" in capsys.readouterr().err
 
@@ -169,6 +192,67 @@ def test_a_newer_baseline_says_upgrade(files, capsys):
 def test_the_rfc_s_version_1_file_is_checked(files, capsys):
     assert check(str(V1), "--results", "same.json", "--library", "boosters", "--seeds", "3") == 0
     assert "1 pair compared" in capsys.readouterr().out
+
+
+@pytest.fixture
+def noisy(files):
+    """Results that are worse by 3 % on average, by very different amounts."""
+    results = collection()
+    for index, factor in enumerate((1.055, 1.005, 1.03)):
+        one = results.results[index]
+        results.results[index] = one.model_copy(update={"metrics": {"rmse": one.metrics["rmse"] * factor}})
+    results.to_json("noisy.json")
+
+
+def test_what_is_beyond_tolerance_and_undecided_fails_with_the_seeds_that_would_decide(noisy, capsys):
+    assert check("base.json", "--results", "noisy.json", "-q", "--statistical") == 1
+    headline, finding, advice = capsys.readouterr().out.splitlines()
+    assert headline == "❌ Regression suspected in 1 config:"
+    assert finding == (
+        "  california/gbdt boosters: suspected: RMSE 0.4681 > baseline 0.4545 (+3.0%, tolerance 2%)"
+        " (p = 0.254, 15 seeds would decide if the change stays as it is)"
+    )
+    assert advice == (
+        "Note: base.json has 3 seeds, and 15 would decide; with the recorded versions installed, run"
+        " 'boosters-eval baseline record base.json --suite quick --seeds 15'."
+    )
+    assert check("base.json", "--results", "noisy.json", "-q", "--statistical", "--no-fail-on-regression") == 0
+    assert check("base.json", "--results", "noisy.json", "-q") == 1
+
+
+@pytest.fixture
+def flaky(files):
+    """Unchanged results of which two cells failed before they finished."""
+    results = collection()
+    results.results[1:3] = [r.model_copy(update={"failed_before": 4}) for r in results.results[1:3]]
+    results.to_json("flaky.json")
+
+
+@pytest.mark.parametrize(("options", "code"), [([], 2), (["--allow-flaky", "1"], 2), (["--allow-flaky", "2"], 0)])
+def test_flaky_cells_fail_unless_so_many_are_allowed(flaky, capsys, options, code):
+    assert check("base.json", "--results", "flaky.json", "-q", *options) == code
+    assert "  california/gbdt boosters: cells 1379 after 4 failures, 2716 after 4 failures" in capsys.readouterr().out
+    assert run(["baseline", "record", "flaky-base.json", "--results", "flaky.json", "-q", *options]) == code
+    assert Path("flaky-base.json").exists() == (code == 0)
+    if code == 0:
+        assert check("flaky-base.json", "--results", "same.json", "-q") == 0
+        assert "Cells of the baseline that finished only after failing, as was allowed: 2." in capsys.readouterr().out
+        assert run(["baseline", "diff", "base.json", "flaky-base.json", "-q"]) == 2
+
+
+def test_the_verdict_is_written_for_programs(noisy, capsys):
+    assert check("base.json", "--results", "noisy.json", "-q", "--statistical", "--verdict", "out/v.json") == 1
+    document = CheckDocument.model_validate_json(Path("out/v.json").read_text())
+    assert (document.exit_code, document.pairs[0].status, document.pairs[0].seeds_needed) == (1, Status.SUSPECTED, 15)
+
+
+def test_a_baseline_that_turns_a_metric_around_is_refused(files, capsys):
+    document = json.loads(Path("base.json").read_text())
+    document["results"][0]["higher_is_better"] = True
+    Path("turned.json").write_text(json.dumps(document))
+    assert check("turned.json", "--results", "worse.json") == 3
+    told = "turned.json is not a valid baseline: results.0: higher_is_better must be false: less rmse is better."
+    assert told in capsys.readouterr().err
 
 
 def test_results_of_fewer_seeds_than_recorded_fail_unless_so_many_are_asked_for(files, capsys, monkeypatch):
@@ -285,10 +369,36 @@ class TestRealRuns:
         assert set(recorded.libraries) == {"boosters"}
         assert recorded.machine["digest"]
         assert all(result.split_digests and result.data_digest for result in recorded.results)
+        assert check("m.json", "--run", "last") == 3
+        assert check("m.json", "--rerun-failed", "-q") == 3  # nothing failed, so nothing runs
+        assert "m.json was recorded from this very run" in capsys.readouterr().err
         assert check("m.json", "--output", "r.json") == 0
         out = capsys.readouterr().out
         assert out.count("✅ same") == 2
         assert len(ResultCollection.load_partial("r.json")) == 4
+
+    def test_adding_seeds_stops_when_nothing_is_open(self, here, faulty):
+        Path("suite.py").write_text(FAULTY_SUITE)
+        suite = ["--suite", "suite.py:SUITE", "-q"]
+        assert run(["baseline", "record", "m.json", *suite, "--seeds", "7"]) == 0
+        assert check("m.json", *suite, "--statistical", "--seeds", "auto", "--verdict", "v.json") == 0
+        document = CheckDocument.model_validate_json(Path("v.json").read_text())
+        assert (document.alpha, {pair.n for pair in document.pairs}) == (0.025, {5})
+
+    def test_crashes_still_fail_after_they_were_run_again_until_they_worked(self, here, faulty, monkeypatch, capsys):
+        Path("suite.py").write_text(FAULTY_SUITE)
+        again = ["run", "--suite", "suite.py:SUITE", "-q"]
+        assert run(["baseline", "record", "f.json", "--suite", "suite.py:SUITE", "-q"]) == 0
+        monkeypatch.setenv("FAULTY_BROKEN", str(Path("broken").resolve()))
+        Path("broken").touch()
+        assert run(again) == 2
+        assert run([*again, "--rerun-failed"]) == 2
+        Path("broken").unlink()
+        assert run([*again, "--rerun-failed"]) == 0
+        capsys.readouterr()
+        assert check("f.json", "--run", "last", "-q") == 2
+        assert "diabetes/gbdt faulty: cell 42 after 2 failures" in capsys.readouterr().out
+        assert check("f.json", "--run", "last", "-q", "--allow-flaky", "1") == 0
 
     def test_a_misspelt_library_under_test_is_found_before_anything_runs(self, files, capsys):
         assert check("base.json", "--libraries-under-test", "xgbost") == 3

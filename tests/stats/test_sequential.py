@@ -1,7 +1,10 @@
+import math
+
 import pytest
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.stats.sequential import SequentialRule
+from boosters_eval.stats.inference import StudentT
+from boosters_eval.stats.sequential import SequentialRule, splits_to_decide
 from boosters_eval.stats.significance import Comparison
 
 RULE = SequentialRule()
@@ -64,3 +67,35 @@ def test_a_look_at_another_level_is_refused():
 def test_a_rule_that_could_never_decide_is_refused():
     with pytest.raises(ConfigError, match="'max_seeds' parameter must be at least 2"):
         SequentialRule(max_seeds=1)
+
+
+def observed(difference, spread, n=5, overlap=0.25, alpha=0.05):
+    """A comparison of n splits whose differences have this mean and spread."""
+    error = spread * math.sqrt(1 / n + overlap)
+    interval = StudentT(difference, error, n - 1).interval(alpha)
+    return Comparison("inconclusive", "corrected", n, alpha, 0.01, difference=difference, interval=interval)
+
+
+@pytest.mark.parametrize(
+    ("difference", "overlap", "splits"),
+    [
+        (1.26, 0.25, 13),  # t(12) = 2.179, and 2.179 * sqrt(1 / 13 + 0.25) = 1.246
+        (-1.26, 0.25, 13),
+        (1.5, 0.25, 8),
+        (1.0, 0.25, 159),
+        (0.97, 0.25, None),  # below 1.96 * sqrt(0.25), where the rows that splits share set a limit
+        (0.97, 0.01, 7),
+    ],
+)
+def test_the_splits_that_decide_follow_from_the_corrected_test(difference, overlap, splits):
+    assert splits_to_decide(observed(difference, 1.0, overlap=overlap), overlap) == splits
+
+
+def test_splits_that_are_added_at_looks_must_pass_the_level_of_a_look():
+    found = observed(1.5, 1.0)
+    needed = splits_to_decide(found, 0.25, lambda count: SequentialRule(max_seeds=count).level)
+    assert needed == 12
+
+
+def test_without_an_interval_nothing_is_known_of_the_splits_that_decide():
+    assert splits_to_decide(pair("inconclusive"), 0.25) is None

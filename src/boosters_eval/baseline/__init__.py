@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from boosters_eval.baseline.check import Check, CheckRules, Finding, Status, check
+from boosters_eval.baseline.check import check
+from boosters_eval.baseline.findings import Check, CheckRules, Finding, Status
 from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats, load_baseline, save_baseline
-from boosters_eval.baseline.snapshot import Snapshot, make_baseline
+from boosters_eval.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline
 
 __all__ = [
     "Baseline",
@@ -15,6 +16,7 @@ __all__ = [
     "MetricStats",
     "Snapshot",
     "Status",
+    "are_same_outcomes",
     "check",
     "load_baseline",
     "make_baseline",

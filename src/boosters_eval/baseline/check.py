@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from annotated_types import Ge, Gt, Lt
-from pydantic import Field
-
-from boosters_eval.baseline.evidence import Evidence, paired_evidence
+from boosters_eval.baseline.evidence import Evidence, paired_evidence, seeds_needed
+from boosters_eval.baseline.findings import Check, CheckRules, Finding, Status
 from boosters_eval.baseline.model import HOME_LIBRARY
-from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
-from boosters_eval.core.model import Model
+from boosters_eval.core.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,142 +17,12 @@ if TYPE_CHECKING:
     from boosters_eval.baseline.model import BaselineResult, MetricStats
     from boosters_eval.baseline.snapshot import FaultyCell, Snapshot
 
-DEFAULT_TOLERANCE = 0.02
-Share = Annotated[float, Ge(0), Lt(1)]
-
-
-class Status(Enum):
-    """The verdict on a (config, library) pair."""
-
-    REGRESSION = "regression"
-    CRASHED = "crashed"
-    NOT_FINITE = "not a number"
-    SKIPPED = "skipped"
-    UNLIKE = "not comparable"
-    UNCONFIRMED = "not significant"  # beyond tolerance, but the test does not confirm it
-    DRIFT = "drift"  # within tolerance, but significant
-    IMPROVED = "improved"
-    WITHIN = "within tolerance"
-    SAME = "same"
-    NEW = "new"
-
-
-_REGRESSIONS = frozenset({Status.REGRESSION, Status.CRASHED})
-_ERRORS = frozenset({Status.NOT_FINITE, Status.SKIPPED, Status.UNLIKE})
 _FAULTY = {
     "crashed": Status.CRASHED,
     "not finite": Status.NOT_FINITE,
     "repeated": Status.UNLIKE,
     "missing": Status.SKIPPED,
 }
-
-
-class CheckRules(Model):
-    """What is allowed, and what was asked for."""
-
-    tolerance: Share = DEFAULT_TOLERANCE
-    tolerance_for: dict[str, Share] = Field(default_factory=dict)  # by config or by metric; a config comes first
-    statistical: bool = False
-    alpha: Annotated[float, Gt(0), Lt(1)] = 0.05
-    under_test: tuple[str, ...] | None = None  # None: boosters, and every library whose version is the recorded one
-    only_libraries: tuple[str, ...] | None = None  # the run was restricted to these
-    only_pairs: frozenset[tuple[str, str]] | None = None  # another suite was asked for, which has only these
-    fewer_cells: bool = False  # fewer seeds than the recorded ones were asked for
-
-    def tolerance_of(self, config: str, metric: str) -> float:
-        """The tolerance of a pair."""
-        return self.tolerance_for.get(config, self.tolerance_for.get(metric, self.tolerance))
-
-    def excused(self, config: str, library: str) -> bool:
-        """Whether the user left this pair out on purpose."""
-        return (self.only_libraries is not None and library not in self.only_libraries) or (
-            self.only_pairs is not None and (config, library) not in self.only_pairs
-        )
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One pair, its two values and the verdict."""
-
-    config: str
-    library: str
-    status: Status
-    metric: str = ""
-    tolerance: float = DEFAULT_TOLERANCE
-    baseline: MetricStats | None = None
-    current: MetricStats | None = None
-    change: float | None = None  # relative to the baseline, in the metric's own direction
-    p_value: float | None = None
-    note: str = ""
-    counts: bool = True  # under test, and not left out on purpose
-    upgrade: tuple[str, str] | None = None  # the library's version then and now, where it changed
-    failed_cells: int = 0  # without a usable score, whether it counts or not
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether it fails the check as a regression."""
-        return self.counts and self.status in _REGRESSIONS
-
-    @property
-    def is_error(self) -> bool:
-        """Whether it fails the check for want of an answer."""
-        return self.counts and self.status in _ERRORS
-
-    @property
-    def fails(self) -> bool:
-        """Whether it fails the check at all."""
-        return self.is_regression or self.is_error
-
-
-@dataclass(frozen=True)
-class Check:
-    """All findings, and the remarks that go with them."""
-
-    findings: tuple[Finding, ...]
-    rules: CheckRules
-    upgrades: dict[str, tuple[str, str]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    not_run: int = 0  # cells of the run's plan about which nothing is known
-
-    @property
-    def regressions(self) -> list[Finding]:
-        """What got worse, crashes included."""
-        return [finding for finding in self.findings if finding.is_regression]
-
-    @property
-    def unanswered(self) -> list[Finding]:
-        """What should have been compared and could not be."""
-        return [finding for finding in self.findings if finding.is_error]
-
-    @property
-    def counted(self) -> list[Finding]:
-        """What can fail; without any there is nothing to pass."""
-        return [finding for finding in self.findings if finding.counts]
-
-    @property
-    def broken(self) -> list[Finding]:
-        """What does not count and has failed cells."""
-        return [finding for finding in self.findings if finding.failed_cells and not finding.fails]
-
-    @property
-    def errors(self) -> int:
-        """Cells of the run without a usable score, under test or not."""
-        return sum(finding.failed_cells for finding in self.findings) + self.not_run
-
-    @property
-    def passed(self) -> bool:
-        """Whether every pair that counts was compared and held, and every cell ran."""
-        return self.exit_code() is ExitCode.SUCCESS
-
-    def exit_code(self, *, fail_on_regression: bool = True, continue_on_error: bool = False) -> ExitCode:
-        """A regression outranks a missing answer; failures of libraries that do not count are still errors."""
-        if not self.counted:
-            return ExitCode.CONFIGURATION_ERROR
-        if self.regressions and fail_on_regression:
-            return ExitCode.REGRESSION
-        if self.unanswered or (self.errors and not continue_on_error):
-            return ExitCode.EXECUTION_ERROR
-        return ExitCode.SUCCESS
 
 
 def is_regression(baseline_mean: float, current_mean: float, tolerance: float, *, lower_is_better: bool) -> bool:
@@ -170,6 +36,7 @@ def is_regression(baseline_mean: float, current_mean: float, tolerance: float, *
 def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None) -> Check:
     """Compare a run, or a later baseline, with a baseline."""
     rules = rules or CheckRules()
+    rules = rules if after.alpha is None else rules.replace(alpha=after.alpha, looks=True)
     check_names(before, after.pairs, rules)
     upgrades = _upgrades(before, after)
     faulty: dict[tuple[str, str], list[FaultyCell]] = {}
@@ -200,7 +67,9 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None) ->
         if key not in before.results:
             new = _new(after, key)
             findings.append(_failed(new, faulty[key]) if key in faulty else new)
-    return Check(tuple(findings), rules, upgrades, tuple(_notes(before, after, upgrades)), after.not_run)
+    findings = [_with_flaky_cells(finding, after) for finding in findings]
+    notes = tuple(_notes(before, after, upgrades))
+    return Check(tuple(findings), rules, upgrades, notes, after.not_run, before.suite)
 
 
 def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: CheckRules) -> None:
@@ -238,6 +107,11 @@ def _failed(base: Finding, cells: list[FaultyCell]) -> Finding:
     return replace(base, status=_FAULTY[worst.kind], note=note, failed_cells=len(cells))
 
 
+def _with_flaky_cells(finding: Finding, after: Snapshot) -> Finding:
+    result = after.results.get((finding.config, finding.library))
+    return replace(finding, flaky=result.failed_before) if result and result.failed_before else finding
+
+
 def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
     if excused:
         return "left out on request"
@@ -273,24 +147,43 @@ def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Ch
     )
     if evidence.obstacle:
         return replace(finding, status=Status.UNLIKE)
-    finding = _verdict(finding, evidence, higher=evidence.higher_is_better)
+    seeds, recorded_seeds = _seeds(evidence.before), _seeds(then.metrics[metric])
+    finding = _verdict(replace(finding, n_seeds=seeds, n_recorded=recorded_seeds), evidence, looks=rules.looks)
     compared, recorded = min(evidence.before.n, evidence.after.n), then.metrics[metric].n
-    if compared == recorded or rules.fewer_cells or finding.status is Status.REGRESSION:
+    if compared == recorded or rules.fewer_cells or finding.status in (Status.REGRESSION, Status.SUSPECTED):
         return finding
     return replace(finding, status=Status.SKIPPED, note=f"only {compared} of the {recorded} recorded cells were run")
 
 
-def _verdict(finding: Finding, evidence: Evidence, *, higher: bool) -> Finding:
+def _seeds(stats: MetricStats) -> int:
+    return len({cell.partition("/")[0] for cell in stats.per_seed}) or stats.n
+
+
+def _verdict(finding: Finding, evidence: Evidence, *, looks: bool) -> Finding:
+    """The tolerance decides; a test can only call a regression suspected, or a change within tolerance drift."""
     before, after = evidence.before.mean, evidence.after.mean
-    if is_regression(before, after, finding.tolerance, lower_is_better=not higher):
-        status = Status.REGRESSION if evidence.significant is not False else Status.UNCONFIRMED
+    lower = not evidence.higher_is_better
+    if is_regression(before, after, finding.tolerance, lower_is_better=lower):
+        if evidence.worse is False:
+            return _suspected(finding, seeds_needed(evidence, looks=looks))
+        status = Status.REGRESSION
     elif after == before:
         status = Status.SAME
-    elif is_regression(before, after, finding.tolerance, lower_is_better=higher):
+    elif is_regression(before, after, finding.tolerance, lower_is_better=not lower):
         status = Status.IMPROVED  # by more than the tolerance in the other direction
     else:
-        status = Status.DRIFT if evidence.significant else Status.WITHIN
-    return replace(finding, status=status)
+        status = Status.DRIFT if evidence.worse else Status.WITHIN
+    worst = evidence.worst
+    safe = worst is None or not is_regression(before, worst, finding.tolerance, lower_is_better=lower)
+    return replace(finding, status=status, decided=safe or status is Status.REGRESSION)
+
+
+def _suspected(finding: Finding, needed: int | None) -> Finding:
+    text = f"{needed} seeds would decide if the change stays as it is"
+    if needed is None:
+        text = "no number of seeds would make such a change significant, as splits share rows"
+    note = f"{finding.note}, {text}" if finding.note else text
+    return replace(finding, status=Status.SUSPECTED, note=note, seeds_needed=needed, decided=False)
 
 
 def _change(before: float, after: float) -> float:
@@ -322,6 +215,9 @@ def _notes(before: Snapshot, after: Snapshot, upgrades: dict[str, tuple[str, str
         and build.digest
         and after.libraries[name].digest not in ("", build.digest)
     ]
+    flaky = sum(len(result.failed_before) for result in before.results.values())
+    if flaky:
+        notes.append(f"Cells of the baseline that finished only after failing, as was allowed: {flaky}.")
     return [*notes, *_times(before, after)]
 
 

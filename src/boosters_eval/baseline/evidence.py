@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boosters_eval.baseline.model import MetricStats
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.reports.numbers import p_value
-from boosters_eval.stats.observations import Observation, Side
+from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, Side, split_ratio
 
 if TYPE_CHECKING:
     from boosters_eval.baseline.model import BaselineResult
+    from boosters_eval.stats.significance import Comparison
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,29 @@ class Evidence:
     higher_is_better: bool
     obstacle: str = ""  # why it would not be comparing like with like
     remark: str = ""
-    p_value: float | None = None
-    significant: bool | None = None  # None: not asked, or so few cells that no change could be significant
+    tested: Comparison | None = None  # now against then; None: not asked, or so few cells that no test can reject
+    overlap: float = 0.0  # n_test / n_train of the splits
+
+    @property
+    def p_value(self) -> float | None:
+        """Of "nothing has changed"."""
+        return None if self.tested is None else self.tested.p_value
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether it is significantly worse; None where nothing was tested."""
+        if self.tested is None or self.tested.p_value is None or self.tested.difference is None:
+            return None
+        wrong_way = (self.tested.difference < 0) == self.higher_is_better
+        return wrong_way and self.tested.p_value <= self.tested.alpha
+
+    @property
+    def worst(self) -> float | None:
+        """The worst mean that is compatible with the run: the end of the interval; None where nothing was tested."""
+        if self.tested is None or self.tested.interval is None:
+            return None
+        low, high = self.tested.interval
+        return self.before.mean + (low if self.higher_is_better else high)
 
 
 def paired_evidence(
@@ -35,6 +57,10 @@ def paired_evidence(
     """The means over the common cells; with `statistical` also the corrected paired test."""
     higher = _higher_is_better(then, now, metric)
     before, after = then.metrics[metric], now.metrics[metric]
+    if _contradict(then, now, metric):
+        say = ("more", "less") if then.higher_is_better else ("less", "more")
+        obstacle = f"the baseline says that {say[0]} {metric} is better, the run that {say[1]} is"
+        return Evidence(before, after, higher, obstacle=obstacle)
     if not before.per_seed or not after.per_seed:
         remark = "no values per seed were recorded, so the means are compared"
         remark += f" though n is {before.n} and {after.n}" if before.n != after.n else ""
@@ -58,6 +84,12 @@ def _higher_is_better(then: BaselineResult, now: BaselineResult, metric: str) ->
     from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (metrics load when they are needed)
 
     return higher_is_better(metric)
+
+
+def _contradict(then: BaselineResult, now: BaselineResult, metric: str) -> bool:
+    """Whether they differ in which way is better; of a user's metric, only the two of them know."""
+    stated = {side.higher_is_better for side in (then, now) if side.primary_metric == metric}
+    return len(stated - {None}) > 1
 
 
 def _obstacle(then: BaselineResult, now: BaselineResult, common: list[str]) -> str:
@@ -87,31 +119,43 @@ def _over(stats: MetricStats, cells: list[str]) -> MetricStats:
 
 def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric: str, alpha: float) -> Evidence:
     """The same test as between two libraries: paired by split, corrected for the rows that splits share."""
-    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.tables import compare_table  # noqa: PLC0415
 
     sides = {"then": _observe(then, evidence.before), "now": _observe(now, evidence.after)}
     table = compare_table(sides, metric=metric, higher_is_better=evidence.higher_is_better, alpha=alpha)
     found = table.get("now", "then")
     p = found.p_value
-    remarks = [evidence.remark]
     if p is None or (p > alpha and found.interval is None):
-        # Too few cells for any change to be significant: demanding significance would let everything pass.
-        remarks.append("too few cells for a test: the tolerance alone decides")
-        significant = None
-    else:
-        significant = p <= alpha
-        text = p_value(p)
-        remarks.append(f"p {text}" if text.startswith("<") else f"p = {text}")
-        if not significant and found.min_detectable_percent is not None:
-            remarks.append(f"{found.n} cells could have shown a change of {found.min_detectable_percent:.1f} %")
-    return Evidence(
-        evidence.before,
-        evidence.after,
-        evidence.higher_is_better,
-        remark=", ".join(filter(None, remarks)),
-        p_value=p,
-        significant=significant,
+        # Too few cells for any change to be significant: what is beyond tolerance is not merely suspected.
+        return _remarked(evidence, "too few cells for a test: the tolerance alone decides")
+    text = p_value(p)
+    level = "" if alpha == DEFAULT_ALPHA else f" at alpha = {alpha:.3g}"
+    overlap = split_ratio(sides["then"].values()) or ASSUMED_RATIO
+    return _remarked(
+        replace(evidence, tested=found, overlap=overlap),
+        (f"p {text}" if text.startswith("<") else f"p = {text}") + level,
     )
+
+
+def _remarked(evidence: Evidence, remark: str) -> Evidence:
+    return replace(evidence, remark=", ".join(filter(None, (evidence.remark, remark))))
+
+
+def seeds_needed(evidence: Evidence, *, looks: bool = False) -> int | None:
+    """How many seeds make the change significant if it stays as it is; None if no number does.
+
+    With `looks`, they are added by the sequential rule, whose level falls with its number of looks.
+    """
+    from boosters_eval.stats.sequential import SequentialRule, splits_to_decide  # noqa: PLC0415 (loads scipy)
+
+    if evidence.tested is None:
+        return None
+    level = (lambda seeds: SequentialRule(max_seeds=seeds).level) if looks else None
+    splits = splits_to_decide(evidence.tested, evidence.overlap, level)
+    cells = [Repeat.parse(cell) for cell in evidence.before.per_seed]
+    per_seed = len(cells) / len({repeat.seed for repeat in cells})  # more than one where there are folds
+    return None if splits is None else math.ceil(splits / per_seed)
 
 
 def _observe(record: BaselineResult, stats: MetricStats) -> Side:

@@ -1,4 +1,4 @@
-"""The baseline's file: schema version 2, a superset of the RFC's version 1, which is still read."""
+"""The baseline's file: schema version 3, a superset of versions 2 and 1 (the RFC's), which are still read."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, 
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json, read_text, write_atomically
 from boosters_eval.engine.cell import Build
+from boosters_eval.metrics import find
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 HOME_LIBRARY = "boosters"  # the library whose repository this tool serves
 _SNIFF = 1_000_000  # a foreign file of more characters than this is refused before it is parsed
 _WIDTH = 110
@@ -70,11 +71,23 @@ class BaselineResult(_Part):
     split_digests: dict[str, str] = Field(default_factory=dict)
     parameters: dict[str, Any] = Field(default_factory=dict)  # the native ones, without the seed
     times: dict[str, MetricStats] = Field(default_factory=dict)  # only of a run in timing mode
+    failed_before: dict[CellName, Annotated[int, Ge(1)]] = Field(default_factory=dict)  # tries of the flaky cells
+    outcomes_digest: str | None = None  # of how long each cell took, which no other run of the same plan repeats
 
     @model_validator(mode="after")
     def _primary_is_there(self) -> Self:
         if self.primary_metric not in self.metrics:
             raise ValueError(f"metrics must hold the primary metric '{self.primary_metric}'")
+        return self
+
+    @model_validator(mode="after")
+    def _known_metrics_have_one_direction(self) -> Self:
+        """A user's metric may mean anything; what is built in means one thing everywhere."""
+        known = find(self.primary_metric)
+        if known and known.info.built_in and self.higher_is_better not in (None, known.higher_is_better):
+            more = "more" if known.higher_is_better else "less"
+            right = str(known.higher_is_better).lower()
+            raise ValueError(f"higher_is_better must be {right}: {more} {self.primary_metric} is better")
         return self
 
     @property
@@ -142,7 +155,7 @@ class _BaselineV1(_Part):
     results: Results
 
     def upgraded(self) -> Baseline:
-        """As version 2: what version 1 does not say stays unknown."""
+        """As today's version: what version 1 does not say stays unknown."""
         return Baseline(
             boosters_version=self.boosters_version,
             recorded_at=self.recorded_at,
@@ -172,7 +185,9 @@ def load_baseline(path: Path) -> Baseline:
     if not raw["results"]:
         raise FileFormatError(f"{path} is an empty baseline: nothing can be checked against it.")
     try:
-        return _BaselineV1.model_validate(raw).upgraded() if version == 1 else Baseline.model_validate(raw)
+        if version == 1:
+            return _BaselineV1.model_validate(raw).upgraded()
+        return Baseline.model_validate({**raw, "schema_version": SCHEMA_VERSION})  # version 2 says less
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))

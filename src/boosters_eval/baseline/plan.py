@@ -1,20 +1,28 @@
-"""Which run a baseline is checked with: its own suite and seeds, unless the user asks for less."""
+"""Which run a baseline is checked with: its own suite and seeds, unless the user asks for less, or for `auto`."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from boosters_eval.baseline.check import check
+from boosters_eval.baseline.snapshot import Snapshot
 from boosters_eval.benchmark.planning import prepare, suite_benchmarks
 from boosters_eval.benchmark.suites import resolve_suite
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boosters_eval.baseline.findings import CheckRules, Finding
     from boosters_eval.baseline.model import Baseline
     from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import Settings
+    from boosters_eval.stats.sequential import SequentialRule
+    from boosters_eval.stats.significance import Comparison, Verdict
 
 DEFAULT_SUITE = "full"
 
@@ -25,7 +33,8 @@ class Request:
 
     suite: str | None = None
     libraries: tuple[str, ...] | None = None
-    seeds: int | None = None
+    seeds: int | Literal["auto"] | None = None  # auto: as many of the recorded ones as the statistical rule needs
+    max_seeds: int | None = None  # for auto
 
     @property
     def names_seeds(self) -> bool:
@@ -59,16 +68,56 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
         raise ConfigError(
             f"The suite '{recorded}' of the baseline is not known here; name it, as in --suite path/to/file.py:SUITE."
         ) from None
-    seeds = request.seeds
+    seeds, most = request.seeds, None
+    if seeds == "auto":
+        recorded_seeds = _usable_seeds(baseline)
+        most = min(request.max_seeds or recorded_seeds, recorded_seeds)
+    elif request.max_seeds is not None:
+        raise ConfigError("The '--max-seeds' option needs --seeds auto.")
     if baseline and baseline.config.seeds and not request.names_seeds:
         seeds = len(baseline.config.seeds)
-    prepared = prepare(benchmarks, seeds, settings)
+    prepared = prepare(benchmarks, seeds, settings, max_seeds=most)
     other = request.suite is not None and benchmarks.name != recorded
     return prepared, Restriction(
         only_libraries=request.libraries,
         only_pairs=_pairs(suite) if other else None,
         fewer_cells=request.names_seeds,
     )
+
+
+def _usable_seeds(baseline: Baseline | None) -> int:
+    """How many seeds a run can be paired with: those that it adds must be in the baseline too."""
+    values = all(result.primary.per_seed for result in baseline.results) if baseline else False
+    count = len(baseline.config.seeds) if baseline and values else 0
+    if count < 2:
+        have = f"{count} with values per seed" if count or values else "no values per seed"
+        raise ConfigError(
+            "The '--seeds auto' option needs a baseline of at least 2 seeds. "
+            f"This one has {have}; record it again, as in 'boosters-eval baseline record FILE --seeds 20'."
+        )
+    return count
+
+
+def until_decided(prepared: PreparedRun, baseline: Baseline, rules: CheckRules) -> PreparedRun:
+    """The run, which with `auto` adds seeds until every pair that counts is decided against the baseline."""
+    if prepared.growth is None:
+        return prepared
+    before = Snapshot.of_baseline(baseline)
+
+    def pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
+        found = check(before, Snapshot.of_run(results), rules.replace(alpha=rule.level))
+        return (_comparison(finding, rule) for finding in found.counted)
+
+    return replace(prepared, growth=replace(prepared.growth, pairs=pairs))
+
+
+def _comparison(finding: Finding, rule: SequentialRule) -> Comparison:
+    """A finding in the sequential rule's words: inconclusive until it is a regression or surely within tolerance."""
+    from boosters_eval.stats.significance import Comparison  # noqa: PLC0415 (loads scipy)
+
+    verdict: Verdict = "inconclusive" if not finding.decided else "worse" if finding.fails else "equivalent"
+    n = finding.current.n if finding.current else 0
+    return Comparison(verdict, "corrected", n, rule.level, finding.tolerance)
 
 
 def _pairs(suite: str) -> frozenset[tuple[str, str]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from shlex import quote
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from boosters_eval.baseline.check import Status
+from boosters_eval.baseline.findings import Status
 from boosters_eval.baseline.model import HOME_LIBRARY
 from boosters_eval.benchmark.tables.contenders import clean
 from boosters_eval.metrics import label
@@ -17,7 +18,7 @@ from boosters_eval.reports.text import escape, markdown_table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boosters_eval.baseline.check import Check, Finding
+    from boosters_eval.baseline.findings import Check, Finding
 
 HEADINGS = ("Config", "Library", "Metric", "Baseline", "Now", "Change", "Tolerance", "Verdict")
 MARKS = {
@@ -26,7 +27,7 @@ MARKS = {
     Status.NOT_FINITE: "❌",
     Status.SKIPPED: "❌",
     Status.UNLIKE: "❌",
-    Status.UNCONFIRMED: "⚠",
+    Status.SUSPECTED: "❌",
     Status.DRIFT: "⚠",
     Status.IMPROVED: "✅",
     Status.WITHIN: "✅",
@@ -35,42 +36,65 @@ MARKS = {
 }
 _ANNOTATIONS = 10  # GitHub shows at most this many per level and step
 _FEW_DIGITS, _MANY_DIGITS = 4, 9
+_FEW_CELLS = 3
 
 
 def headline(check: Check, name: str) -> str:
     """The outcome in one line."""
     if check.regressions:
         return f"❌ Regression detected in {_count(len({f.config for f in check.regressions}), 'config')}:"
+    if check.suspected:
+        return _suspicion(check)
     if check.unanswered:
         return f"❌ Not checked against {name}: {_count(len(check.unanswered), 'pair')} without an answer:"
     rule = f"tolerance {_share(check.rules.tolerance)}" + (", paired test" if check.rules.statistical else "")
     if not check.counted:
         return f"❌ Nothing that counts was compared with {name}; name what does with --libraries-under-test"
     held = f"o regression against {name}: {_count(len(check.counted), 'pair')} compared ({rule})"
-    return f"❌ {_failed(check)}; n{held}" if check.errors else f"✅ N{held}"
+    wrong = [*([_failed(check)] if check.errors else []), *([_flaky(check)] if check.too_flaky else [])]
+    return f"❌ {', '.join(wrong)}; n{held}" if wrong else f"✅ N{held}"
 
 
 def lines(check: Check, name: str) -> list[str]:
     """The whole verdict as text: first what fails, then what is only worth knowing."""
     out = [headline(check, name)]
     out += [f"  {sentence(finding)}" for finding in check.regressions]
-    if check.regressions and check.unanswered:
+    if check.regressions and check.suspected:
+        out.append(_suspicion(check))
+    out += [f"  {sentence(finding)}" for finding in check.suspected]
+    if (check.regressions or check.suspected) and check.unanswered:
         out.append(f"❌ {_count(len(check.unanswered), 'pair')} without an answer:")
     out += [f"  {sentence(finding)}" for finding in check.unanswered]
     if check.broken or check.not_run:
-        if check.regressions or check.unanswered or not check.counted:
+        if check.regressions or check.suspected or check.unanswered or not check.counted:
             out.append(f"❌ {_failed(check)}:")
         out += [f"  {line}" for line in _failures(check)]
+    if check.flaky:
+        out.append(f"{'❌' if check.too_flaky else '⚠'} {_flaky(check)} ({_allowance(check)}):")
+        out += [f"  {f.config} {f.library}: {flakiness(f)}" for f in check.flaky]
     for title, findings in _sections(check):
         out.append(title)
         out += [f"  {sentence(finding)}" for finding in findings]
     out += _other_versions(check)
-    out += [f"Note: {note}" for note in check.notes]
+    out += [f"Note: {note}" for note in [*check.notes, *_advice(check, name)]]
     return [clean(line) for line in out]
 
 
 def sentence(finding: Finding) -> str:
-    """One pair in the RFC's form: both values, the change, the tolerance."""
+    """One pair: how it compares, and what happened to its cells."""
+    return _compared(finding) + (f"; flaky: {flakiness(finding)}" if finding.flaky else "")
+
+
+def flakiness(finding: Finding) -> str:
+    """Which cells finished only after failing, and how often they failed."""
+    cells = [f"{cell} after {_count(tries, 'failure')}" for cell, tries in finding.flaky.items()]
+    more = f" and {len(cells) - _FEW_CELLS} more" if len(cells) > _FEW_CELLS else ""
+    word = "cell" if len(cells) == 1 else "cells"
+    return f"{word} {', '.join(cells[:_FEW_CELLS])}{more}"
+
+
+def _compared(finding: Finding) -> str:
+    """The RFC's form: both values, the change, the tolerance."""
     where = f"{finding.config} {finding.library}"
     note = f" ({finding.note})" if finding.note else ""
     if (
@@ -90,7 +114,7 @@ def sentence(finding: Finding) -> str:
 
 def rows(check: Check, *, everything: bool = True) -> list[list[str]]:
     """One row per pair under HEADINGS; without `everything` only those that changed."""
-    shown = [f for f in check.findings if everything or f.status not in (Status.SAME, Status.WITHIN)]
+    shown = [f for f in check.findings if everything or f.flaky or f.status not in (Status.SAME, Status.WITHIN)]
     return [
         [
             clean(f.config),
@@ -100,7 +124,7 @@ def rows(check: Check, *, everything: bool = True) -> list[list[str]]:
             MISSING if f.current is None else estimate(f.current.mean, f.current.std),
             MISSING if f.change is None else _change(f.change, f.tolerance),
             MISSING if f.status is Status.NEW else _share(f.tolerance),
-            _verdict(f),
+            _verdict(f, too_flaky=check.too_flaky),
         ]
         for f in shown
     ]
@@ -125,10 +149,13 @@ def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
     """GitHub's workflow commands; what does not fail the job is not an error there."""
     level = "error" if failing else "warning"
     found = [(level, "Regression", f) for f in check.regressions]
+    found += [(level, "Suspected", f) for f in check.suspected]
     found += [("error", "Not checked", f) for f in check.unanswered]
     found += [("error", "Failed", f) for f in check.broken]
-    warned = (Status.DRIFT, Status.UNCONFIRMED)
-    found += [("warning", f.status.value.capitalize(), f) for f in check.findings if f.counts and f.status in warned]
+    told = [finding for _, _, finding in found]
+    unstable = "error" if check.too_flaky else "warning"
+    found += [(unstable, "Flaky", f) for f in check.flaky if f not in told]
+    found += [("warning", "Drift", f) for f in check.findings if f.counts and f.status is Status.DRIFT]
     out: list[str] = []
     for kind in ("error", "warning"):
         mine = [(title, finding) for each, title, finding in found if each == kind]
@@ -144,7 +171,7 @@ def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
 
 def junit(check: Check, name: str) -> str:
     """A test suite with one case per pair."""
-    failed = Counter(_outcome(finding) for finding in check.findings)
+    failed = Counter(_outcome(finding, check) for finding in check.findings)
     totals = {
         "name": clean(name),
         "tests": str(len(check.findings)),
@@ -157,21 +184,22 @@ def junit(check: Check, name: str) -> str:
     for finding in check.findings:
         names = {"classname": clean(finding.config), "name": clean(finding.library)}
         case = ET.SubElement(suite, "testcase", names)
-        outcome, message = _outcome(finding), clean(sentence(finding))
+        outcome, message = _outcome(finding, check), clean(sentence(finding))
         if outcome == "skipped":
             ET.SubElement(case, outcome, {"message": message})
         elif outcome:
-            ET.SubElement(case, outcome, {"type": finding.status.value, "message": message}).text = message
+            kind = finding.status.value if finding.fails or finding.failed_cells else "flaky"
+            ET.SubElement(case, outcome, {"type": kind, "message": message}).text = message
         else:
             ET.SubElement(case, "system-out").text = message if finding.counts else f"{message} (not under test)"
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _outcome(finding: Finding) -> str:
-    if finding.is_regression:
+def _outcome(finding: Finding, check: Check) -> str:
+    if finding.is_regression or finding.is_suspected:
         return "failure"
-    if finding.is_error or finding.failed_cells:
+    if finding.is_error or finding.failed_cells or (finding.flaky and check.too_flaky):
         return "error"
     return "skipped" if finding.status in (Status.SKIPPED, Status.NEW) else ""
 
@@ -180,8 +208,7 @@ def _sections(check: Check) -> Iterable[tuple[str, list[Finding]]]:
     """What does not fail but should be known. Libraries whose version changed have a heading of their own."""
     ours = [f for f in check.findings if f.counts or not _upgraded(f)]
     titles = {
-        Status.UNCONFIRMED: "⚠ Beyond tolerance, but not significant:",
-        Status.DRIFT: "⚠ Drift, within tolerance but significant:",
+        Status.DRIFT: "⚠ Drift, within tolerance but significantly worse:",
         Status.IMPROVED: "✅ Improved beyond tolerance:",
     }
     for status, title in titles.items():
@@ -233,6 +260,34 @@ def _moved(finding: Finding) -> str:
     return f"moved {name} by {size}{note}"
 
 
+def _suspicion(check: Check) -> str:
+    return f"❌ Regression suspected in {_count(len({f.config for f in check.suspected}), 'config')}:"
+
+
+def _advice(check: Check, name: str) -> list[str]:
+    """How to decide what is only suspected."""
+    if any(f.n_seeds < f.n_recorded for f in check.suspected):
+        command = f"boosters-eval baseline check {quote(name)} --statistical --seeds auto"
+        return [f"'{command}' adds recorded seeds until it is decided."]
+    wanted = [f.seeds_needed for f in check.suspected if f.seeds_needed]
+    if not wanted:
+        return []
+    needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
+    suite = f" --suite {check.suite}" if check.suite else ""
+    command = f"boosters-eval baseline record {quote(name)}{suite} --seeds {needed}"
+    have = f"{name} has {_count(recorded, 'seed')}, and {needed} would decide"
+    return [f"{have}; with the recorded versions installed, run '{command}'."]
+
+
+def _flaky(check: Check) -> str:
+    return _count(check.n_flaky, "flaky cell")
+
+
+def _allowance(check: Check) -> str:
+    accept = f"; --allow-flaky {check.n_flaky} accepts them" if check.too_flaky else ""
+    return f"{check.rules.allow_flaky} allowed{accept}"
+
+
 def _failed(check: Check) -> str:
     cells = sum(finding.failed_cells for finding in check.broken) + check.not_run
     return f"{_count(cells, 'cell')} failed or did not run"
@@ -248,12 +303,13 @@ def _not_ours(finding: Finding) -> str:
     return f" ({finding.library} {' → '.join(finding.upgrade)}: not your library)" if finding.upgrade else ""
 
 
-def _verdict(finding: Finding) -> str:
+def _verdict(finding: Finding, *, too_flaky: bool) -> str:
     mark = MARKS[finding.status] if finding.counts or finding.status is Status.NEW else "·"
+    mark = "❌" if finding.flaky and too_flaky else mark
     suffix = "" if finding.counts or finding.status in (Status.NEW, Status.SKIPPED) else ", not under test"
     if finding.upgrade and not finding.counts:
         suffix = f", {finding.upgrade[0]} → {finding.upgrade[1]}"
-    return f"{mark} {finding.status.value}{suffix}"
+    return f"{mark} {finding.status.value}{', flaky' if finding.flaky else ''}{suffix}"
 
 
 def _then(finding: Finding) -> str:

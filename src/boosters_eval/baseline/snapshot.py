@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import statistics
 from collections import Counter
@@ -18,18 +20,19 @@ from boosters_eval.baseline.model import (
     mapping_digest,
 )
 from boosters_eval.benchmark.tables.environment import Environment
-from boosters_eval.core.errors import RunError, UnknownNameError
+from boosters_eval.core.errors import RunError
 from boosters_eval.engine.cell import Build
+from boosters_eval.metrics import find
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.engine.facts import RunFacts
 
 _TIMES = ("train_time_s", "predict_time_s")
-_DIGEST = 16  # characters kept of a split's digest
+_DIGEST = 16  # characters kept of a digest
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Snapshot:
     unsupported: tuple[tuple[str, str, str], ...] = ()  # config, library, reason
     machine_digest: str | None = None
     not_run: int = 0  # cells of the plan that `faulty` does not name, since no library has an outcome for them
+    suite: str | None = None
+    alpha: float | None = None  # the level at which a run with --seeds auto must be judged
 
     @classmethod
     def of_baseline(cls, baseline: Baseline) -> Snapshot:
@@ -61,6 +66,7 @@ class Snapshot:
             results={result.key: result for result in baseline.results},
             libraries=baseline.libraries,
             machine_digest=baseline.machine.get("digest"),
+            suite=baseline.config.suite,
         )
 
     @classmethod
@@ -75,12 +81,14 @@ class Snapshot:
         named = sum(cell.kind == "missing" for cell in faulty)
         missing = run.metadata.n_missing or 0
         return cls(
-            results={key: _summarise(group) for key, group in grouped.items()},
+            results={key: _summarise(group, run.metadata.user_metrics) for key, group in grouped.items()},
             libraries=_libraries(run, facts),
             faulty=faulty,
             not_run=max(missing - named, 0),
             unsupported=tuple((u.config_name, u.library, u.reason) for u in run.unsupported),
             machine_digest=_digest_of(facts),
+            suite=run.suite,
+            alpha=run.metadata.alpha,
         )
 
     @property
@@ -89,8 +97,24 @@ class Snapshot:
         return list(dict.fromkeys([*self.results, *((f.config, f.library) for f in self.faulty)]))
 
 
-def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Baseline:
-    """The baseline of a run. An incomplete run is refused: what is missing could never fail later."""
+def are_same_outcomes(before: Snapshot, after: Snapshot) -> bool:
+    """Whether both sides hold the very same outcomes of some pair, so that comparing them would prove nothing.
+
+    Another run of the same plan has the same run id, but other times. Where times are unknown, as in baselines of
+    version 2, two sides are never the same.
+    """
+    return any(
+        result.outcomes_digest is not None and result.outcomes_digest == after.results[key].outcomes_digest
+        for key, result in before.results.items()
+        if key in after.results
+    )
+
+
+def make_baseline(run: ResultCollection, *, now: datetime | None = None, allow_flaky: int = 0) -> Baseline:
+    """The baseline of a run. An incomplete run is refused: what is missing could never fail later.
+
+    So is a run with more than `allow_flaky` cells that finished only after failing.
+    """
     snapshot = Snapshot.of_run(run)
     if snapshot.faulty:
         first = snapshot.faulty[0]
@@ -100,6 +124,7 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Base
         )
     if not snapshot.results or snapshot.not_run:
         raise RunError("No baseline was recorded: the run has no results for some or all of its cells.")
+    _check_flaky(run, allow_flaky)
     facts = Environment.collect(run, now=now)
     results = tuple(snapshot.results.values())
     build = snapshot.libraries.get(HOME_LIBRARY)
@@ -115,6 +140,17 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None) -> Base
         machine={} if facts.machine is None else {**facts.machine.model_dump(), "digest": facts.machine_digest},
         results=results,
     )
+
+
+def _check_flaky(run: ResultCollection, allowed: int) -> None:
+    flaky = run.flaky
+    if len(flaky) > allowed:
+        first = flaky[0]
+        more = f" ({len(flaky)} such cells)" if len(flaky) > 1 else ""
+        raise RunError(
+            f"No baseline was recorded: {first.library} on {first.config_name}, cell {first.repeat.name} finished only"
+            f" after failing{more}; find out why, or say --allow-flaky {len(flaky)}."
+        )
 
 
 def _not_finite(result: BenchmarkResult) -> str | None:
@@ -163,7 +199,7 @@ def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
     return {name: builds[name] for name in sorted(builds) if name in used}
 
 
-def _summarise(group: Sequence[BenchmarkResult]) -> BaselineResult:
+def _summarise(group: Sequence[BenchmarkResult], user_metrics: Mapping[str, bool]) -> BaselineResult:
     first = group[0]
     primary = _primary(first)
     names = [name for name in first.metrics if all(name in result.metrics for result in group)]
@@ -174,7 +210,7 @@ def _summarise(group: Sequence[BenchmarkResult]) -> BaselineResult:
         task=first.task,
         primary_metric=primary,
         metrics={name: _stats({r.repeat.name: r.metrics[name] for r in group}) for name in names},
-        higher_is_better=_direction(primary),
+        higher_is_better=_direction(primary, user_metrics),
         dataset=first.dataset_name,
         profile=first.profile,
         n_train=first.n_train,
@@ -183,7 +219,16 @@ def _summarise(group: Sequence[BenchmarkResult]) -> BaselineResult:
         split_digests={r.repeat.name: r.split_digest[:_DIGEST] for r in group if r.split_digest},
         parameters=effective_parameters(first),
         times={name: _stats({r.repeat.name: getattr(r, name) for r in group}) for name in timed},
+        failed_before={r.repeat.name: r.failed_before for r in group if r.failed_before},
+        outcomes_digest=_outcomes_digest(group),
     )
+
+
+def _outcomes_digest(group: Sequence[BenchmarkResult]) -> str | None:
+    took = [(r.repeat.name, r.train_time_s, r.predict_time_s, r.cpu_time_s) for r in group]
+    if any(result.train_time_s is None for result in group):
+        return None
+    return hashlib.sha256(json.dumps(sorted(took)).encode()).hexdigest()[:_DIGEST]
 
 
 def _stats(values: dict[str, float]) -> MetricStats:
@@ -200,13 +245,12 @@ def _primary(result: BenchmarkResult) -> str:
     return primary_metric(result.task)
 
 
-def _direction(metric: str) -> bool | None:
-    from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (metrics load when they are needed)
-
-    try:
-        return higher_is_better(metric)
-    except UnknownNameError:
-        return None
+def _direction(metric: str, user_metrics: Mapping[str, bool]) -> bool | None:
+    """The direction of a built-in metric is known everywhere, that of a user's is what the run said."""
+    known = find(metric)
+    if known and known.info.built_in:
+        return known.higher_is_better
+    return user_metrics.get(metric, known.higher_is_better if known else None)
 
 
 def effective_parameters(result: BenchmarkResult) -> dict[str, Any]:

@@ -14,20 +14,24 @@ from boosters_eval.metrics import higher_is_better
 from boosters_eval.stats.sequential import SequentialRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.stats.significance import Comparison
+
+    # The comparisons of a look, judged at the level of the rule; it goes on until each has a verdict.
+    Pairs = Callable[[ResultCollection, SequentialRule], Iterable[Comparison]]
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How seeds are added: the sequential rule, and the time that they may take."""
+    """How seeds are added: the sequential rule, the time that they may take, and what is to be decided."""
 
     rule: SequentialRule
     budget_s: float | None = None
+    pairs: Pairs | None = None  # None: each pair of rows of every table
 
     @classmethod
     def of(cls, max_seeds: int | None = None, budget: str | float | None = None) -> Self:
@@ -59,21 +63,23 @@ def grow(
     rule: SequentialRule,
     *,
     budget_s: float | None = None,
+    pairs: Pairs | None = None,
     say: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ResultCollection:
     """Look after 5, 10, 20, ... seeds. `run` is called with the number of seeds that its results must have."""
     start = clock()
+    pairs = pairs or _table_pairs
     results: ResultCollection | None = None
     done = 0
     for look, scheduled in enumerate(rule.schedule):
         seeds = scheduled if results is None else _affordable(scheduled, done, clock() - start, budget_s)
         if results is not None and seeds == done:
-            say(rule.decide(look - 1, _pairs(results, rule), budget_left=False).reason)
+            say(rule.decide(look - 1, pairs(results, rule), budget_left=False).reason)
             return results
         results = run(seeds)
         done = seeds
-        decision = rule.decide(look, _pairs(results, rule), budget_left=seeds == scheduled)
+        decision = rule.decide(look, pairs(results, rule), budget_left=seeds == scheduled)
         say(f"{seeds} seeds: {decision.reason}")
         if decision.stop:
             return results
@@ -88,7 +94,7 @@ def _affordable(scheduled: int, done: int, spent: float, budget_s: float | None)
     return max(done, min(scheduled, done + more))
 
 
-def _pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
+def _table_pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
     """Each pair of rows of every table, compared on the primary metric at the level of one look."""
     for contenders in group(results).values():
         rows = results_by_name(contenders.values())

@@ -57,7 +57,7 @@ def run_prepared(
             known.update(run.outcomes)
             return collect(run)
 
-        return grow(look, growth.rule, budget_s=growth.budget_s, say=say)
+        return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=say)
 
 
 def jobs_of(prepared: PreparedRun) -> int:

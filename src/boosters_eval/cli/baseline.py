@@ -1,13 +1,24 @@
 """The commands `baseline record|check|diff`, and their shortcuts `quick` and `full`."""
 
 import os
+import re
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from boosters_eval.cli.checks import (
+    CheckOptions,
+    FlakyOption,
+    LibraryOption,
+    OutputOption,
+    SeedsOption,
+    Source,
+    SuiteOption,
+    Verbosity,
+)
 from boosters_eval.cli.execution import carry_out, exit_code, show
 from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
 from boosters_eval.cli.output import check_output, note, print_rows
@@ -19,90 +30,7 @@ baselines = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-_RULES = "What counts"
-_OUT = "Output"
 _SHOWN = 40  # pairs up to which all are listed, even if nothing changed
-
-
-@dataclass(frozen=True)
-class CheckOptions:
-    """The rules of the check, and what is done with the verdict."""
-
-    tolerance: Annotated[
-        float,
-        typer.Option(
-            "--tolerance", help="How much worse the primary metric may be: 0.02 is 2 %.", rich_help_panel=_RULES
-        ),
-    ] = 0.02
-    tolerance_for: Annotated[
-        list[str] | None,
-        typer.Option("--tolerance-for", help="Single tolerances, as METRIC=X or CONFIG=X.", rich_help_panel=_RULES),
-    ] = None
-    statistical: Annotated[
-        bool,
-        typer.Option(
-            "--statistical",
-            help="A regression must also be significant; a significant change within tolerance is drift.",
-            rich_help_panel=_RULES,
-        ),
-    ] = False
-    libraries_under_test: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--libraries-under-test",
-            help="Only these can fail. Default: boosters, and all libraries at their recorded version.",
-            rich_help_panel=_RULES,
-        ),
-    ] = None
-    fail_on_regression: Annotated[
-        bool,
-        typer.Option(
-            "--fail-on-regression/--no-fail-on-regression", help="Exit 1 on a regression.", rich_help_panel=_RULES
-        ),
-    ] = True
-    junit: Annotated[
-        Path | None, typer.Option("--junit", help="Write the verdict as JUnit XML.", rich_help_panel=_OUT)
-    ] = None
-
-
-@dataclass(frozen=True)
-class Verbosity:
-    """How much is printed about a run."""
-
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run, but run nothing.", rich_help_panel=_OUT)
-    ] = False
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=_OUT)] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the verdict.", rich_help_panel=_OUT)] = False
-
-    def presentation(self) -> Presentation:
-        """The same, in the form that the functions that run a plan expect."""
-        if self.verbose and self.quiet:
-            raise ConfigError("Use either --verbose or --quiet, not both.")
-        return Presentation(**asdict(self))
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where results come from if nothing is to be run."""
-
-    run: Annotated[str | None, typer.Option("--run", help="Use an earlier run: its id, or 'last'.")] = None
-    results: Annotated[Path | None, typer.Option("--results", help="Use a results file.")] = None
-
-    def load(self) -> Any:
-        """The results, or None if a run is needed."""
-        from boosters_eval.api import load_results, load_run
-
-        if self.run is not None and self.results is not None:
-            raise ConfigError("Use either --run or --results, not both.")
-        if self.run is not None:
-            return load_run(self.run)
-        return None if self.results is None else load_results(self.results)
-
-
-SuiteOption = Annotated[str | None, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")]
-LibraryOption = Annotated[list[str] | None, typer.Option("--library", "-l", help="Only these libraries.")]
-SeedsOption = Annotated[int | None, typer.Option("--seeds", "-s", help="Number of random splits.")]
 
 
 @baselines.command()
@@ -119,10 +47,11 @@ def record(
     suite: SuiteOption = None,
     library: LibraryOption = None,
     seeds: SeedsOption = None,
+    allow_flaky: FlakyOption = 0,
 ) -> int:
     """Run a suite and record its results.
 
-    The default suite is full. A run with errors is refused.
+    The default suite is full. A run with errors, or with cells that finished only after failing, is refused.
     """
     from boosters_eval.baseline import make_baseline, save_baseline
     from boosters_eval.baseline.plan import Request, default_path, plan_run
@@ -137,7 +66,7 @@ def record(
         settings = Settings(**settings_of(execution))
         prepared, _ = plan_run(Request(suite, tuple(library) if library else None, seeds), settings)
         results = carry_out(prepared, execution, presentation)
-    made = make_baseline(results)
+    made = make_baseline(results, allow_flaky=allow_flaky)
     if not verbosity.dry_run:
         save_baseline(made, path)
     if not verbosity.quiet:
@@ -159,24 +88,33 @@ def check(
     ] = None,
     suite: SuiteOption = None,
     library: LibraryOption = None,
-    seeds: SeedsOption = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="File for the results: .json, .csv or .md.", rich_help_panel=_OUT),
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            "--seeds",
+            "-s",
+            help="Number of random splits, or auto (with --statistical): as many of the recorded ones as it takes to"
+            " decide.",
+        ),
     ] = None,
+    max_seeds: Annotated[
+        int | None,
+        typer.Option("--max-seeds", min=2, help="The most seeds that --seeds auto may use. Default: all recorded."),
+    ] = None,
+    output: OutputOption = None,
 ) -> int:
     """Run the baseline's suite again and compare.
 
-    Exit 0 if there is no regression, 1 if there is one, 2 if the run or the comparison failed, 3 for bad input.
+    Exit 0 if there is no regression, 1 if there is one or one is suspected, 2 if the run or the comparison failed or
+    cells are flaky, 3 for bad input.
     """
     from boosters_eval.baseline.plan import Request, default_path
 
     path = _one_of(file, baseline, "--baseline") or default_path()
     if not path.exists():
         raise ConfigError(f"{path} does not exist; record it with 'boosters-eval baseline record {path}'.")
-    return _check(
-        path, Request(suite, tuple(library) if library else None, seeds), source, options, execution, verbosity, output
-    )
+    request = Request(suite, tuple(library) if library else None, _seeds(seeds), max_seeds)
+    return _check(path, request, source, options, execution, verbosity, output)
 
 
 @baselines.command()
@@ -195,11 +133,11 @@ def diff(
     from boosters_eval.baseline import check as compare
 
     rules = _rules(options)
-    check_output(options.junit)
+    for file in (options.junit, options.verdict):
+        check_output(file)
     old, new = load_baseline(before), load_baseline(after)
     found = compare(Snapshot.of_baseline(old), Snapshot.of_baseline(new), rules)
-    _tell(found, str(before), options, Verbosity(quiet=quiet))
-    return found.exit_code(fail_on_regression=options.fail_on_regression)
+    return _tell(found, str(before), options, Verbosity(quiet=quiet))
 
 
 def _check(
@@ -211,17 +149,18 @@ def _check(
     verbosity: Verbosity,
     output: Path | None,
 ) -> int:
-    from boosters_eval.baseline import Snapshot, load_baseline
+    from boosters_eval.baseline import Snapshot, are_same_outcomes, load_baseline
     from boosters_eval.baseline import check as compare
     from boosters_eval.baseline.check import check_names
-    from boosters_eval.baseline.plan import plan_run
+    from boosters_eval.baseline.plan import plan_run, until_decided
     from boosters_eval.benchmark.settings import Settings
 
     rules, presentation = _rules(options), verbosity.presentation()
     if verbosity.dry_run:
-        options, output = replace(options, junit=None), None
-    for file in (output, options.junit):
+        options, output = replace(options, junit=None, verdict=None), None
+    for file in (output, options.junit, options.verdict):
         check_output(file)
+    _check_auto(request, source, options)
     before = load_baseline(path)
     results = source.load()
     if results is None:
@@ -230,17 +169,40 @@ def _check(
         rules = rules.replace(**asdict(restriction))
         planned = [(cell.spec.name, cell.target) for cell in prepared.plan.cells]
         check_names(Snapshot.of_baseline(before), planned, rules)  # before the run, not after it
-        results = carry_out(prepared, execution, presentation)
+        results = carry_out(until_decided(prepared, before, rules), execution, presentation)
     else:
         results = _only(results, request.libraries)
         rules = rules.replace(only_libraries=request.libraries, fewer_cells=request.names_seeds)
+    sides = Snapshot.of_baseline(before), Snapshot.of_run(results)
+    if are_same_outcomes(*sides):
+        raise ConfigError(
+            f"{path} was recorded from this very run ({results.run_id}): comparing it with itself proves nothing."
+            " Run it again."
+        )
     if output is not None:
         show(results, Presentation(output=output, quiet=True))
-    found = compare(Snapshot.of_baseline(before), Snapshot.of_run(results), rules)
+    found = compare(*sides, rules)
     if not verbosity.quiet:
         show(results, presentation)
-    _tell(found, str(path), options, verbosity)
-    return found.exit_code(fail_on_regression=options.fail_on_regression, continue_on_error=execution.continue_on_error)
+    return _tell(found, str(path), options, verbosity, continue_on_error=execution.continue_on_error)
+
+
+def _seeds(text: str | None) -> Any:
+    if text is None or text == "auto":
+        return text
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise ConfigError(f"The '--seeds' option must be a count of at least 1, or auto. Got '{text}' instead.")
+    return int(text)
+
+
+def _check_auto(request: Any, source: Source, options: CheckOptions) -> None:
+    """Refuse what --seeds auto cannot be combined with; --max-seeds is checked with the plan."""
+    if request.seeds == "auto" and not options.statistical:
+        raise ConfigError(
+            "The '--seeds auto' option needs --statistical: without a test, the tolerance decides at once."
+        )
+    if (request.seeds == "auto" or request.max_seeds) and (source.run or source.results):
+        raise ConfigError("Use either --seeds auto or the results of an earlier run, not both: it must run something.")
 
 
 def _only(results: Any, libraries: tuple[str, ...] | None) -> Any:
@@ -282,6 +244,7 @@ def _rules(options: CheckOptions) -> Any:
         tolerance_for=dict(_named_tolerance(text) for text in options.tolerance_for or []),
         statistical=options.statistical,
         under_test=tuple(options.libraries_under_test) if options.libraries_under_test else None,
+        allow_flaky=options.allow_flaky,
     )
 
 
@@ -299,11 +262,15 @@ def _named_tolerance(text: str) -> tuple[str, float]:
     return name, share
 
 
-def _tell(found: Any, name: str, options: CheckOptions, verbosity: Verbosity) -> None:
-    """Print the verdict: a table for people, the RFC's lines, and what CI systems read."""
+def _tell(
+    found: Any, name: str, options: CheckOptions, verbosity: Verbosity, *, continue_on_error: bool = False
+) -> int:
+    """Print the verdict and give its exit code: a table for people, the RFC's lines, and what CI systems read."""
     from boosters_eval.baseline import render
+    from boosters_eval.baseline.document import CheckDocument
     from boosters_eval.core.files import write_atomically
 
+    code: int = found.exit_code(fail_on_regression=options.fail_on_regression, continue_on_error=continue_on_error)
     if not verbosity.quiet:
         rows = render.rows(found, everything=verbosity.verbose or len(found.findings) <= _SHOWN)
         if rows and sys.stdout.isatty():
@@ -313,11 +280,14 @@ def _tell(found: Any, name: str, options: CheckOptions, verbosity: Verbosity) ->
     sys.stdout.write("\n".join(render.lines(found, name)) + "\n")
     if options.junit is not None:
         write_atomically(options.junit, render.junit(found, name))
+    if options.verdict is not None:
+        write_atomically(options.verdict, CheckDocument.of(found, name, code).to_json())
     if os.environ.get("GITHUB_ACTIONS") == "true":
         commands = render.workflow_commands(found, failing=options.fail_on_regression)
         sys.stdout.writelines(f"{line}\n" for line in commands)
         if not verbosity.dry_run:
             _summarise(render.markdown(found, name))
+    return code
 
 
 def _summarise(text: str) -> None:
@@ -354,11 +324,6 @@ def _shortcut(
     )
     failed = exit_code(results, continue_on_error=execution.continue_on_error)
     return failed or ExitCode.CONFIGURATION_ERROR
-
-
-OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File for the results: .json, .csv or .md.", rich_help_panel=_OUT)
-]
 
 
 @with_options(options=CheckOptions, execution=Execution, verbosity=Verbosity)

@@ -51,6 +51,11 @@ class MetricInfo:
     high: float | None = None
 
     @property
+    def built_in(self) -> bool:
+        """Whether it is one of this package's, which no user's metric can replace."""
+        return isinstance(self.implementation, str)
+
+    @property
     def direction(self) -> Direction:
         """The direction with default parameters, in the words of result files."""
         return "higher_better" if self.higher_is_better else "lower_better"

@@ -186,7 +186,7 @@ def register_metric(
     """Make a user's metric known by name; what is built in is never replaced."""
     metric = metric_from_callable(fn, higher_is_better=higher_is_better, name=name, tasks=tasks, summary=summary)
     known = resolve(name)
-    if name in RESOURCES or (known is not None and isinstance(known.implementation, str)):  # built in, or its alias
+    if name in RESOURCES or (known is not None and known.built_in):  # built in, or its alias
         raise ConfigError(f"The metric '{name}' cannot be registered: the name already means something else.")
     METRICS.register(name, metric.info, replace=replace)
     return metric

@@ -7,19 +7,23 @@ alpha. Tests for independent increments would not be valid here, because splits 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.stats.inference import StatisticsInputError
+from scipy.special import stdtrit
+
+from boosters_eval.stats.inference import StatisticsInputError, StudentT
 from boosters_eval.stats.significance import DEFAULT_ALPHA, DEFAULT_ROPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from boosters_eval.stats.significance import Comparison
 
 FIRST_LOOK = 5
 DEFAULT_MAX_SEEDS = 50
+_MANY_SPLITS = 1000  # beyond these, further splits add nothing: the rows that they share limit the test
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +86,25 @@ class SequentialRule:
         following = self.schedule[look + 1]
         reason = f"{len(open_pairs)} of {len(pairs)} pairs are inconclusive; continuing to {following} seeds"
         return Decision(stop=False, undecided=len(open_pairs), reason=reason)
+
+
+def splits_to_decide(found: Comparison, overlap: float, level: Callable[[int], float] | None = None) -> int | None:
+    """How many splits make a difference significant that stays as large and as variable as the one observed.
+
+    `overlap` is n_test / n_train of the corrected test, `level` the alpha of a test with so many splits, by default
+    that of the comparison. None if no number of splits is enough, because the rows that
+    they share limit the test, or if the comparison has no interval from which the variation is known.
+    """
+    if found.interval is None or found.difference is None or found.n < 2:
+        return None
+    half = (found.interval[1] - found.interval[0]) / 2
+    spread = half / float(stdtrit(found.n - 1, 1 - found.alpha / 2)) / math.sqrt(1 / found.n + overlap)
+    size = abs(found.difference)
+
+    def significant(count: int) -> bool:
+        fitted = StudentT(size, spread * math.sqrt(1 / count + overlap), count - 1)
+        return 2 * fitted.greater(0.0) <= (found.alpha if level is None else level(count))
+
+    if not significant(_MANY_SPLITS):
+        return None
+    return next(filter(significant, range(found.n + 1, _MANY_SPLITS + 1)))
