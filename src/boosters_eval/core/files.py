@@ -107,9 +107,11 @@ def check_writable(path: Path) -> None:
 def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:
     """A file from outside as text, with one sentence for every way it can fail. Line ends stay as they are."""
     try:
-        check_regular(path)
+        size = check_regular(path)
         with path.open("rb") as file:
-            data = file.read(limit + 1)  # its size may be wrong, or not final
+            data = file.read(min(size, limit) + 1)
+            if len(data) > size:  # it is still growing, or the system does not know its size
+                data += file.read(limit)
         if len(data) > limit:
             raise FileFormatError(f"{path} is larger than {limit // 2**20} MB, more than this program ever writes.")
         return data.decode("utf-8")
@@ -121,12 +123,13 @@ def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:
         raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
 
 
-def check_regular(path: Path) -> None:
-    """A device never ends and a pipe may never begin: only a regular file is read."""
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
-        kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+def check_regular(path: Path) -> int:
+    """The size of a file. A device never ends and a pipe may never begin: only a regular file is read."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
         raise ConfigError(f"Cannot read {path}: it is {kind}.")
+    return found.st_size
 
 
 def load_json(text: str, source: str) -> Any:
