@@ -301,6 +301,11 @@ def test_closed_streams_are_no_error(closed, tmp_path):
     assert subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False).returncode == 0
 
 
+def test_progress_is_printed_once_however_it_is_asked_for(boosters_eval):
+    lines = boosters_eval(*SMALL, "--observer", "lines", check=0).stderr.splitlines()
+    assert sum("cells to do" in line for line in lines) == 1
+
+
 def test_reader_of_progress_that_goes_away_does_not_stop_the_run(place):
     command = f"{sys.executable} -m boosters_eval {' '.join(SMALL)} -v -o out.json 2> >(head -1 >/dev/null)"
     done = subprocess.run(["bash", "-c", command], env=environment(PLUGINS), check=False)

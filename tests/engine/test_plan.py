@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 import pytest
 
 from boosters_eval import WORKLOADS, Build, CellOutcome, ConfigError, FileFormatError, Plan, Repeat, Spec, Workload
+from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.plan import CellRef
 
 
@@ -131,3 +132,28 @@ def test_cell_without_a_spec_is_refused(spec):
     text = grid().model_dump_json().replace('"refs":[[0,', f'"refs":[[{spec},', 1)
     with pytest.raises(FileFormatError, match="refers to a spec that is not there"):
         Plan.parse(text, "plan.json")
+
+
+class Syllable(Word):
+    name: ClassVar[str] = "syllable"
+
+    @classmethod
+    def build(cls, target):
+        return Build(version="2", digest="e")
+
+
+class SyllableSpec(Spec):
+    workload: Literal["syllable"] = "syllable"
+
+
+def test_targets_of_one_name_in_two_workloads_are_both_recorded():
+    WORKLOADS.register("syllable", Syllable)
+    try:
+        plan = Plan.of(
+            "both", [SPECS[0], SyllableSpec(name="s")], [CellRef(0, "one", 1, None), CellRef(1, "one", 1, None)]
+        )
+        versions = {name: build["version"] for name, build in RunFacts.collect(plan).targets.items()}
+    finally:
+        WORKLOADS.unregister("syllable")
+    assert sorted(versions.values()) == ["1", "2"]
+    assert "one" in versions

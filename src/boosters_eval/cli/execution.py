@@ -169,10 +169,12 @@ def resumable() -> Iterator[None]:
 
 
 def observers(execution: Execution, *, quiet: bool, verbose: bool) -> list[Any]:
-    """A bar on a terminal, lines elsewhere, neither if quiet; and the observers that were named."""
+    """A bar on a terminal, lines elsewhere, neither if quiet; and the observers that were named, each only once."""
     from boosters_eval.api import progress
 
-    return [*([] if quiet else [progress(every_cell=verbose)]), *(execution.observer or [])]
+    named = execution.observer or []
+    shown = quiet or {"bar", "lines"} & set(named)
+    return [*([] if shown else [progress(every_cell=verbose)]), *named]
 
 
 def show(results: Any, presentation: Presentation) -> None:

@@ -63,7 +63,7 @@ class RunFacts(BaseModel):
             git_dirty=None if commit is None else bool(_first_line("git", "status", "--porcelain", "-uno")),
             rust=(_first_line("rustc", "--version") or "").removeprefix("rustc ") or None,
             machine={**machine.model_dump(), "digest": machine.digest},
-            targets={name: build.model_dump() for targets in plan.builds.values() for name, build in targets.items()},
+            targets=_targets(plan),
             wait_policy=threads.WAIT_POLICY,
             **known,
         )
@@ -75,6 +75,18 @@ class RunFacts(BaseModel):
     def recorded(self) -> dict[str, Any]:
         """The facts as plain data, without the fields that were never set."""
         return self.model_dump(mode="json", exclude_unset=True)
+
+
+def _targets(plan: Plan) -> dict[str, dict[str, str]]:
+    """The build of each target; where two workloads know different ones by one name, with the workload's name too."""
+    found: dict[str, dict[str, str]] = {}
+    for workload, builds in plan.builds.items():
+        for name, build in builds.items():
+            facts = build.model_dump()
+            known = found.setdefault(name, facts) == facts
+            if not known:
+                found[f"{workload} {name}"] = facts
+    return found
 
 
 def _first_line(program: str, *arguments: str) -> str | None:
