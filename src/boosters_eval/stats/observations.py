@@ -65,9 +65,7 @@ def by_split(side: Mapping[Repeat, Observation]) -> list[list[Repeat]]:
 
 def same_predictions(pairs: Iterable[tuple[Observation, Observation]]) -> bool:
     """Whether both sides are known to have predicted the same in every split."""
-    return all(
-        a.predictions_digest is not None and a.predictions_digest == b.predictions_digest for a, b in pairs
-    )
+    return all(a.predictions_digest is not None and a.predictions_digest == b.predictions_digest for a, b in pairs)
 
 
 def coarsest_resolution(observations: Iterable[Observation]) -> float | None:

@@ -214,9 +214,7 @@ def prepare_times(a: Sequence[float] | Floats, b: Sequence[float] | Floats, crit
 def conclude(family: Sequence[PendingComparison]) -> list[Comparison]:
     """The verdicts of one table, whose tests share alpha."""
     tests = sum(pending.fitted is not None for pending in family)
-    return [
-        pending.blank if pending.fitted is None else _verdict(pending, pending.fitted, tests) for pending in family
-    ]
+    return [pending.blank if pending.fitted is None else _verdict(pending, pending.fitted, tests) for pending in family]
 
 
 def _verdict(pending: PendingComparison, fitted: FittedTest, tests: int) -> Comparison:
