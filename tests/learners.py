@@ -94,7 +94,7 @@ def bold_and_cautious(rng, splits):
 
 
 def nearly_equal_accuracies(rng, splits, rows, *, only_a, only_b):
-    """Accuracies of two fixed classifiers; `only_a` and `only_b` are the shares of rows that only one of them gets right."""
+    """Accuracies of two fixed classifiers; `only_a` and `only_b` are the shares of rows that only one gets right."""
     kind = rng.choice(4, size=5 * rows, p=[only_a, only_b, 0.1, 0.9 - only_a - only_b])
     _, test = random_splits(rng, splits, 5 * rows)
     return [np.isin(kind, right)[test].mean(axis=1) for right in ((0, 3), (1, 3))]

@@ -41,7 +41,7 @@ def expected(pair, *, higher_is_better):
         inside = -margin <= low and high <= margin
     else:
         zero = 1.0
-        inside = 1 / (1 + ROPE) <= low and high <= 1 + ROPE
+        inside = low >= 1 / (1 + ROPE) and high <= 1 + ROPE
     if inside:
         return "equivalent"
     if low <= zero <= high:

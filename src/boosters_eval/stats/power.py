@@ -18,7 +18,7 @@ def detectable_errors(critical: float, freedom: float) -> float:
     """The true difference, in estimated standard errors, that a test with this critical value finds in 80 % of runs.
 
     Both runs only estimate the error: the one that the answer is computed from, and the one that is to find the
-    difference. The plain formula (critical value plus the t quantile of the power) ignores this, and finds 72 to 76 %.
+    difference. The plain formula (critical value plus the t quantile of the power) ignores this, and finds 70 to 76 %.
     """
     spreads = np.sqrt(2 * gammaincinv(freedom / 2, (_NODES + 1) / 2) / freedom)
     weights = np.outer(_WEIGHTS, _WEIGHTS) / 4
