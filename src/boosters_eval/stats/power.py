@@ -1,4 +1,4 @@
-"""How large must a true difference be, so that four out of five runs find it?"""
+"""The power of a test: how large a true difference must be for four out of five runs to find it."""
 
 from __future__ import annotations
 

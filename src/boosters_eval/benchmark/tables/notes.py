@@ -60,11 +60,11 @@ def of_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
     deciding = sorted({label for label, level in levels if level == alpha})
     if len(deciding) == len({label for label, _ in levels}):
         return ()
-    names = ", ".join(deciding)
-    return (
-        f"{clean(names)}: judged at {100 * alpha:g} %. All other columns of a table share"
-        f" {100 * SECONDARY_SHARE * alpha:g} %, so a highlight there needs stronger evidence.",
+    text = (
+        f"{', '.join(deciding)}: judged at {100 * alpha:g} %. All other columns of a table share"
+        f" {100 * SECONDARY_SHARE * alpha:g} %, so a highlight there needs stronger evidence."
     )
+    return (clean(text),)
 
 
 def _decided(pairs: Sequence[PairVerdict]) -> list[str]:
