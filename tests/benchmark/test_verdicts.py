@@ -117,7 +117,7 @@ def test_equal_accuracies_on_few_rows_are_equivalent_only_if_the_predictions_are
     assert pair.verdict == verdict
 
 
-def test_the_primary_column_keeps_its_level_and_the_others_share_a_fifth_of_it():
+def test_the_primary_column_keeps_its_level_and_the_others_share_a_tenth_of_it():
     scores = {"rmse": 0.5, "mae": 0.4, "r2": 0.9}
     rows = [
         result(library, index, 0, metrics={name: value + shift + index / 100 for name, value in scores.items()})
@@ -126,9 +126,11 @@ def test_the_primary_column_keeps_its_level_and_the_others_share_a_fifth_of_it()
     ]
     report = build_tables(ResultCollection(rows))
     (table,) = report.tables
-    assert {pair.metric: pair.alpha for pair in table.pairs} == pytest.approx({"rmse": 0.05, "mae": 0.005, "r2": 0.005})
+    assert {pair.metric: pair.alpha for pair in table.pairs} == pytest.approx(
+        {"rmse": 0.05, "mae": 0.0025, "r2": 0.0025}
+    )
     assert report.notes[0] == (
-        "RMSE: judged at 5 %. All other columns of a table share 1 %, so a highlight there needs stronger evidence."
+        "RMSE: judged at 5 %. All other columns of a table share 0.5 %, so a highlight there needs stronger evidence."
     )
     welch = build_tables(ResultCollection(rows), test="welch")
     assert {pair.alpha for pair in welch.tables[0].pairs} == {0.05}

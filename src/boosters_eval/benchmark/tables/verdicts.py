@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.significance import TestName
 
 
-SECONDARY_SHARE = 0.2  # of alpha, for all columns together that do not decide the table
+SECONDARY_SHARE = 0.1  # of alpha, for all columns together that do not decide the table
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Judgement:
 def column_levels(columns: Sequence[Column], *, test: TestName, alpha: float) -> dict[str, float]:
     """The level at which each column is judged, by its name; columns that are not judged are left out.
 
-    The primary column (or else the first that is judged) decides and keeps alpha. The others share a fifth of it, so
+    The primary column (or else the first that is judged) decides and keeps alpha. The others share a tenth of it, so
     that a table with many columns is hardly more often wrong than one with a single column. By the RFC's rule
     (Welch's test) each column stands alone.
     """
