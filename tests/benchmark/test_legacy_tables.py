@@ -20,7 +20,16 @@ def reworded(text):
     return re.sub("\u2013 {4}", "error", text)  # a row of nothing but failures had dashes in its cells
 
 
+def without_levels(text):
+    """All but what depends on the level of a column: highlights, the padding around them, and what could be shown."""
+    text = re.sub(r"^- .*: judged at .*\n", "", text.replace("**", ""), flags=re.MULTILINE)
+    text = re.sub(r"could have shown a difference of .*", "could have shown a difference", text)
+    return re.sub(r" +|-{3,}", " ", text)
+
+
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
-def test_the_markdown_is_the_same_to_the_last_character(path):
-    written = path.with_suffix(".md").read_text(encoding="utf-8")
-    assert ResultCollection.load_partial(path).to_markdown() == reworded(written)
+def test_the_markdown_is_the_same_but_for_what_the_levels_of_the_columns_decide(path):
+    written = reworded(path.with_suffix(".md").read_text(encoding="utf-8"))
+    now = ResultCollection.load_partial(path).to_markdown()
+    assert without_levels(now) == without_levels(written)
+    assert set(re.findall(r"\*\*(.*?)\*\*", now)) <= set(re.findall(r"\*\*(.*?)\*\*", written))

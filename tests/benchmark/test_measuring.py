@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from boosters_eval import DatasetConfig, Task, TrainingConfig, compare
+from boosters_eval.benchmark.measure import digest_predictions
 from boosters_eval.benchmark.planning import timing_threads
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import available_cpus, physical_cores
@@ -229,3 +230,18 @@ def test_peak_memory_of_the_parent_stays_flat_while_cells_grow_tenfold(home):
     plugins = Path(__file__).parent.parent / "plugins"
     done = subprocess.run([sys.executable, "-c", GROWTH, str(plugins)], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 10
+
+
+def test_a_result_keeps_a_digest_of_its_predictions(home):
+    table = [compare("iris", ["lightgbm", "sklearn"], seeds=2, training=FEW).results for _ in range(2)]
+    digests = [[result.predictions_digest for result in results] for results in table]
+    assert digests[0] == digests[1]
+    assert len(set(digests[0])) == 4
+
+
+def test_the_digest_of_predictions_depends_on_shape_type_and_every_bit():
+    predictions = np.arange(6.0)
+    same = digest_predictions(np.arange(12.0)[::2] / 2)
+    assert digest_predictions(predictions) == same
+    others = (predictions.reshape(3, 2), predictions.astype(np.float32), np.nextafter(predictions, 9))
+    assert len({same, *map(digest_predictions, others)}) == 4

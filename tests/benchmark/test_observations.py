@@ -23,18 +23,42 @@ def test_an_outcome_of_any_kind_knows_its_repeat():
 
 
 def test_a_result_becomes_an_observation_with_all_that_comparing_needs():
-    facts = {"split_digest": "s", "n_train": 80, "n_valid": 20, "data_digest": "d"}
+    facts = {"split_digest": "s", "n_train": 80, "n_valid": 20, "data_digest": "d", "predictions_digest": "p"}
     side = observe([result(1, fold=3, **facts), result(2)], "rmse")
     assert dict(side) == {
-        Repeat(1, 3): Observation(0.51, split_digest="s", n_train=80, n_valid=20, data_digest="d"),
-        Repeat(2): Observation(0.52),
+        Repeat(1, 3): Observation(0.51, **facts, resolution=0.0),
+        Repeat(2): Observation(0.52, resolution=0.0),
     }
     assert not side.repeated
 
 
+@pytest.mark.parametrize(
+    ("metric", "resolution"),
+    [
+        ("accuracy", 1 / 20),
+        ("accuracy@0.3", 1 / 20),
+        ("top_k_accuracy@3", 1 / 20),
+        ("logloss", 0.0),
+        ("auc_roc", None),
+        ("f1", None),
+        ("ndcg@10", None),
+        ("made up", None),
+    ],
+)
+def test_an_observation_knows_what_its_metric_can_resolve(metric, resolution):
+    (one,) = observe([result(1, {metric: 0.5}, n_valid=20)], metric).values()
+    assert one.resolution == resolution
+
+
+def test_without_the_number_of_rows_the_resolution_of_accuracy_is_unknown():
+    (one,) = observe([result(1, {"accuracy": 0.5})], "accuracy").values()
+    assert one.resolution is None
+
+
 @pytest.mark.parametrize("name", RESOURCES)
 def test_every_measurement_is_a_field_that_can_be_observed(name):
-    assert observe([result(1, **{name: 3.0}), result(2)], name) == {Repeat(1): Observation(3.0)}
+    measured = result(1, **{name: 3.0, "predictions_digest": "p"})  # equal predictions do not take equal time
+    assert observe([measured, result(2)], name) == {Repeat(1): Observation(3.0, resolution=0.0)}
     assert value_of(result(2), name) is None
 
 

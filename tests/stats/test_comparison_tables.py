@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.core.repeat import Repeat
-from boosters_eval.stats.inference import StatisticsInputError, holm
+from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.observations import Side
 from boosters_eval.stats.significance import compare_pair
 from boosters_eval.stats.tables import compare_table
@@ -44,12 +46,37 @@ def test_folds_of_one_seed_are_pairs_of_their_own(make, table):
     assert made.winner == "a"
 
 
-def test_holm_is_over_the_comparisons_of_the_table(table):
+def test_the_tests_of_a_table_share_its_level(table):
     made = table(a=0.0, b=0.004, c=0.05)
     pairs = list(made.pairs.values())
     assert len(pairs) == 3
-    assert [pair.p_adjusted for pair in pairs] == holm([pair.p_value for pair in pairs])
-    assert any(pair.p_adjusted > pair.p_value for pair in pairs)
+    assert [pair.p_adjusted for pair in pairs] == [min(1.0, 3 * pair.p_value) for pair in pairs]
+    alone = table(a=0.0, b=0.004, alpha=0.05 / 3).get("a", "b")
+    assert (made.get("a", "b").interval, made.get("a", "b").min_detectable) == (alone.interval, alone.min_detectable)
+
+
+def test_identical_predictions_are_equivalent_on_however_few_rows(make, table):
+    rows = {"n_valid": 30, "resolution": 1 / 30, "predictions_digest": "p"}
+    same = make.side([0.9] * 3, **rows)
+    pair = table(a=same, b=same).get("a", "b")
+    assert (pair.verdict, pair.interval) == ("equivalent", (0.0, 0.0))
+    assert pair.note == "Identical predictions in all 3 splits."
+    assert table(a=same, b=dict(reversed(same.items())), test="welch").get("a", "b") == replace(pair, test="welch")
+
+
+@pytest.mark.parametrize("digests", [(None, None), ("p", None), ("p", "q")])
+def test_identical_scores_are_not_enough_where_predictions_differ_or_are_not_known(digests, make, table):
+    a, b = (make.side([0.9] * 3, n_valid=30, resolution=1 / 30, predictions_digest=digest) for digest in digests)
+    assert table(a=a, b=b).get("a", "b").verdict == "inconclusive"
+    a, b = (make.side([0.9] * 3, resolution=None, predictions_digest=digest) for digest in digests)
+    assert table(a=a, b=b).get("a", "b").verdict == "inconclusive"
+
+
+def test_one_split_with_other_predictions_is_enough_to_ask_for_a_test(make, table):
+    rows = {"n_valid": 30, "resolution": 1 / 30}
+    a = make.side([0.9] * 3, predictions_digest="p", **rows)
+    b = {**a, Repeat(2): make.observation(2, 0.9, predictions_digest="q", **rows)}
+    assert table(a=a, b=b).get("a", "b").verdict == "inconclusive"
 
 
 def test_the_winner_is_better_than_every_other(table):

@@ -8,6 +8,7 @@ from scipy import stats as scipy_stats
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.stats.inference import StatisticsInputError, holm, paired, signed_rank, welch
+from boosters_eval.stats.power import detectable_errors
 from boosters_eval.stats.significance import compare_pair, compare_times
 
 A = [0.50, 0.52, 0.49, 0.51, 0.50, 0.53, 0.48]
@@ -35,7 +36,27 @@ def test_the_corrected_test_adds_the_overlap_of_the_splits_to_the_variance_of_th
     half = scipy_stats.t.ppf(0.975, 6) * error
     assert result.interval == pytest.approx((differences.mean() - half, differences.mean() + half))
     assert result.prob_better == pytest.approx(1 - expected / 2)
-    assert result.min_detectable == pytest.approx((scipy_stats.t.ppf(0.975, 6) + scipy_stats.t.ppf(0.8, 6)) * error)
+    # More than the plain formula says, which takes the error for known.
+    assert result.min_detectable > (scipy_stats.t.ppf(0.975, 6) + scipy_stats.t.ppf(0.8, 6)) * error
+
+
+@pytest.mark.parametrize("freedom", [1, 4, 29])
+def test_the_detectable_difference_averages_the_power_of_the_noncentral_t_over_the_errors(freedom):
+    critical = scipy_stats.t.ppf(0.975, freedom)
+    errors = detectable_errors(critical, freedom)
+    spreads = np.sqrt(scipy_stats.chi2.ppf((np.arange(400) + 0.5) / 400, freedom) / freedom)
+    assert scipy_stats.nct.sf(critical, freedom, errors * spreads).mean() == pytest.approx(0.8, abs=0.002)
+
+
+def test_splits_that_share_rows_have_at_most_ten_degrees_of_freedom():
+    rng = np.random.default_rng(2)
+    differences = rng.normal(0.5, 1, size=30)
+    t = differences.mean() / (differences.std(ddof=1) * math.sqrt(1 / 30 + 1 / 4))
+    result = corrected(1 + differences, np.ones(30))
+    assert result.p_value == pytest.approx(2 * scipy_stats.t.sf(abs(t), 10), rel=1e-9)
+    assert corrected(1 + differences, np.ones(30), test="paired").p_value == pytest.approx(
+        scipy_stats.ttest_1samp(differences, 0).pvalue, rel=1e-9
+    )
 
 
 def test_paired_and_welch_agree_with_scipy():
@@ -124,6 +145,29 @@ def test_identical_scores_are_equivalent_without_a_p_value():
     assert (result.verdict, result.p_value, result.difference) == ("equivalent", None, 0.0)
     assert result.note == "Identical scores in all 7 splits."
     assert (result.interval, result.prob_better) == ((0.0, 0.0), 0.5)
+
+
+@pytest.mark.parametrize("test", ["corrected", "paired", "welch", "wilcoxon"])
+def test_identical_scores_that_count_rows_are_equivalent_only_if_there_are_many_rows(test):
+    few = corrected([0.9] * 5, [0.9] * 5, resolution=1 / 30, test=test)
+    assert (few.verdict, few.p_value) == ("inconclusive", 1.0)
+    assert few.note == "Identical scores in all 5 splits, which does not prove identical models."
+    assert few.interval[0] < -1 / 30 < 1 / 30 < few.interval[1]
+    assert few.min_detectable > 1 / 30
+    assert corrected([0.9] * 5, [0.9] * 5, resolution=1 / 3000, test=test).verdict == "equivalent"
+
+
+@pytest.mark.parametrize("test", ["corrected", "paired", "welch", "wilcoxon"])
+def test_scores_that_differ_by_a_row_are_no_better_known_than_identical_ones(test):
+    one_row = [0.9] * 11 + [0.9 + 1 / 60]
+    assert corrected(one_row, [0.9] * 12, resolution=1 / 60, test=test).verdict == "inconclusive"
+
+
+def test_identical_scores_of_unknown_resolution_prove_nothing():
+    result = corrected(A, A, resolution=None)
+    assert (result.verdict, result.p_value, result.interval, result.could_reject) == ("inconclusive", None, None, True)
+    assert result.note.endswith("the resolution of this metric is unknown.")
+    assert corrected(A, B, resolution=None) == corrected(A, B)
 
 
 @pytest.mark.parametrize("test", ["corrected", "paired", "wilcoxon"])
@@ -253,6 +297,7 @@ def test_holm_on_a_worked_example():
         ({"rope": -0.1}, "'rope' parameter must be 0 or more. Got -0.1"),
         ({"test_train_ratio": None}, "'test_train_ratio' parameter"),
         ({"test_train_ratio": 0.0}, "'test_train_ratio' parameter"),
+        ({"resolution": -1.0}, "'resolution' parameter must be 0 or more. Got -1.0"),
         ({"a": [0.1, float("nan"), 0.3]}, "'a' parameter of a comparison must hold finite numbers"),
         ({"b": []}, "'b' parameter of a comparison must hold finite numbers"),
         ({"b": [0.1, 0.2]}, "same length. Got 3 and 2 values"),

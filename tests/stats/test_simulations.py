@@ -9,32 +9,11 @@ from scipy import stats as scipy_stats
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 from boosters_eval.stats.sequential import SequentialRule
 from boosters_eval.stats.significance import Criteria, compare_pair, conclude, prepare
+from learners import RATIO, bold_and_cautious, equal_classifiers, equal_regressions
 
 pytestmark = pytest.mark.slow
 
 REPETITIONS = 3000
-ROWS, TEST, FEATURES = 200, 40, 4
-RATIO = TEST / (ROWS - TEST)
-
-
-def equal_learners(rng, splits, learners=2):
-    """RMSE of least squares on disjoint, exchangeable features: equal in the population, never in a sample.
-
-    Each repetition draws new data; its splits are random 80/20 splits that share rows.
-    """
-    x = rng.normal(size=(ROWS, learners * FEATURES))
-    y = x.sum(axis=1) + 2 * rng.normal(size=ROWS)
-    order = rng.permuted(np.tile(np.arange(ROWS), (splits, 1)), axis=1)
-    train, test = order[:, TEST:], order[:, :TEST]
-    scores = []
-    for learner in range(learners):
-        mine = x[:, learner * FEATURES : (learner + 1) * FEATURES]
-        fit, held = mine[train], mine[test]
-        gram = fit.transpose(0, 2, 1) @ fit
-        weights = np.linalg.solve(gram, fit.transpose(0, 2, 1) @ y[train][..., None])
-        residual = y[test] - (held @ weights)[..., 0]
-        scores.append(np.sqrt((residual**2).mean(axis=1)))
-    return scores
 
 
 @pytest.mark.parametrize("splits", [3, 5, 10, 30])
@@ -42,7 +21,7 @@ def test_equal_learners_are_told_apart_in_at_most_six_percent(splits, simulated)
     rng = np.random.default_rng(1000 + splits)
     default = strict = welch = paired = 0
     for _ in range(REPETITIONS):
-        a, b = equal_learners(rng, splits)
+        a, b = equal_regressions(rng, splits)["rmse"]
         verdict = compare_pair(a, b, higher_is_better=False, test_train_ratio=RATIO)
         default += verdict.verdict in {"better", "worse"}
         strict += verdict.p_value < 0.05
@@ -56,6 +35,28 @@ def test_equal_learners_are_told_apart_in_at_most_six_percent(splits, simulated)
         assert splits < 10
 
 
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [
+        (equal_classifiers, "logistic regressions"),
+        (bold_and_cautious, "a bold and a cautious model, skewed differences on 40 rows"),
+    ],
+)
+def test_equal_classifiers_are_told_apart_by_their_log_loss_in_at_most_six_percent(draw, name, simulated):
+    rng = np.random.default_rng(30)
+    told = {3: 0, 10: 0, 30: 0}
+    for _ in range(REPETITIONS):
+        a, b = draw(rng, 30)
+        for splits in told:
+            pair = compare_pair(a[:splits], b[:splits], higher_is_better=False, test_train_ratio=RATIO)
+            told[splits] += pair.verdict in {"better", "worse"}
+    promised = {3: 0.08, 10: 0.08, 30: 0.06}  # few splits cannot show that they are skewed
+    for splits, count in told.items():
+        claim = f"log loss of {name}, {splits} splits: default verdict"
+        rate = simulated("Two equal learners are told apart", claim, count, REPETITIONS, f"≤ {promised[splits]:.0%}")
+        assert rate <= promised[splits]
+
+
 def test_looking_repeatedly_keeps_the_error_rate(simulated):
     """Three equal learners: the chance that any look calls any of them better than another."""
     rule = SequentialRule(max_seeds=50, rope=0.0)
@@ -63,7 +64,7 @@ def test_looking_repeatedly_keeps_the_error_rate(simulated):
     wrong = naive = 0
     repetitions = 2000
     for _ in range(repetitions):
-        scores = equal_learners(rng, rule.max_seeds, learners=3)
+        scores = equal_regressions(rng, rule.max_seeds, learners=3)["rmse"]
         verdicts = {}
         for level in (rule.level, rule.alpha):
             criteria = Criteria(higher_is_better=False, alpha=level, rope=0.0)

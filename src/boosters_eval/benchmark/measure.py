@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,13 @@ def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDA
         count = int((~finite).sum())
         raise InvalidPredictionsError(f"Predictions must be finite. Got {array[row]} in row {row} ({count} in all).")
     return array
+
+
+def digest_predictions(predictions: NDArray[Any]) -> str:
+    """Two models with the same digest predict the same, which equal scores do not prove."""
+    content = hashlib.blake2b(f"{predictions.dtype.str} {predictions.shape}".encode(), digest_size=8)
+    content.update(np.ascontiguousarray(predictions).data)
+    return content.hexdigest()
 
 
 def hold_out(data: TrainData, request: FitRequest, seed: int) -> TrainData:
@@ -201,6 +209,7 @@ def measured_fields(runner: type[Runner], translation: Translation, done: Measur
         "model_size_mb": None if done.model_bytes is None else done.model_bytes / 2**20,
         "native_params": translation.native,
         "marks": tuple(mark for mark in translation.marks if mark.kind != "exact"),
+        "predictions_digest": digest_predictions(done.predictions),
         "nondeterministic": translation.nondeterministic,
         "n_trees_trained": done.facts.n_trees,
         "n_leaves_total": done.facts.n_leaves,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.stats.observations import Observation, Side
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boosters_eval.benchmark.records import BenchmarkResult
+    from boosters_eval.metrics.catalog import Resolution
     from boosters_eval.stats.significance import TestName
     from boosters_eval.stats.tables import ComparisonTable
 
@@ -25,7 +27,8 @@ def value_of(result: BenchmarkResult, metric: str) -> float | None:
 
 def observe(results: Iterable[BenchmarkResult], metric: str) -> Side:
     """One side of a comparison: the results of one row of a table."""
-    return Side((result.repeat, _observation(result, metric)) for result in results)
+    resolution = _resolution(metric)
+    return Side((result.repeat, _observation(result, metric, resolution)) for result in results)
 
 
 def compare_rows(
@@ -52,8 +55,25 @@ def compare_rows(
     )
 
 
-def _observation(result: BenchmarkResult, metric: str) -> Observation | None:
+def _observation(result: BenchmarkResult, metric: str, resolution: Resolution) -> Observation | None:
     value = value_of(result, metric)
     if value is None:
         return None
-    return Observation(value, result.split_digest, result.n_train, result.n_valid, result.data_digest)
+    step = 1 / result.n_valid if result.n_valid else None
+    return Observation(
+        value,
+        result.split_digest,
+        result.n_train,
+        result.n_valid,
+        result.data_digest,
+        predictions_digest=None if metric in RESOURCES else result.predictions_digest,
+        resolution={"continuous": 0.0, "rows": step, "unknown": None}[resolution],
+    )
+
+
+def _resolution(metric: str) -> Resolution:
+    """What the values can resolve; unknown of a user's own metric."""
+    if metric in RESOURCES:
+        return "continuous"
+    known = find(metric)
+    return "unknown" if known is None else known.resolution

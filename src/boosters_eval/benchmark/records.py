@@ -109,6 +109,7 @@ class BenchmarkResult(Record, Outcome):
     n_valid: int | None = None
     split_digest: str | None = None
     data_digest: str | None = None
+    predictions_digest: str | None = None  # of the test rows' predictions; None in older results
     model_seed: int | None = None
     n_threads: int = 1
     threads_observed: int | None = None

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Direction = Literal["lower_better", "higher_better"]
 Value = float | int | str | tuple[float, ...] | None
+# What a score can resolve: any difference, steps of one row in n, or steps whose size the number of rows does not tell
+# (a class, a rank or a group may have few rows).
+Resolution = Literal["continuous", "rows", "unknown"]
 
 
 class MetricWarning(UserWarning):
@@ -49,6 +52,7 @@ class MetricInfo:
     label: str = ""  # as a person reads it; the name where it is empty
     low: float | None = None  # what no value can be below; None: unbounded, or unknown of a user's metric
     high: float | None = None
+    resolution: Resolution = "unknown"
 
     @property
     def built_in(self) -> bool:
@@ -85,6 +89,7 @@ _BUILTIN = (
         aliases=("root_mean_squared_error",),
         label="RMSE",
         low=0.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "mae",
@@ -95,6 +100,7 @@ _BUILTIN = (
         aliases=("mean_absolute_error",),
         label="MAE",
         low=0.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "r2",
@@ -105,6 +111,7 @@ _BUILTIN = (
         aliases=("rsquared", "r_squared"),
         label="R²",
         high=1.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "mape",
@@ -116,6 +123,7 @@ _BUILTIN = (
         aliases=("mean_absolute_percentage_error",),
         label="MAPE",
         low=0.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "rmsle",
@@ -126,6 +134,7 @@ _BUILTIN = (
         aliases=("root_mean_squared_log_error",),
         label="RMSLE",
         low=0.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "median_ae",
@@ -147,6 +156,7 @@ _BUILTIN = (
         aliases=("pinball_loss", "quantile_loss"),
         label="Pinball loss",
         low=0.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "crps",
@@ -157,6 +167,7 @@ _BUILTIN = (
         params=(_ALPHAS,),
         label="CRPS",
         low=0.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "logloss",
@@ -167,6 +178,7 @@ _BUILTIN = (
         aliases=("log_loss", "binary_logloss"),
         label="Log loss",
         low=0.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "accuracy",
@@ -179,6 +191,7 @@ _BUILTIN = (
         label="Accuracy",
         low=0.0,
         high=1.0,
+        resolution="rows",
     ),
     MetricInfo(
         "auc_roc",
@@ -236,6 +249,7 @@ _BUILTIN = (
         label="Brier",
         low=0.0,
         high=1.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "ece",
@@ -248,6 +262,7 @@ _BUILTIN = (
         label="ECE",
         low=0.0,
         high=1.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "mlogloss",
@@ -258,6 +273,7 @@ _BUILTIN = (
         aliases=("multi_logloss", "multiclass_logloss"),
         label="Log loss",
         low=0.0,
+        resolution="continuous",
     ),
     MetricInfo(
         "macro_f1",
@@ -281,6 +297,7 @@ _BUILTIN = (
         label="Top-k accuracy",
         low=0.0,
         high=1.0,
+        resolution="rows",
     ),
     MetricInfo(
         "ndcg",

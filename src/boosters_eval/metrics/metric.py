@@ -15,7 +15,7 @@ from boosters_eval.metrics.task import Task
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from boosters_eval.metrics.catalog import Direction, Param, Value
+    from boosters_eval.metrics.catalog import Direction, Param, Resolution, Value
 
 _NAME = re.compile(r"[^\s@,=]+")
 
@@ -56,6 +56,11 @@ class Metric:
     def high(self) -> float | None:
         """What no value can be above; None where there is no such bound, or none is known."""
         return self.info.high
+
+    @property
+    def resolution(self) -> Resolution:
+        """What its scores can resolve."""
+        return self.info.resolution
 
     @property
     def label(self) -> str:

@@ -66,8 +66,8 @@ def verdict_texts(item: PairVerdict) -> tuple[str, str, str]:
 
 def verdict_headings(document: ReportDocument) -> list[str]:
     """The columns of the verdicts."""
-    level = f"{100 * (1 - document.alpha):g} % interval"
-    return [document.table_noun.capitalize(), "Metric", "A", "B", "A - B", level, "p (Holm)", "n", "A is"]
+    level = f"{100 * (1 - document.alpha):g} % interval (all pairs)"
+    return [document.table_noun.capitalize(), "Metric", "A", "B", "A - B", level, "p (all pairs)", "n", "A is"]
 
 
 def _tests(document: ReportDocument) -> str:

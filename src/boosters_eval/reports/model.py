@@ -118,13 +118,14 @@ class PairVerdict(_Strict):
     difference: float | None  # mean of a minus mean of b
     percent: float | None  # the same in percent of b
     ratio: float | None  # a over b, for times and memory
-    low: float | None  # the interval, of the ratio where there is one
+    low: float | None  # the interval, of the ratio where there is one; all of a column hold together at 1 - alpha
     high: float | None
-    p: float | None  # corrected for the table's other comparisons
+    p: float | None  # corrected for the other pairs of the column
     n: int  # splits that both have
     detectable: float | None
     note: str
     text: str  # the verdict as a sentence
+    alpha: float | None = None  # the level of the column, shared by its pairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.stats.power import detectable_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-POWER = 0.8  # the power at which the smallest detectable difference is detected
 SAME = 1e-12  # relative: differences closer than this are rounding, not variance
 TINY = 1e-140  # the square of anything smaller underflows
 HUGE = 1e140  # the square of anything larger overflows: such a score is a failure
 SMALLEST_P = sys.float_info.min  # a p-value is never 0
+MOST_FREEDOM = 10  # of splits that share rows: more of them do not make their variance better known
 _EXACT_RANKS = 200  # differences up to which the distribution of their ranks is enumerated
 
 
@@ -65,6 +66,7 @@ class StudentT:
     estimate: float
     error: float
     freedom: float
+    spread_freedom: float | None = None  # of the error itself, where the test's freedom is limited
     attainable: float = 0.0
 
     def greater(self, shift: float) -> float:
@@ -78,7 +80,8 @@ class StudentT:
         return self.estimate - half, self.estimate + half
 
     def detectable(self, alpha: float) -> float:
-        return float(stdtrit(self.freedom, 1 - alpha / 2) + stdtrit(self.freedom, POWER)) * self.error
+        critical = float(stdtrit(self.freedom, 1 - alpha / 2))
+        return detectable_errors(critical, self.spread_freedom or self.freedom) * self.error
 
     def positive(self) -> float:
         return float(stdtr(self.freedom, self.estimate / self.error))
@@ -97,8 +100,8 @@ class Constant:
     def less(self, shift: float) -> float:
         return self.attainable / 2 if self.value < shift else 1.0
 
-    def interval(self, alpha: float) -> None:  # noqa: ARG002 (the protocol's signature)
-        return None
+    def interval(self, alpha: float) -> tuple[float, float] | None:
+        return (self.value, self.value) if self.attainable <= alpha else None
 
     def detectable(self, alpha: float) -> None:  # noqa: ARG002 (the protocol's signature)
         return None
@@ -113,6 +116,7 @@ class SignedRank:
 
     differences: tuple[float, ...]
     attainable: float  # with the differences that are not zero
+    resolution: float = 0.0
 
     def greater(self, shift: float) -> float:
         return _signed_rank_tail(np.asarray(self.differences) - shift)
@@ -121,7 +125,10 @@ class SignedRank:
         return _signed_rank_tail(shift - np.asarray(self.differences))
 
     def interval(self, alpha: float) -> tuple[float, float] | None:
-        """The Walsh averages between the test's critical ranks."""
+        """The Walsh averages between the test's critical ranks, never narrower than the resolution allows.
+
+        It excludes zero only if the test, which leaves out differences of zero, rejects it as well.
+        """
         values = np.asarray(self.differences)
         count = len(values)
         below = np.cumsum(_rank_sums(2 * np.arange(1, count + 1)))[::2]  # doubled ranks: odd sums are empty
@@ -130,7 +137,13 @@ class SignedRank:
             return None
         rows, columns = np.triu_indices(count)
         walsh = np.sort((values[rows] + values[columns]) / 2)
-        return float(walsh[cut - 1]), float(walsh[-cut])
+        low, high = float(walsh[cut - 1]), float(walsh[-cut])
+        floor = StudentT((low + high) / 2, self.resolution / math.sqrt(count), count - 1).interval(alpha)
+        low, high = min(low, floor[0]), max(high, floor[1])
+        return (
+            min(low, 0.0) if 2 * self.greater(0.0) > alpha else low,
+            max(high, 0.0) if 2 * self.less(0.0) > alpha else high,
+        )
 
     def detectable(self, alpha: float) -> float | None:
         """Student's answer on the same differences: ranks have no closed form."""
@@ -141,11 +154,16 @@ class SignedRank:
         return (1 - self.greater(0.0) + self.less(0.0)) / 2
 
 
-def paired(differences: Floats, *, overlap: float = 0.0) -> FittedTest:
-    """Student's test on differences; `overlap` is Nadeau and Bengio's n_test / n_train, 0 for no correction."""
+def paired(differences: Floats, *, overlap: float = 0.0, resolution: float = 0.0) -> StudentT:
+    """Student's test on differences; `overlap` is Nadeau and Bengio's n_test / n_train, 0 for no correction.
+
+    `resolution` is the least spread that differences of a metric can show: what one row changes in it.
+    """
     count = len(differences)
     mean, spread = mean_and_spread(differences)
-    return StudentT(mean, spread * math.sqrt(1 / count + overlap), count - 1)
+    error = max(spread, resolution) * math.sqrt(1 / count + overlap)
+    freedom = min(count - 1, MOST_FREEDOM) if overlap else count - 1
+    return StudentT(mean, error, freedom, count - 1)
 
 
 def mean_and_spread(values: Floats) -> tuple[float, float]:
@@ -155,9 +173,9 @@ def mean_and_spread(values: Floats) -> tuple[float, float]:
     return mean, math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1))
 
 
-def welch(a: Floats, b: Floats) -> FittedTest:
+def welch(a: Floats, b: Floats, *, resolution: float = 0.0) -> FittedTest:
     """Welch's test, which assumes that the two samples are independent."""
-    part_a, part_b = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
+    part_a, part_b = (max(float(side.var(ddof=1)), resolution**2) / len(side) for side in (a, b))
     error = math.sqrt(part_a + part_b)
     # Shares of the variance, because its square could underflow.
     share_a, share_b = part_a / (part_a + part_b), part_b / (part_a + part_b)
@@ -165,9 +183,9 @@ def welch(a: Floats, b: Floats) -> FittedTest:
     return StudentT(float(a.mean() - b.mean()), error, freedom)
 
 
-def signed_rank(differences: Floats) -> FittedTest:
+def signed_rank(differences: Floats, *, resolution: float = 0.0) -> FittedTest:
     """Wilcoxon's test; a pair without a difference says nothing about zero, but counts once the null is shifted."""
-    return SignedRank(tuple(differences.tolist()), sign_flip_floor(int(np.count_nonzero(differences))))
+    return SignedRank(tuple(differences.tolist()), sign_flip_floor(int(np.count_nonzero(differences))), resolution)
 
 
 def sign_flip_floor(count: int) -> float:

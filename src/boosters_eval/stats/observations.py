@@ -24,6 +24,8 @@ class Observation:
     n_train: int | None = None
     n_valid: int | None = None
     data_digest: str | None = None
+    predictions_digest: str | None = None  # of what was scored: identical predictions need no test
+    resolution: float | None = None  # what one test row changes in the value: 0 if any number, None if unknown
 
 
 class Side(Mapping[Repeat, Observation]):
@@ -59,6 +61,18 @@ def by_split(side: Mapping[Repeat, Observation]) -> list[list[Repeat]]:
     for repeat, observation in side.items():
         groups.setdefault(observation.split_digest or repeat, []).append(repeat)
     return list(groups.values())
+
+
+def same_predictions(pairs: Iterable[tuple[Observation, Observation]]) -> bool:
+    """Whether both sides are known to have predicted the same in every split."""
+    return all(a.predictions_digest is not None and a.predictions_digest == b.predictions_digest for a, b in pairs)
+
+
+def coarsest_resolution(observations: Iterable[Observation]) -> float | None:
+    """The largest resolution, or None if one is unknown."""
+    found = [one.resolution for one in observations]
+    known = [resolution for resolution in found if resolution is not None]
+    return max(known) if known and len(known) == len(found) else None
 
 
 def split_ratio(observations: Iterable[Observation]) -> float | None:

@@ -2,6 +2,9 @@
 
 The default test is the paired one with Nadeau and Bengio's correction: both sides share each split, and the
 splits share rows. Welch's test, which the RFC specifies, is available by name.
+
+A verdict is read off the interval that is printed: inside the region of practical equivalence, beyond zero, or neither.
+The intervals of a table hold together (Bonferroni over its pairs), so no verdict can contradict its interval.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import numpy as np
 
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.stats import inference
-from boosters_eval.stats.inference import StatisticsInputError, holm
+from boosters_eval.stats.inference import StatisticsInputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,12 +42,13 @@ class Comparison:
     alpha: float
     rope: float  # region of practical equivalence, relative
     p_value: float | None = None  # two-sided, of "no difference"
-    p_adjusted: float | None = None  # after Holm's correction over the table
+    p_adjusted: float | None = None  # times the number of tests in the table
     mean_a: float | None = None
     mean_b: float | None = None
     difference: float | None = None  # in the metric's unit
     percent: float | None = None  # of b
-    interval: tuple[float, float] | None = None  # of the difference, or of the ratio where there is one
+    # Of the difference, or of the ratio where there is one. All intervals of a table hold together at 1 - alpha.
+    interval: tuple[float, float] | None = None
     ratio: float | None = None  # a over b, for times and memory
     min_detectable: float | None = None  # in the metric's unit, or a relative change where there is a ratio
     prob_better: float | None = None
@@ -116,24 +120,9 @@ class PendingComparison:
     fitted: FittedTest | None = None
     margin: float = 0.0  # the region of practical equivalence in the test's unit
 
-    @property
-    def p_value(self) -> float:
-        """Two-sided, for the null hypothesis of no difference."""
-        return min(1.0, 2 * min(self._tails(0.0, 0.0)))
-
-    @property
-    def p_equivalence(self) -> float:
-        """Two one-sided tests, doubled: below alpha when the 1 - alpha interval lies inside the region."""
-        return min(1.0, 2 * max(self._tails(-self.margin, self.margin)))
-
     def noted(self, *sentences: str) -> PendingComparison:
         """The same comparison with further notes."""
         return replace(self, blank=replace(self.blank, note=_joined(self.blank.note, *sentences)))
-
-    def _tails(self, low: float, high: float) -> tuple[float, float]:
-        if self.fitted is None:
-            raise AssertionError("there is no p-value without a test")
-        return self.fitted.greater(low), self.fitted.less(high)
 
 
 def compare_pair(
@@ -142,16 +131,18 @@ def compare_pair(
     *,
     higher_is_better: bool,
     test_train_ratio: float | None = None,
+    resolution: float | None = 0.0,
     test: TestName = "corrected",
     alpha: float = DEFAULT_ALPHA,
     rope: float = DEFAULT_ROPE,
 ) -> Comparison:
     """Compare the scores of two sides; the same position is the same split (Welch's test needs no pairs).
 
-    `test_train_ratio` is n_test / n_train of the splits; the corrected test needs it.
+    `test_train_ratio` is n_test / n_train of the splits; the corrected test needs it. `resolution` is what one test
+    row changes in a score: 1 / n_test for accuracy, 0 for a metric that can take any value, None where it is unknown.
     """
     criteria = Criteria(higher_is_better, test, alpha, rope)
-    return conclude([prepare(a, b, criteria, test_train_ratio=test_train_ratio)])[0]
+    return conclude([prepare(a, b, criteria, test_train_ratio=test_train_ratio, resolution=resolution)])[0]
 
 
 def compare_times(
@@ -175,23 +166,27 @@ def prepare(
     criteria: Criteria,
     *,
     test_train_ratio: float | None,
+    resolution: float | None = 0.0,
+    identical: bool = False,
 ) -> PendingComparison:
-    """Everything up to the correction for the table."""
+    """Everything up to the correction for the table; `identical` says that the predictions are."""
     if criteria.test == "corrected" and not (test_train_ratio and 0 < test_train_ratio < math.inf):
         raise StatisticsInputError(
             "The 'test_train_ratio' parameter of the corrected test must be a positive number "
             f"(n_test / n_train). Got {test_train_ratio!r} instead."
         )
+    if resolution is not None and not 0 <= resolution < math.inf:
+        raise StatisticsInputError(f"The 'resolution' parameter must be 0 or more. Got {resolution} instead.")
     left, right = _values("a", a), _values("b", b)
     if criteria.test != "welch":
         _check_pairs(left, right)
     blank = _blank(left, right, criteria)
-    known = _without_test(blank, left, right, criteria)
+    known = _without_test(blank, left, right, criteria, resolution=resolution, identical=identical)
     if known:
         return known
     margin = criteria.rope * (abs(float(left.mean())) + abs(float(right.mean()))) / 2
-    fitted = _fit(left, right, criteria.test, test_train_ratio or 0.0)
-    return PendingComparison(_with_variance_note(blank, fitted), criteria, fitted, margin)
+    fitted = _fit(left, right, criteria.test, test_train_ratio or 0.0, resolution or 0.0)
+    return PendingComparison(_with_variance_note(blank, left, right, fitted), criteria, fitted, margin)
 
 
 def prepare_times(a: Sequence[float] | Floats, b: Sequence[float] | Floats, criteria: Criteria) -> PendingComparison:
@@ -212,53 +207,62 @@ def prepare_times(a: Sequence[float] | Floats, b: Sequence[float] | Floats, crit
     fitted: FittedTest = inference.paired(logs)
     if inference.spread_is_zero(logs, 1.0):
         fitted = inference.Constant(float(logs.mean()), inference.sign_flip_floor(len(logs)))
-    return PendingComparison(_with_variance_note(blank, fitted), criteria, fitted, math.log1p(criteria.rope))
+    noted = _with_variance_note(blank, left, right, fitted)
+    return PendingComparison(noted, criteria, fitted, math.log1p(criteria.rope))
 
 
 def conclude(family: Sequence[PendingComparison]) -> list[Comparison]:
-    """The verdicts of one table: Holm over its tests of difference, and over those of equivalence."""
-    tested = [index for index, pending in enumerate(family) if pending.fitted is not None]
-    different = dict(zip(tested, holm([family[index].p_value for index in tested]), strict=True))
-    alike = dict(zip(tested, holm([family[index].p_equivalence for index in tested]), strict=True))
-    return [
-        _verdict(pending, different[index], alike[index], len(tested)) if index in different else pending.blank
-        for index, pending in enumerate(family)
-    ]
+    """The verdicts of one table, whose tests share alpha."""
+    tests = sum(pending.fitted is not None for pending in family)
+    return [pending.blank if pending.fitted is None else _verdict(pending, pending.fitted, tests) for pending in family]
 
 
-def _verdict(pending: PendingComparison, different: float, alike: float, tests: int) -> Comparison:
-    blank, fitted = pending.blank, pending.fitted
-    if fitted is None:
-        raise AssertionError("there is no verdict without a test")
-    a_leads = (fitted.greater(0.0) < fitted.less(0.0)) == pending.criteria.higher_is_better
-    verdict: Verdict = "inconclusive"
-    note = blank.note
-    if alike <= blank.alpha:
-        verdict = "equivalent"
-        if different <= blank.alpha:
-            note = _joined(note, "The difference is significant but inside the region of practical equivalence.")
-    elif different <= blank.alpha:
-        verdict = "better" if a_leads else "worse"
-    elif fitted.attainable > blank.alpha / tests:
-        smallest = f"the smallest p-value of {_evidence(fitted, blank.n)} is {fitted.attainable:.3g}"
-        note = _joined(note, f"n too small: {smallest}.")
+def _verdict(pending: PendingComparison, fitted: FittedTest, tests: int) -> Comparison:
+    blank, criteria = pending.blank, pending.criteria
+    level = blank.alpha / tests
+    interval = fitted.interval(level)
+    p_value = min(1.0, 2 * min(fitted.greater(0.0), fitted.less(0.0)))
     above = fitted.positive()
-    detectable = fitted.detectable(blank.alpha / tests)
-    interval = fitted.interval(blank.alpha)
+    detectable = fitted.detectable(level)
+    shown = interval
     if blank.ratio is not None:
-        interval = interval and (math.exp(interval[0]), math.exp(interval[1]))
+        shown = interval and (math.exp(interval[0]), math.exp(interval[1]))
         detectable = None if detectable is None else math.expm1(detectable)
+    verdict = _read(interval, pending.margin, higher_is_better=criteria.higher_is_better)
     return replace(
         blank,
         verdict=verdict,
-        p_value=pending.p_value,
-        p_adjusted=different,
-        interval=interval,
+        p_value=p_value,
+        p_adjusted=min(1.0, tests * p_value),
+        interval=shown,
         min_detectable=detectable,
-        prob_better=above if pending.criteria.higher_is_better else 1 - above,
-        could_reject=fitted.attainable <= blank.alpha / tests,
-        note=note,
+        prob_better=above if criteria.higher_is_better else 1 - above,
+        could_reject=fitted.attainable <= level,
+        note=_joined(blank.note, _reservation(verdict, fitted, blank.n, rejected=p_value <= level, level=level)),
     )
+
+
+def _read(interval: tuple[float, float] | None, margin: float, *, higher_is_better: bool) -> Verdict:
+    """The verdict that an interval stands for."""
+    if interval is None:
+        return "inconclusive"
+    low, high = interval
+    if -margin <= low and high <= margin:
+        return "equivalent"
+    if low <= 0 <= high:
+        return "inconclusive"
+    return "better" if (low > 0) == higher_is_better else "worse"
+
+
+def _reservation(verdict: Verdict, fitted: FittedTest, n: int, *, rejected: bool, level: float) -> str:
+    """What a reader of the verdict should know besides; empty if there is nothing."""
+    if verdict == "equivalent" and rejected:
+        return "The difference is significant but inside the region of practical equivalence."
+    if verdict == "inconclusive" and fitted.attainable > level:
+        return f"n too small: the smallest p-value of {_evidence(fitted, n)} is {fitted.attainable:.3g}."
+    if verdict == "inconclusive" and rejected:
+        return "The p-value leaves out differences of zero; the interval, which decides, does not."
+    return ""
 
 
 def _evidence(fitted: FittedTest, n: int) -> str:
@@ -271,7 +275,9 @@ def _joined(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _with_variance_note(blank: Comparison, fitted: FittedTest) -> Comparison:
+def _with_variance_note(blank: Comparison, a: Floats, b: Floats, fitted: FittedTest) -> Comparison:
+    if _same(a, b):
+        return replace(blank, note=f"Identical scores in all {blank.n} splits, which does not prove identical models.")
     if isinstance(fitted, inference.Constant):
         return replace(blank, note="Zero variance: the difference is the same in every split.")
     return blank
@@ -292,33 +298,52 @@ def _blank(a: Floats, b: Floats, criteria: Criteria) -> Comparison:
     )
 
 
-def _without_test(blank: Comparison, a: Floats, b: Floats, criteria: Criteria) -> PendingComparison | None:
-    """The answers that need no test: for a single split, and for identical scores."""
-    same = len(a) == len(b) and bool(np.all(np.abs(a - b) <= max(inference.SAME * _scale(a, b), inference.TINY)))
+def _without_test(
+    blank: Comparison,
+    a: Floats,
+    b: Floats,
+    criteria: Criteria,
+    *,
+    resolution: float | None = 0.0,
+    identical: bool = False,
+) -> PendingComparison | None:
+    """The answers that need no test: for a single split, and for scores or predictions that are identical."""
+    same = _same(a, b)
     if blank.n == 1:
         note = "One split only: its variance is unknown" + (", but the scores are identical." if same else ".")
         return PendingComparison(replace(blank, note=note), criteria)
-    if same:
+    if same and (identical or resolution == 0):
         unit = 1.0 if blank.ratio is not None else 0.0
-        note = f"Identical scores in all {blank.n} splits."
+        note = f"Identical {'predictions' if identical else 'scores'} in all {blank.n} splits."
         answer = replace(blank, verdict="equivalent", interval=(unit, unit), prob_better=0.5, note=note)
         return PendingComparison(answer, criteria)
+    if same and resolution is None:
+        note = (
+            f"Identical scores in all {blank.n} splits, which does not prove identical models: "
+            "the resolution of this metric is unknown."
+        )
+        return PendingComparison(replace(blank, prob_better=0.5, could_reject=True, note=note), criteria)
     return None
 
 
-def _fit(a: Floats, b: Floats, test: TestName, overlap: float) -> FittedTest:
+def _same(a: Floats, b: Floats) -> bool:
+    return len(a) == len(b) and bool(np.all(np.abs(a - b) <= max(inference.SAME * _scale(a, b), inference.TINY)))
+
+
+def _fit(a: Floats, b: Floats, test: TestName, overlap: float, resolution: float) -> FittedTest:
     scale = _scale(a, b)
     if test == "welch":
-        if inference.spread_is_zero(a, scale) and inference.spread_is_zero(b, scale):
+        if not resolution and inference.spread_is_zero(a, scale) and inference.spread_is_zero(b, scale):
             floor = inference.permutation_floor(len(a), len(b))
             return inference.Constant(float(a.mean() - b.mean()), floor)
-        return inference.welch(a, b)
+        return inference.welch(a, b, resolution=resolution)
     differences = a - b
-    if inference.spread_is_zero(differences, scale):
+    constant = inference.spread_is_zero(differences, scale)
+    if constant and not resolution:
         return inference.Constant(float(differences.mean()), inference.sign_flip_floor(len(a)))
-    if test == "wilcoxon":
-        return inference.signed_rank(differences)
-    return inference.paired(differences, overlap=overlap if test == "corrected" else 0.0)
+    if test == "wilcoxon" and not constant:
+        return inference.signed_rank(differences, resolution=resolution)
+    return inference.paired(differences, overlap=overlap if test == "corrected" else 0.0, resolution=resolution)
 
 
 def _values(name: str, values: Sequence[float] | Floats) -> Floats:

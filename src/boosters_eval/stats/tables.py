@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boosters_eval.stats.inference import HUGE, mean_and_spread, paired
-from boosters_eval.stats.observations import ASSUMED_RATIO, Side, by_split, split_ratio
+from boosters_eval.stats.observations import (
+    ASSUMED_RATIO,
+    Side,
+    by_split,
+    coarsest_resolution,
+    same_predictions,
+    split_ratio,
+)
 from boosters_eval.stats.significance import (
     DEFAULT_ALPHA,
     DEFAULT_ROPE,
@@ -181,10 +188,11 @@ def mean_interval(
     values = _averaged(side, by_split(side)) if corrected else _values(side, side)
     if len(values) < 2 or not all(abs(value) < HUGE for value in values):
         return None
-    if min(values) == max(values):  # the rounding of the mean must not look like variation
+    resolution = coarsest_resolution(side.values()) or 0.0
+    if min(values) == max(values) and not resolution:  # the rounding of the mean must not look like variation
         return values[0], values[0]
     overlap = (split_ratio(side.values()) or ASSUMED_RATIO) if corrected else 0.0
-    return paired(np.asarray(values), overlap=overlap).interval(alpha)
+    return paired(np.asarray(values), overlap=overlap, resolution=resolution).interval(alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +212,13 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
         reason = "Unmatched seeds: the two sides share no split."
     if reason:
         return criteria.refusal(reason)
+    resolution = coarsest_resolution((*a.values(), *b.values()))
+    identical = same_predictions((a[repeat], b[repeat]) for repeat in common)
     if test == "welch":
-        return prepare(_values(a, a), _values(b, b), criteria, test_train_ratio=None)
+        whole = len(common) == len(a) == len(b)
+        left, right = (_values(a, common), _values(b, common)) if whole else (_values(a, a), _values(b, b))
+        identical = identical and whole
+        return prepare(left, right, criteria, test_train_ratio=None, resolution=resolution, identical=identical)
     alone = len(a) + len(b) - 2 * len(common)
     notes = [f"{alone} result(s) without a partner on the same split are left out."] if alone else []
     if as_ratio:
@@ -220,7 +233,15 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
             f"{len(common)} seeds share {len(groups)} distinct split(s): scores on the same split are averaged."
         )
     left, right = _averaged(a, groups), _averaged(b, groups)
-    return prepare(left, right, criteria, test_train_ratio=ratio or ASSUMED_RATIO).noted(*notes)
+    pending = prepare(
+        left,
+        right,
+        criteria,
+        test_train_ratio=ratio or ASSUMED_RATIO,
+        resolution=resolution,
+        identical=identical,
+    )
+    return pending.noted(*notes)
 
 
 def _fault(name: str, side: Mapping[Repeat, Observation], metric: str, *, as_ratio: bool) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.benchmark.observations import observe
 from boosters_eval.benchmark.tables import notes
 from boosters_eval.benchmark.tables.contenders import clean, group
-from boosters_eval.benchmark.tables.verdicts import judge
+from boosters_eval.benchmark.tables.verdicts import column_levels, judge
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
@@ -76,7 +76,8 @@ def build_tables(
     level = collection.metadata.level(alpha)
     options = TableOptions(metrics, times, test, level, highlight, require_significance)
     tables = [_table(name, list(rows.values()), options) for name, rows in group(collection).items()]
-    return Report(tuple(tables), notes.of_report(collection, times=times), test, level)
+    found = (*notes.of_levels(tables, level), *notes.of_report(collection, times=times))
+    return Report(tuple(tables), found, test, level)
 
 
 def _table(name: str, contenders: list[Contender], options: TableOptions) -> ReportTable:
@@ -85,8 +86,11 @@ def _table(name: str, contenders: list[Contender], options: TableOptions) -> Rep
     columns = _columns(results, options)
     grid = [[_cell(contender, column, options) for column in columns] for contender in contenders]
     pairs: list[PairVerdict] = []
+    levels = column_levels(columns, test=options.test, alpha=options.alpha)
     for position, column in enumerate(columns):
-        found = judge(clean(name), column, contenders, test=options.test, alpha=options.alpha)
+        if column.name not in levels:
+            continue
+        found = judge(clean(name), column, contenders, test=options.test, alpha=levels[column.name])
         pairs += found.comparisons
         best = found.winners if options.require_significance else found.leaders
         for index in best if options.highlight else ():

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.tables.contenders import clean
+from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.reports.numbers import count, percent
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
-    from boosters_eval.reports.model import Column, PairVerdict
+    from boosters_eval.reports.model import Column, PairVerdict, ReportTable
 
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
 _SHOWN = 12  # distinct findings; further ones are only counted
@@ -51,6 +52,19 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
         out.append("Times are indicative only: they were not taken with --timing-mode, so they are not judged.")
     return tuple(map(clean, out))
+
+
+def of_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
+    """Which columns decide, and that the others need stronger evidence; nothing if all are judged alike."""
+    levels = {(pair.label, pair.alpha) for table in tables for pair in table.pairs}
+    deciding = sorted({label for label, level in levels if level == alpha})
+    if len(deciding) == len({label for label, _ in levels}):
+        return ()
+    text = (
+        f"{', '.join(deciding)}: judged at {100 * alpha:g} %. All other columns of a table share"
+        f" {100 * SECONDARY_SHARE * alpha:g} %, so a highlight there needs stronger evidence."
+    )
+    return (clean(text),)
 
 
 def _decided(pairs: Sequence[PairVerdict]) -> list[str]:

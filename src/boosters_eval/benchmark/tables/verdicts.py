@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from boosters_eval.stats.significance import TestName
 
 
+SECONDARY_SHARE = 0.1  # of alpha, for all columns together that do not decide the table
+
+
 @dataclass(frozen=True)
 class Judgement:
     """Which rows may be called best (by position), and the verdict on every pair."""
@@ -28,11 +31,26 @@ class Judgement:
     comparisons: tuple[PairVerdict, ...] = ()
 
 
+def column_levels(columns: Sequence[Column], *, test: TestName, alpha: float) -> dict[str, float]:
+    """The level at which each column is judged, by its name; columns that are not judged are left out.
+
+    The primary column (or else the first that is judged) decides and keeps alpha. The others share a tenth of it, so
+    that a table with many columns is hardly more often wrong than one with a single column. By the RFC's rule
+    (Welch's test) each column stands alone.
+    """
+    judged = [column for column in columns if column.higher_is_better is not None and not column.indicative]
+    if not judged:
+        return {}
+    deciding = next((column for column in judged if column.primary), judged[0])
+    if test == "welch":
+        return {column.name: alpha for column in judged}
+    shared = SECONDARY_SHARE * alpha / max(len(judged) - 1, 1)
+    return {column.name: alpha if column is deciding else shared for column in judged}
+
+
 def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: TestName, alpha: float) -> Judgement:
-    """Judge all pairs of one column. A column that is only indicative, or has no known direction, gets no verdict."""
-    if column.higher_is_better is None or column.indicative:
-        return Judgement()
-    if not any(contender.values(column) for contender in contenders):
+    """Judge all pairs of one column, which must have a known direction."""
+    if column.higher_is_better is None or not any(contender.values(column) for contender in contenders):
         return Judgement()
     row_of = {contender.name: index for index, contender in enumerate(contenders)}
     found = compare_rows(
@@ -66,6 +84,7 @@ def _comparison(table: str, column: Column, a: str, b: str, pair: Pair) -> PairV
         p=pair.p_adjusted,
         n=pair.n,
         detectable=pair.min_detectable,
+        alpha=pair.alpha,
         note=pair.note,
         text=_sentence(column, a, b, pair),
     )
