@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boosters_eval.baseline.model import MetricStats
+from boosters_eval.benchmark.observations import resolution_of
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.reports.numbers import p_value
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, Side, split_ratio
@@ -122,7 +123,7 @@ def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metri
     from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415
 
-    sides = {"then": _observe(then, evidence.before), "now": _observe(now, evidence.after)}
+    sides = {"then": _observe(then, evidence.before, metric), "now": _observe(now, evidence.after, metric)}
     table = compare_table(sides, metric=metric, higher_is_better=evidence.higher_is_better, alpha=alpha)
     found = table.get("now", "then")
     p = found.p_value
@@ -158,11 +159,19 @@ def seeds_needed(evidence: Evidence, *, looks: bool = False) -> int | None:
     return None if splits is None else math.ceil(splits / per_seed)
 
 
-def _observe(record: BaselineResult, stats: MetricStats) -> Side:
+def _observe(record: BaselineResult, stats: MetricStats, metric: str) -> Side:
+    resolution = resolution_of(metric, record.n_valid)
     return Side(
         (
             Repeat.parse(cell),
-            Observation(value, record.split_digests.get(cell), record.n_train, record.n_valid, record.data_digest),
+            Observation(
+                value,
+                record.split_digests.get(cell),
+                record.n_train,
+                record.n_valid,
+                record.data_digest,
+                resolution=resolution,
+            ),
         )
         for cell, value in stats.per_seed.items()
     )

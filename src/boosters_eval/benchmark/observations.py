@@ -27,8 +27,8 @@ def value_of(result: BenchmarkResult, metric: str) -> float | None:
 
 def observe(results: Iterable[BenchmarkResult], metric: str) -> Side:
     """One side of a comparison: the results of one row of a table."""
-    resolution = _resolution(metric)
-    return Side((result.repeat, _observation(result, metric, resolution)) for result in results)
+    kind = _kind(metric)
+    return Side((result.repeat, _observation(result, metric, kind)) for result in results)
 
 
 def compare_rows(
@@ -55,11 +55,21 @@ def compare_rows(
     )
 
 
-def _observation(result: BenchmarkResult, metric: str, resolution: Resolution) -> Observation | None:
+def resolution_of(metric: str, n_valid: int | None) -> float | None:
+    """The smallest step between two values on that many rows; 0 for a continuous metric, None if it is not known."""
+    return _step(_kind(metric), n_valid)
+
+
+def _step(kind: Resolution, n_valid: int | None) -> float | None:
+    if kind == "continuous":
+        return 0.0
+    return 1 / n_valid if kind == "rows" and n_valid else None
+
+
+def _observation(result: BenchmarkResult, metric: str, kind: Resolution) -> Observation | None:
     value = value_of(result, metric)
     if value is None:
         return None
-    step = 1 / result.n_valid if result.n_valid else None
     return Observation(
         value,
         result.split_digest,
@@ -67,11 +77,11 @@ def _observation(result: BenchmarkResult, metric: str, resolution: Resolution) -
         result.n_valid,
         result.data_digest,
         predictions_digest=None if metric in RESOURCES else result.predictions_digest,
-        resolution={"continuous": 0.0, "rows": step, "unknown": None}[resolution],
+        resolution=_step(kind, result.n_valid),
     )
 
 
-def _resolution(metric: str) -> Resolution:
+def _kind(metric: str) -> Resolution:
     """What the values can resolve; unknown of a user's own metric."""
     if metric in RESOURCES:
         return "continuous"
