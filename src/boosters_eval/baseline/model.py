@@ -69,7 +69,7 @@ class BaselineResult(_Part):
     data_digest: str | None = None
     split_digests: dict[str, str] = Field(default_factory=dict)
     parameters: dict[str, Any] = Field(default_factory=dict)  # the native ones, without the seed
-    times: dict[str, MetricStats] = Field(default_factory=dict)  # only of a run in timing mode
+    times: dict[str, MetricStats] = Field(default_factory=dict)  # only of a run in timing mode on an idle machine
 
     @model_validator(mode="after")
     def _primary_is_there(self) -> Self:

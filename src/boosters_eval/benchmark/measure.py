@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.benchmark.records import BenchmarkResult
+from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, split_rows
 from boosters_eval.datasets.config import SplitSpec
@@ -18,12 +19,15 @@ from boosters_eval.runners.base import FitRequest, TrainData
 from boosters_eval.runners.parameters import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.config import BenchmarkConfig
+    from boosters_eval.engine.clock import Sample
     from boosters_eval.runners.base import ModelFacts, Runner, Translation
+
+_LONG_ENOUGH = 0.1  # seconds below which the clock alone cannot tell waiting from working
 
 
 class InvalidPredictionsError(BoostersEvalError):
@@ -40,6 +44,7 @@ class Measurement:
     fit_s: float
     predict_s: float
     cpu_s: float
+    cpu_wait: float | None  # the share of the time in which its threads could run but had no CPU
     model_bytes: int | None
 
 
@@ -60,8 +65,8 @@ def measure(
 ) -> Measurement:
     """Warm up outside the clock, then build, fit and predict under it. Model facts and size are taken afterwards."""
     for _ in range(warmup):
-        phase("fit")
-        runner.predict(translation, runner.fit(translation, runner.build(translation, train)), x_valid)
+        phase("warm-up")
+        fit_once(runner, translation, train, x_valid)
     phase("build")
     built = clock.time(lambda: runner.build(translation, train))
     phase("fit")
@@ -77,8 +82,18 @@ def measure(
         fit_s=fitted.wall,
         predict_s=predicted.wall,
         cpu_s=built.cpu + fitted.cpu,
+        cpu_wait=_waited((*built.samples, *fitted.samples, *predicted.samples), translation.request.n_threads),
         model_bytes=None if dumped is None else len(dumped),
     )
+
+
+def _waited(samples: Sequence[Sample], n_threads: int) -> float | None:
+    """The share of the time spent waiting for a CPU, by the kernel's account or, for one thread, by the clock's."""
+    cpu, wall = sum(sample.cpu for sample in samples), sum(sample.wall for sample in samples)
+    waits = [sample.wait for sample in samples if sample.wait is not None]
+    if len(waits) == len(samples):
+        return sum(waits) / (sum(waits) + cpu) if sum(waits) else 0.0
+    return max(0.0, 1 - cpu / wall) if n_threads == 1 and wall > _LONG_ENOUGH else None
 
 
 def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDArray[Any]:
@@ -106,17 +121,7 @@ def hold_out(data: TrainData, request: FitRequest, seed: int) -> TrainData:
         return data
     table = Table(x=data.x, y=data.y, weights=data.weights, groups=data.groups, feature_names=data.feature_names)
     split = split_rows(table, request.task, SplitSpec(validation_fraction=0.2), seed, None)
-    return replace(_rows(data, split.train), valid=_rows(data, split.valid))
-
-
-def _rows(data: TrainData, rows: NDArray[np.int64]) -> TrainData:
-    return replace(
-        data,
-        x=np.ascontiguousarray(data.x[rows]),
-        y=data.y[rows],
-        weights=None if data.weights is None else data.weights[rows],
-        groups=None if data.groups is None else data.groups[rows],
-    )
+    return replace(data.take(split.train), valid=data.take(split.valid))
 
 
 def request_for(config: BenchmarkConfig, *, n_threads: int = 1, seed: int = 42) -> FitRequest:
@@ -162,6 +167,7 @@ def run_once(
         feature_names=config.dataset.feature_names,
     )
     train = hold_out(train, request, seed)
+    cold = warm_up(runner, translation, train)
     done = measure(runner, translation, train, np.ascontiguousarray(x_valid, dtype=np.float32))
     metrics = compute_metrics(
         config.task,
@@ -187,6 +193,7 @@ def run_once(
         n_valid=len(x_valid),
         model_seed=seed,
         n_threads=request.n_threads,
+        warnings=cold,
     )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_TASKS = Path("/proc/self/task")
 
 
 class Sample(NamedTuple):
@@ -17,6 +20,16 @@ class Sample(NamedTuple):
 
     wall: float
     cpu: float
+    wait: float | None = None  # for a CPU, summed over all threads; None where the kernel does not tell
+
+
+def cpu_wait() -> float | None:
+    """The seconds for which threads of this process could have run but had no CPU; None if the kernel counts none."""
+    try:
+        counts = [int((task / "schedstat").read_bytes().split()[1]) for task in _TASKS.iterdir()]
+    except (OSError, ValueError, IndexError):
+        return None
+    return sum(counts) / 1e9 if any(counts) else None
 
 
 @dataclass(frozen=True)
@@ -39,10 +52,11 @@ class Timed:
 
 @dataclass(frozen=True)
 class Clock:
-    """Wall and CPU time; both sources can be replaced, so that a test need not wait."""
+    """Wall time, CPU time and the wait for a CPU; the sources can be replaced, so that a test need not wait."""
 
     wall: Callable[[], float] = time.perf_counter
     cpu: Callable[[], float] = time.process_time
+    wait: Callable[[], float | None] = cpu_wait
 
     def time(self, work: Callable[[], Any], *, runs: int = 1) -> Timed:
         """Time a piece of work. Garbage is collected before each call, and not again until the clock has stopped."""
@@ -52,11 +66,18 @@ class Clock:
             gc.collect()
             gc.disable()
             try:
+                waited = self.wait()
                 cpu, wall = self.cpu(), self.wall()
                 returned = work()
-                samples.append(Sample(self.wall() - wall, self.cpu() - cpu))
+                spent = self.wall() - wall, self.cpu() - cpu
+                samples.append(Sample(*spent, _difference(waited, self.wait())))
             finally:
                 gc.enable()
             if run == 0:
                 value = returned
         return Timed(value, tuple(samples))
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    """How much was added; a thread that has ended takes its count with it."""
+    return None if before is None or after is None else max(0.0, after - before)

@@ -50,6 +50,12 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
         )
     if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
         out.append("Times are indicative only: they were not taken with --timing-mode, so they are not judged.")
+    busy = [r.cpu_wait or 0.0 for r in collection.results if r.timing_mode and not r.fairly_timed]
+    if times and busy:
+        out.append(
+            f"Times are indicative only where the machine was busy: {len(busy)} of {len(collection.results)} cells waited"
+            f" for a CPU, up to {percent(max(busy), sign=False)} of the time."
+        )
     return tuple(map(clean, out))
 
 
