@@ -348,7 +348,5 @@ def _contention(spec: FitSpec, done: Measurement) -> tuple[str, ...]:
     """A warning about times that were taken while other programs used the CPUs; in tens, so that equal ones add up."""
     if not spec.timing.timed or done.cpu_wait is None or done.cpu_wait <= BUSY:
         return ()
-    return (
-        f"the machine was busy: the cell waited for a CPU about {round(10 * done.cpu_wait) or 1}0 % of the time, "
-        "so times are not judged; repeat on an idle machine",
-    )
+    share = f"about {round(10 * done.cpu_wait) or 1}0 % of the time"
+    return (f"the machine was busy: the cell waited for a CPU {share}, so its times are not judged",)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.engine.child import message_of
-from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Profile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from boosters_eval.metrics.task import Task
     from boosters_eval.runners.base import FitRequest, Runner, TrainData, Translation
 
 ROUNDS = 2

@@ -53,8 +53,8 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     busy = [r.cpu_wait or 0.0 for r in collection.results if r.timing_mode and not r.fairly_timed]
     if times and busy:
         out.append(
-            f"Times are indicative only where the machine was busy: {len(busy)} of {len(collection.results)} cells waited"
-            f" for a CPU, up to {percent(max(busy), sign=False)} of the time."
+            f"Times are indicative only where the machine was busy: {len(busy)} of {len(collection.results)} cells"
+            f" waited for a CPU, up to {percent(max(busy), sign=False)} of the time. Repeat them on an idle machine."
         )
     return tuple(map(clean, out))
 

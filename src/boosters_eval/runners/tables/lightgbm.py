@@ -57,7 +57,7 @@ _RULES = (
         where="min_child_weight > 0.001",
     ),
     Rule("min_child_weight", {"min_sum_hessian_in_leaf": "=min_child_weight * c"}),
-    # A minimum of 1 would refuse leaves of light rows, as it counts them as 0; the library accepts 0 beside another limit.
+    # A minimum of 1 would refuse leaves of light rows, which it counts as 0. Without any other limit, 0 is taken for 1.
     Rule(
         "min_samples_leaf",
         {"min_data_in_leaf": 0},
