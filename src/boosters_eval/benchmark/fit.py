@@ -224,7 +224,7 @@ class Fit(Workload):
             model_seed=model_seed(cell),
             n_threads=spec.n_threads,
             timing_mode=spec.timing.timed,
-            cpu_wait=done.cpu_wait if spec.timing.timed else None,
+            cpu_taken=done.cpu_taken if spec.timing.timed else None,
             warnings=(*said, *needed.warnings, *cold, *late, *_contention(spec, done)),
         )
 
@@ -346,7 +346,7 @@ def _fit_for_memory(runner: type[Runner], translation: Translation, train: Train
 
 def _contention(spec: FitSpec, done: Measurement) -> tuple[str, ...]:
     """A warning about times that were taken while other programs used the CPUs; in tens, so that equal ones add up."""
-    if not spec.timing.timed or done.cpu_wait is None or done.cpu_wait <= BUSY:
+    if not spec.timing.timed or done.cpu_taken is None or done.cpu_taken <= BUSY:
         return ()
-    share = f"about {round(10 * done.cpu_wait) or 1}0 % of the time"
-    return (f"the machine was busy: the cell waited for a CPU {share}, so its times are not judged",)
+    share = f"about {round(10 * done.cpu_taken)}0 %"
+    return (f"the machine was busy: other programs used {share} of the cell's CPUs, so its times are not judged",)

@@ -12,7 +12,7 @@ from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, split_rows
 from boosters_eval.datasets.config import SplitSpec
-from boosters_eval.engine.clock import Clock
+from boosters_eval.engine.clock import Clock, taken
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import FitRequest, TrainData
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.clock import Sample
     from boosters_eval.runners.base import ModelFacts, Runner, Translation
 
-_LONG_ENOUGH = 0.1  # seconds below which the clock alone cannot tell waiting from working
+_LONG_ENOUGH = 0.1  # seconds below which the clock alone cannot tell
 
 
 class InvalidPredictionsError(BoostersEvalError):
@@ -44,7 +44,7 @@ class Measurement:
     fit_s: float
     predict_s: float
     cpu_s: float
-    cpu_wait: float | None  # the share of the time in which its threads could run but had no CPU
+    cpu_taken: float | None  # the share of its CPUs that other programs used
     model_bytes: int | None
 
 
@@ -64,6 +64,7 @@ def measure(
     clock: Clock = Clock(),  # noqa: B008 (frozen)
 ) -> Measurement:
     """Warm up outside the clock, then build, fit and predict under it. Model facts and size are taken afterwards."""
+    before = clock.use()
     for _ in range(warmup):
         phase("warm-up")
         fit_once(runner, translation, train, x_valid)
@@ -73,6 +74,7 @@ def measure(
     fitted = clock.time(lambda: runner.fit(translation, built.value))
     phase("predict")
     predicted = clock.time(lambda: runner.predict(translation, fitted.value, x_valid), runs=predict_runs)
+    share = taken(before, clock.use())
     predictions = check_predictions(predicted.value, translation.request, len(x_valid))
     dumped = runner.dump(fitted.value)
     return Measurement(
@@ -82,17 +84,14 @@ def measure(
         fit_s=fitted.wall,
         predict_s=predicted.wall,
         cpu_s=built.cpu + fitted.cpu,
-        cpu_wait=_waited((*built.samples, *fitted.samples, *predicted.samples), translation.request.n_threads),
+        cpu_taken=_shared(built.samples + fitted.samples, translation.request.n_threads) if share is None else share,
         model_bytes=None if dumped is None else len(dumped),
     )
 
 
-def _waited(samples: Sequence[Sample], n_threads: int) -> float | None:
-    """The share of the time spent waiting for a CPU, by the kernel's account or, for one thread, by the clock's."""
+def _shared(samples: Sequence[Sample], n_threads: int) -> float | None:
+    """Where the kernel does not tell, the share of the time in which a single thread was not on its CPU."""
     cpu, wall = sum(sample.cpu for sample in samples), sum(sample.wall for sample in samples)
-    waits = [sample.wait for sample in samples if sample.wait is not None]
-    if len(waits) == len(samples):
-        return sum(waits) / (sum(waits) + cpu) if sum(waits) else 0.0
     return max(0.0, 1 - cpu / wall) if n_threads == 1 and wall > _LONG_ENOUGH else None
 
 

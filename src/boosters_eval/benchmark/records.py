@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Phase = Literal["start", "load", "warm-up", "build", "fit", "predict", "score", "done"]
 
 # The fields in which two runs of the same plan may differ.
-VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "cpu_wait", "warnings", "failed_before"}
-BUSY = 0.1  # waiting for a CPU for a larger share of the time than this disturbs a time too much to judge it
+VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "cpu_taken", "warnings", "failed_before"}
+BUSY = 0.1  # the share of a cell's CPUs that other programs may use before its times are not judged
 
 
 class Record(BaseModel):
@@ -115,7 +115,7 @@ class BenchmarkResult(Record, Outcome):
     n_threads: int = 1
     threads_observed: int | None = None
     timing_mode: bool = False
-    cpu_wait: float | None = None  # in timing mode: the share of the time in which threads waited for a CPU
+    cpu_taken: float | None = None  # in timing mode: the share of its CPUs that other programs used
     start_method: str = "inline"
     memory_method: str | None = None
     warnings: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class BenchmarkResult(Record, Outcome):
     @property
     def fairly_timed(self) -> bool:
         """Whether its times may be judged: they were taken in timing mode, on a machine that was not busy."""
-        return self.timing_mode and (self.cpu_wait or 0.0) <= BUSY
+        return self.timing_mode and (self.cpu_taken or 0.0) <= BUSY
 
     def with_sighting(self, sighting: Sighting) -> Self:
         """Add a warning if more threads ran than were given: the comparison was not fair."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TASKS = Path("/proc/self/task")
+_STAT = Path("/proc/stat")
+_TICKS = 0.05  # seconds: the kernel counts in hundredths
 
 
 class Sample(NamedTuple):
@@ -20,16 +22,37 @@ class Sample(NamedTuple):
 
     wall: float
     cpu: float
-    wait: float | None = None  # for a CPU, summed over all threads; None where the kernel does not tell
 
 
-def cpu_wait() -> float | None:
-    """The seconds for which threads of this process could have run but had no CPU; None if the kernel counts none."""
+class CpuUse(NamedTuple):
+    """How much of the CPUs that this process may use has been used, by itself and in all; in seconds."""
+
+    wall: float
+    own: float
+    all: float
+    cpus: int
+
+
+def cpu_use() -> CpuUse | None:
+    """The use so far, time stolen from a virtual machine included; None where the kernel does not tell."""
     try:
-        counts = [int((task / "schedstat").read_bytes().split()[1]) for task in _TASKS.iterdir()]
-    except (OSError, ValueError, IndexError):
+        cpus = os.sched_getaffinity(0)
+        lines = [line.split() for line in _STAT.read_text().splitlines()]
+        mine = [list(map(int, line[1:9])) for line in lines if line[0][:3] == "cpu" and line[0][3:] in map(str, cpus)]
+    except (AttributeError, OSError, ValueError, IndexError):
         return None
-    return sum(counts) / 1e9 if any(counts) else None
+    if len(mine) != len(cpus):
+        return None
+    used = sum(sum(counts) - counts[3] - counts[4] for counts in mine)  # without idling and waiting for a disk
+    return CpuUse(time.perf_counter(), time.process_time(), used / os.sysconf("SC_CLK_TCK"), len(cpus))
+
+
+def taken(before: CpuUse | None, after: CpuUse | None) -> float | None:
+    """The share of this process's CPUs that other programs used in between."""
+    if before is None or after is None:
+        return None
+    others = (after.all - before.all) - (after.own - before.own)
+    return others / (after.cpus * (after.wall - before.wall)) if others > _TICKS else 0.0
 
 
 @dataclass(frozen=True)
@@ -52,11 +75,11 @@ class Timed:
 
 @dataclass(frozen=True)
 class Clock:
-    """Wall time, CPU time and the wait for a CPU; the sources can be replaced, so that a test need not wait."""
+    """Wall time, CPU time and the use of the CPUs; the sources can be replaced, so that a test need not wait."""
 
     wall: Callable[[], float] = time.perf_counter
     cpu: Callable[[], float] = time.process_time
-    wait: Callable[[], float | None] = cpu_wait
+    use: Callable[[], CpuUse | None] = cpu_use
 
     def time(self, work: Callable[[], Any], *, runs: int = 1) -> Timed:
         """Time a piece of work. Garbage is collected before each call, and not again until the clock has stopped."""
@@ -66,18 +89,11 @@ class Clock:
             gc.collect()
             gc.disable()
             try:
-                waited = self.wait()
                 cpu, wall = self.cpu(), self.wall()
                 returned = work()
-                spent = self.wall() - wall, self.cpu() - cpu
-                samples.append(Sample(*spent, _difference(waited, self.wait())))
+                samples.append(Sample(self.wall() - wall, self.cpu() - cpu))
             finally:
                 gc.enable()
             if run == 0:
                 value = returned
         return Timed(value, tuple(samples))
-
-
-def _difference(before: float | None, after: float | None) -> float | None:
-    """How much was added; a thread that has ended takes its count with it."""
-    return None if before is None or after is None else max(0.0, after - before)
