@@ -100,10 +100,11 @@ def faulty(home, monkeypatch):
     monkeypatch.syspath_prepend(str(PLUGINS))
     import faulty_runner
 
-    for runner in (faulty_runner.FaultyRunner, faulty_runner.BrokenImportRunner):
+    runners = (faulty_runner.FaultyRunner, faulty_runner.BrokenImportRunner, faulty_runner.ColdRunner)
+    for runner in runners:
         RUNNERS.register(runner.name, runner, replace=True)
     yield faulty_runner
-    for runner in (faulty_runner.FaultyRunner, faulty_runner.BrokenImportRunner):
+    for runner in runners:
         RUNNERS.unregister(runner.name)
     sys.modules.pop("faulty_runner", None)
 

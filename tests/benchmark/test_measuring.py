@@ -8,14 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boosters_eval import DatasetConfig, Task, TrainingConfig, compare
-from boosters_eval.benchmark.measure import digest_predictions
+import factories
+from boosters_eval import Clock, DatasetConfig, Task, TrainingConfig, compare
+from boosters_eval.baseline.snapshot import make_baseline
+from boosters_eval.benchmark.measure import measure
 from boosters_eval.benchmark.planning import timing_threads
+from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.tables import build_tables
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.engine import memory, threads
+from boosters_eval.engine.clock import CpuUse
 from boosters_eval.engine.execute import jobs_for
+from boosters_eval.reports.text import render_markdown
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.base import FitRequest, TrainData
 from tiny import plan_of, prepare_tiny, run_tiny, shared_pool, tiny_config
 
 FEW = TrainingConfig(n_estimators=2)
@@ -51,9 +58,6 @@ def test_warm_up_runs_are_outside_the_clock(home):
             calls.append("predict")
             return super().predict(translation, model, x)
 
-    from boosters_eval.benchmark.measure import measure
-    from boosters_eval.runners.base import FitRequest, TrainData
-
     x = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
     translation = Counting.translate(FitRequest(task=Task.REGRESSION, training=TrainingConfig(n_estimators=2)))
     phases = []
@@ -69,6 +73,20 @@ def test_peak_of_native_memory_is_seen_and_repeatable(faulty, home):
     assert 1000 < first.peak_memory_mb < 1100
     assert second.peak_memory_mb == pytest.approx(first.peak_memory_mb, rel=0.05)
     assert first.memory_method == memory.METHOD
+
+
+def test_what_the_first_use_takes_is_told_apart_from_what_a_fit_needs(home):
+    (result,) = compare(
+        "california", "boosters", seeds=1, training=FEW, measure_memory=True, executor=shared_pool(1)
+    ).results
+    assert result.first_use_mb > result.peak_memory_mb > 0
+    assert result.memory_method.endswith("after a warm-up")
+    collection = ResultCollection([result])
+    assert collection.rows()[0]["first_use_mb"] == result.first_use_mb
+    (table,) = build_tables(collection).tables
+    column = next(column for column in table.columns if column.name == "first_use_mb")
+    assert column.indicative
+    assert "First use (MB)" in render_markdown(build_tables(collection))
 
 
 def test_memory_run_that_dies_leaves_the_error_of_the_cell(faulty, home):
@@ -198,7 +216,6 @@ def test_early_stopping_works_on_rows_held_out_of_the_training_rows(dataset, hom
 
 def test_rows_for_early_stopping_are_the_same_for_every_library_and_no_others():
     from boosters_eval.benchmark.measure import hold_out
-    from boosters_eval.runners.base import FitRequest, TrainData
 
     x = np.arange(100, dtype=np.float32).reshape(-1, 1)
     data = TrainData(x=x, y=x[:, 0].astype(float), weights=np.ones(100))
@@ -232,16 +249,53 @@ def test_peak_memory_of_the_parent_stays_flat_while_cells_grow_tenfold(home):
     assert float(done.stdout) < 10
 
 
-def test_a_result_keeps_a_digest_of_its_predictions(home):
-    table = [compare("iris", ["lightgbm", "sklearn"], seeds=2, training=FEW).results for _ in range(2)]
-    digests = [[result.predictions_digest for result in results] for results in table]
-    assert digests[0] == digests[1]
-    assert len(set(digests[0])) == 4
+BUSY = "import sys; n = 0\nwhile True: n += 1"
 
 
-def test_the_digest_of_predictions_depends_on_shape_type_and_every_bit():
-    predictions = np.arange(6.0)
-    same = digest_predictions(np.arange(12.0)[::2] / 2)
-    assert digest_predictions(predictions) == same
-    others = (predictions.reshape(3, 2), predictions.astype(np.float32), np.nextafter(predictions, 9))
-    assert len({same, *map(digest_predictions, others)}) == 4
+def test_times_of_a_busy_machine_come_with_a_warning_and_the_number(home):
+    few, alone = TrainingConfig(n_estimators=20), {"seeds": 1, "threads": 1, "executor": shared_pool(1)}
+    compare("diabetes", "sklearn", training=few, **alone)  # the library is imported before it gets busy
+    hogs = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(3 * len(available_cpus()))]
+    try:
+        (result,) = compare("diabetes", "sklearn", training=few, timing_mode=True, **alone).results
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    assert result.cpu_taken > 0.1
+    assert not result.fairly_timed
+    assert any("the machine was busy: other programs used about" in warning for warning in result.warnings)
+
+
+def measured_with(use, n_threads=1):
+    """A fit of which each call takes a second, half of it on a CPU."""
+    wall, cpu = iter(range(100)), iter(np.arange(0, 50, 0.5))
+    clock = Clock(wall=lambda: next(wall), cpu=lambda: next(cpu), use=use)
+    x = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
+    runner = RUNNERS["sklearn"]
+    request = FitRequest(task=Task.REGRESSION, training=FEW, n_threads=n_threads)
+    return measure(runner, runner.translate(request), TrainData(x=x, y=x[:, 0].astype(float)), x, clock=clock)
+
+
+def test_what_others_took_is_the_kernels_count_or_what_a_single_thread_missed():
+    counts = iter([CpuUse(0.0, 0.0, 0.0, 1), CpuUse(10.0, 3.0, 7.0, 1)])
+    assert measured_with(lambda: next(counts)).cpu_taken == pytest.approx(0.4)
+    assert measured_with(lambda: None).cpu_taken == pytest.approx(0.5)
+    assert measured_with(lambda: None, n_threads=2).cpu_taken is None
+
+
+@pytest.mark.parametrize(("taken", "judged"), [(None, True), (0.1, True), (0.11, False)])
+def test_disturbed_times_are_shown_but_neither_judged_nor_recorded(taken, judged):
+    results = [
+        factories.result(library=library, seed=seed, timing_mode=True, train_time_s=time + seed / 1e4, cpu_taken=share)
+        for library, time, share in (("boosters", 1.0, None), ("xgboost", 2.0, taken))
+        for seed in range(5)
+    ]
+    collection = ResultCollection(results)
+    report = build_tables(collection)
+    (column,) = [column for column in report.tables[0].columns if column.name == "train_time_s"]
+    assert column.indicative != judged
+    assert any(cell.best for row in report.tables[0].rows for cell in row.cells[1:]) == judged
+    assert any("the machine was busy in 5 of 10 cells" in note and "11.0 %" in note for note in report.notes) != judged
+    baseline = make_baseline(ResultCollection(results, suite="toy"))
+    assert {result.library: bool(result.times) for result in baseline.results} == {"boosters": True, "xgboost": judged}

@@ -41,7 +41,7 @@ def test_events_come_in_order_and_the_end_has_the_run(faulty):
     phases = [
         event.phase for event in middle if isinstance(event, PhaseStarted) and event.cell.spec.name == "tiny/none"
     ]
-    assert phases == ["start", "load", "build", "fit", "predict", "score", "done"]
+    assert phases == ["start", "load", "warm-up", "build", "fit", "predict", "score", "done"]
     assert sum(isinstance(event.outcome, Failure) for event in middle if isinstance(event, CellEnded)) == 1
 
 

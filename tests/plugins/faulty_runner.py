@@ -28,6 +28,7 @@ FAULTS = {
     15: "rust_panic",
     16: "realtime",
 }
+WARM_UP = 2  # rounds
 BY_NAME = {name: number for number, name in FAULTS.items()}
 
 
@@ -122,7 +123,9 @@ class FaultyRunner(Runner):
 
     @classmethod
     def translate(cls, request):
-        return Translation(request, {"fault": FAULTS[request.training.max_depth], "seed": request.seed})
+        # The warm-up works, so that what happens next happens in the phase that a test is about.
+        fault = "none" if request.training.n_estimators == WARM_UP else FAULTS[request.training.max_depth]
+        return Translation(request, {"fault": fault, "seed": request.seed})
 
     @classmethod
     def build(cls, translation, data):
@@ -157,3 +160,16 @@ class BrokenImportRunner(FaultyRunner):
     @classmethod
     def load(cls):
         raise ImportError("libfoo.so.1: cannot open shared object file")
+
+
+class ColdRunner(FaultyRunner):
+    """Only its warm-up fails: it panics, or crashes where a fit of the library above would."""
+
+    name = "cold"
+
+    @classmethod
+    def translate(cls, request):
+        first = request.training.n_estimators == WARM_UP
+        crash = FAULTS[request.training.max_depth] == "segfault"
+        fault = ("segfault" if crash else "base_exception") if first else "none"
+        return Translation(request, {"fault": fault, "seed": request.seed})

@@ -70,7 +70,7 @@ class BaselineResult(_Part):
     data_digest: str | None = None
     split_digests: dict[str, str] = Field(default_factory=dict)
     parameters: dict[str, Any] = Field(default_factory=dict)  # the native ones, without the seed
-    times: dict[str, MetricStats] = Field(default_factory=dict)  # only of a run in timing mode
+    times: dict[str, MetricStats] = Field(default_factory=dict)  # only of a run in timing mode on an idle machine
     failed_before: dict[CellName, Annotated[int, Ge(1)]] = Field(default_factory=dict)  # tries of the flaky cells
     outcomes_digest: str | None = None  # of how long each cell took, which no other run of the same plan repeats
 

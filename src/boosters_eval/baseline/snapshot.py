@@ -203,7 +203,7 @@ def _summarise(group: Sequence[BenchmarkResult], user_metrics: Mapping[str, bool
     first = group[0]
     primary = _primary(first)
     names = [name for name in first.metrics if all(name in result.metrics for result in group)]
-    timed = [name for name in _TIMES if all(r.timing_mode and getattr(r, name) is not None for r in group)]
+    timed = [name for name in _TIMES if all(r.fairly_timed and getattr(r, name) is not None for r in group)]
     return BaselineResult(
         config=first.config_name,
         library=first.library,

@@ -9,14 +9,16 @@ import math
 import os
 import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from boosters_eval.benchmark.measure import hold_out, measure, measured_fields
-from boosters_eval.benchmark.records import BenchmarkResult
+from boosters_eval.benchmark.records import BUSY, BenchmarkResult
 from boosters_eval.benchmark.usermetrics import UserMetric
+from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.core.errors import MetricInputError
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, at_address
@@ -45,9 +47,6 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Lane
     from boosters_eval.runners.base import Runner, Translation
 
-_BUSY = 0.7  # CPU seconds per second below which a single-threaded fit did not have its core to itself
-_LONG_ENOUGH = 0.1  # seconds below which that ratio is meaningless
-
 
 class Timing(Model):
     """How a fit is measured."""
@@ -56,6 +55,15 @@ class Timing(Model):
     warmup: int = 0
     predict_runs: int = 1
     memory: bool = False
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """The memory that a fit needs, apart from what the first use of the library takes once and for all."""
+
+    peak_mb: float | None = None
+    first_use_mb: float | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class FitSpec(Spec):
@@ -173,7 +181,7 @@ class Fit(Workload):
     def run(
         cls, cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase: Callable[[str], None]
     ) -> BenchmarkResult:
-        """One fit: load, build, fit, predict, score."""
+        """One fit: load, warm-up, build, fit, predict, score."""
         phase("load")
         spec = spec_of(cell)
         before = set(sys.modules)
@@ -182,10 +190,9 @@ class Fit(Workload):
         translation = loaded.translate(spec.request(model_seed(cell)))
         train = hold_out(_train_data(table, split), translation.request, cell.repeat.seed)
         x_valid = np.ascontiguousarray(table.x[split.valid])
-        peak_mb: float | None = None
-        troubles: tuple[str, ...] = ()
-        if spec.timing.memory:
-            peak_mb, troubles = _peak_memory_mb(loaded, translation, train, x_valid)
+        needed = _memory_of(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
+        phase("warm-up")
+        cold = warm_up(loaded, translation, train)
         done = measure(
             loaded,
             translation,
@@ -207,8 +214,9 @@ class Fit(Workload):
             metrics=metrics,
             primary_metric=spec.primary_metric,
             **measured_fields(loaded, translation, done),
-            peak_memory_mb=peak_mb,
-            memory_method=None if peak_mb is None else memory.METHOD,
+            peak_memory_mb=needed.peak_mb,
+            first_use_mb=needed.first_use_mb,
+            memory_method=None if needed.peak_mb is None else memory.METHOD,
             n_train=len(split.train),
             n_valid=len(split.valid),
             split_digest=split.digest,
@@ -216,7 +224,8 @@ class Fit(Workload):
             model_seed=model_seed(cell),
             n_threads=spec.n_threads,
             timing_mode=spec.timing.timed,
-            warnings=(*said, *troubles, *late, *_contention(spec, done)),
+            cpu_taken=done.cpu_taken if spec.timing.timed else None,
+            warnings=(*said, *needed.warnings, *cold, *late, *_contention(spec, done)),
         )
 
     @classmethod
@@ -302,19 +311,15 @@ def _train_data(table: Table, split: Split) -> TrainData:
     )
 
 
-def _peak_memory_mb(
-    runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any
-) -> tuple[float | None, tuple[str, ...]]:
-    """The memory peak of a fit, in a separate process forked before any parallel region, apart from the timed run."""
+def _memory_of(runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any) -> MemoryNeed:
+    """The memory of a fit, in a separate process forked before any parallel region, apart from the timed run."""
     reader, writer = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
         die_with_parent(parent)
         try:
-            start = memory.start_peak()
-            measure(runner, translation, train, x_valid)
-            answer: dict[str, Any] = {"peak": memory.peak_since(start) / 2**20}
+            answer = _fit_for_memory(runner, translation, train, x_valid)
         except BaseException as error:  # noqa: BLE001 (the process ends right after)
             answer = {"failed": f"{type(error).__name__}: {message_of(error)}"}
         with contextlib.suppress(OSError):
@@ -326,15 +331,22 @@ def _peak_memory_mb(
     os.waitpid(child, 0)
     answer = json.loads(text) if text else {"failed": "the process died"}
     if "failed" in answer:
-        return None, (f"the memory run failed: {answer['failed']}",)
-    return answer["peak"], ()
+        return MemoryNeed(warnings=(f"the memory run failed: {answer['failed']}",))
+    return MemoryNeed(**answer)
+
+
+def _fit_for_memory(runner: type[Runner], translation: Translation, train: TrainData, x_valid: Any) -> dict[str, Any]:
+    """What a small fit leaves behind, and the peak that the fit itself adds."""
+    unused = memory.start_peak()
+    warm_up(runner, translation, train)
+    start = memory.start_peak()
+    fit_once(runner, translation, train, x_valid)
+    return {"peak_mb": memory.peak_since(start) / 2**20, "first_use_mb": max(0, start - unused) / 2**20}
 
 
 def _contention(spec: FitSpec, done: Measurement) -> tuple[str, ...]:
-    wall = done.build_s + done.fit_s
-    if spec.timing.timed and spec.n_threads == 1 and wall > _LONG_ENOUGH and done.cpu_s < _BUSY * wall:
-        share = done.cpu_s / wall
-        return (
-            f"the processor was shared while training: {share:.2f} CPU seconds per second; repeat on an idle machine",
-        )
-    return ()
+    """A warning about times that were taken while other programs used the CPUs; in tens, so that equal ones add up."""
+    if not spec.timing.timed or done.cpu_taken is None or done.cpu_taken <= BUSY:
+        return ()
+    share = f"about {round(10 * done.cpu_taken)}0 %"
+    return (f"the machine was busy: other programs used {share} of the cell's CPUs, so its times are not judged",)

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.benchmark.records import BenchmarkResult
+from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, split_rows
 from boosters_eval.datasets.config import SplitSpec
-from boosters_eval.engine.clock import Clock
+from boosters_eval.engine.clock import Clock, taken
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import FitRequest, TrainData
 from boosters_eval.runners.parameters import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.config import BenchmarkConfig
+    from boosters_eval.engine.clock import Sample
     from boosters_eval.runners.base import ModelFacts, Runner, Translation
+
+_LONG_ENOUGH = 0.1  # seconds below which the clock alone cannot tell
 
 
 class InvalidPredictionsError(BoostersEvalError):
@@ -41,6 +45,7 @@ class Measurement:
     fit_s: float
     predict_s: float
     cpu_s: float
+    cpu_taken: float | None  # the share of its CPUs that other programs used
     model_bytes: int | None
 
 
@@ -60,15 +65,17 @@ def measure(
     clock: Clock = Clock(),  # noqa: B008 (frozen)
 ) -> Measurement:
     """Warm up outside the clock, then build, fit and predict under it. Model facts and size are taken afterwards."""
+    before = clock.use()
     for _ in range(warmup):
-        phase("fit")
-        runner.predict(translation, runner.fit(translation, runner.build(translation, train)), x_valid)
+        phase("warm-up")
+        fit_once(runner, translation, train, x_valid)
     phase("build")
     built = clock.time(lambda: runner.build(translation, train))
     phase("fit")
     fitted = clock.time(lambda: runner.fit(translation, built.value))
     phase("predict")
     predicted = clock.time(lambda: runner.predict(translation, fitted.value, x_valid), runs=predict_runs)
+    share = taken(before, clock.use())
     predictions = check_predictions(predicted.value, translation.request, len(x_valid))
     dumped = runner.dump(fitted.value)
     return Measurement(
@@ -78,8 +85,15 @@ def measure(
         fit_s=fitted.wall,
         predict_s=predicted.wall,
         cpu_s=built.cpu + fitted.cpu,
+        cpu_taken=_shared(built.samples + fitted.samples, translation.request.n_threads) if share is None else share,
         model_bytes=None if dumped is None else len(dumped),
     )
+
+
+def _shared(samples: Sequence[Sample], n_threads: int) -> float | None:
+    """Where the kernel does not tell, the share of the time in which a single thread was not on its CPU."""
+    cpu, wall = sum(sample.cpu for sample in samples), sum(sample.wall for sample in samples)
+    return max(0.0, 1 - cpu / wall) if n_threads == 1 and wall > _LONG_ENOUGH else None
 
 
 def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDArray[Any]:
@@ -114,17 +128,7 @@ def hold_out(data: TrainData, request: FitRequest, seed: int) -> TrainData:
         return data
     table = Table(x=data.x, y=data.y, weights=data.weights, groups=data.groups, feature_names=data.feature_names)
     split = split_rows(table, request.task, SplitSpec(validation_fraction=0.2), seed, None)
-    return replace(_rows(data, split.train), valid=_rows(data, split.valid))
-
-
-def _rows(data: TrainData, rows: NDArray[np.int64]) -> TrainData:
-    return replace(
-        data,
-        x=np.ascontiguousarray(data.x[rows]),
-        y=data.y[rows],
-        weights=None if data.weights is None else data.weights[rows],
-        groups=None if data.groups is None else data.groups[rows],
-    )
+    return replace(data.take(split.train), valid=data.take(split.valid))
 
 
 def request_for(config: BenchmarkConfig, *, n_threads: int = 1, seed: int = 42) -> FitRequest:
@@ -170,6 +174,7 @@ def run_once(
         feature_names=config.dataset.feature_names,
     )
     train = hold_out(train, request, seed)
+    cold = warm_up(runner, translation, train)
     done = measure(runner, translation, train, np.ascontiguousarray(x_valid, dtype=np.float32))
     metrics = compute_metrics(
         config.task,
@@ -195,6 +200,7 @@ def run_once(
         n_valid=len(x_valid),
         model_seed=seed,
         n_threads=request.n_threads,
+        warnings=cold,
     )
 
 

@@ -18,10 +18,11 @@ from boosters_eval.runners.parameters import Mark, TrainingConfig
 if TYPE_CHECKING:
     from boosters_eval.engine.outcome import Sighting
 
-Phase = Literal["start", "load", "build", "fit", "predict", "score", "done"]
+Phase = Literal["start", "load", "warm-up", "build", "fit", "predict", "score", "done"]
 
 # The fields in which two runs of the same plan may differ.
-VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "warnings", "failed_before"}
+VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "cpu_taken", "warnings", "failed_before"}
+BUSY = 0.1  # the share of a cell's CPUs that other programs may use before its times are not judged
 
 
 class Record(BaseModel):
@@ -95,7 +96,8 @@ class BenchmarkResult(Record, Outcome):
     fit_time_s: float | None = None
     predict_time_s: float | None = None
     cpu_time_s: float | None = None
-    peak_memory_mb: float | None = None
+    peak_memory_mb: float | None = None  # of building, training and predicting, after a small fit
+    first_use_mb: float | None = None  # what that small fit left behind: code and thread pools, a one-off cost
     model_size_mb: float | None = None
 
     native_params: dict[str, Any] | None = None
@@ -114,6 +116,7 @@ class BenchmarkResult(Record, Outcome):
     n_threads: int = 1
     threads_observed: int | None = None
     timing_mode: bool = False
+    cpu_taken: float | None = None  # in timing mode: the share of its CPUs that other programs used
     start_method: str = "inline"
     memory_method: str | None = None
     warnings: tuple[str, ...] = ()
@@ -122,6 +125,11 @@ class BenchmarkResult(Record, Outcome):
     def model_params(self) -> dict[str, Any] | None:
         """The RFC's name for native_params."""
         return self.native_params
+
+    @property
+    def fairly_timed(self) -> bool:
+        """Whether its times may be judged: they were taken in timing mode, on a machine that was not busy."""
+        return self.timing_mode and (self.cpu_taken or 0.0) <= BUSY
 
     def with_sighting(self, sighting: Sighting) -> Self:
         """Add a warning if more threads ran than were given: the comparison was not fair."""

@@ -278,6 +278,7 @@ def _row(result: BenchmarkResult) -> dict[str, Any]:
         "train_time_s": result.train_time_s,
         "predict_time_s": result.predict_time_s,
         "peak_memory_mb": result.peak_memory_mb,
+        "first_use_mb": result.first_use_mb,
         "model_size_mb": result.model_size_mb,
         "n_trees_trained": result.n_trees_trained,
         "n_leaves_total": result.n_leaves_total,

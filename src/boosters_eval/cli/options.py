@@ -24,19 +24,24 @@ class Execution:
         bool,
         typer.Option(
             "--timing-mode",
-            help="Measure times: use all cores, a warm-up run, and one cell at a time.",
+            help="Measure times: use all cores, a full warm-up run, and one cell at a time.",
             rich_help_panel=_RUN,
         ),
     ] = False
     warmup: Annotated[
         int | None,
-        typer.Option("--warmup", min=0, help="Untimed runs before the timed one.", rich_help_panel=_RUN),
+        typer.Option(
+            "--warmup",
+            min=0,
+            help="Untimed full runs before the timed one; a small one is always done.",
+            rich_help_panel=_RUN,
+        ),
     ] = None
     measure_memory: Annotated[
         bool,
         typer.Option(
             "--measure-memory",
-            help="Measure the peak of native memory, in a separate fit.",
+            help="Measure the peak of native memory, and what the first use takes, in a separate fit.",
             rich_help_panel=_RUN,
         ),
     ] = False

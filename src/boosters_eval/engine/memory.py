@@ -10,7 +10,7 @@ from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
 _LINUX = sys.platform.startswith("linux")
-METHOD = "kernel peak (VmHWM)" if _LINUX else "process peak (ru_maxrss)"
+METHOD = f"{'kernel peak (VmHWM)' if _LINUX else 'process peak (ru_maxrss)'} after a warm-up"
 
 
 def start_peak() -> int:

@@ -391,6 +391,7 @@ RESOURCES = (
     "predict_time_s",
     "cpu_time_s",
     "peak_memory_mb",
+    "first_use_mb",
     "model_size_mb",
 )
 

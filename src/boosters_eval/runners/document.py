@@ -26,7 +26,8 @@ strategy, `n_threads` and `seed` are those that the engine resolved.
 
 A mark says how faithfully a library honours a canonical parameter:
 
-- **exact**: the same meaning; trained models agree.
+- **exact**: the same meaning; trained models agree on the rows that they learnt from. (Where a threshold lies between
+  two neighbouring values of a node, and which of two equal gains wins, is each library's own choice.)
 - **approximated**: the nearest equivalent that the library has; the reason says what is lost.
 - **unsupported**: the library has nothing like it; the parameter has no effect.
 

@@ -38,9 +38,12 @@ MEASURES = (
     ),
     Column("predict_time_s", "Predict time (s)", higher_is_better=False, kind="time", unit="s", floor=0.0),
     Column("peak_memory_mb", "Peak memory (MB)", higher_is_better=False, kind="memory", unit="MB", floor=0.0),
+    Column("first_use_mb", "First use (MB)", higher_is_better=False, kind="memory", unit="MB", floor=0.0),
     Column("model_size_mb", "Model size (MB)", higher_is_better=False, kind="memory", unit="MB", floor=0.0),
 )
 _UNTIMED = "times are indicative only: not taken with --timing-mode"
+_BUSY = "times are indicative only: the machine was busy"
+_ONCE = "paid once per process, whatever is trained"
 
 
 @dataclass(frozen=True)
@@ -119,14 +122,22 @@ def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Col
     present.sort(key=lambda name: name != primary)
     chosen = present if options.metrics is None else [name for name in options.metrics if name in present]
     found = [_metric_column(name, primary=name == (primary or present[0])) for name in chosen]
-    caveat = "" if all(result.timing_mode for result in results) else _UNTIMED
     memory = any(result.peak_memory_mb is not None for result in results)
     for measure in MEASURES if options.times else ():
         # A model's size is always known, but shown only if memory was measured.
         wanted = measure.kind == "time" or memory
         if wanted and any(getattr(result, measure.name) is not None for result in results):
-            found.append(dataclasses.replace(measure, caveat=caveat))
+            found.append(dataclasses.replace(measure, caveat=_caveat(measure, results)))
     return tuple(found)
+
+
+def _caveat(measure: Column, results: list[BenchmarkResult]) -> str:
+    """Why a measure is shown but not judged, if so."""
+    if measure.name == "first_use_mb":
+        return _ONCE
+    if not all(result.timing_mode for result in results):
+        return _UNTIMED
+    return "" if measure.kind != "time" or all(result.fairly_timed for result in results) else _BUSY
 
 
 def _metric_column(name: str, *, primary: bool) -> Column:

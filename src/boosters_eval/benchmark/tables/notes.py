@@ -51,6 +51,12 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
         )
     if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
         out.append("Times are indicative only: they were not taken with --timing-mode, so they are not judged.")
+    busy = [r.cpu_taken or 0.0 for r in collection.results if r.timing_mode and not r.fairly_timed]
+    if times and busy:
+        out.append(
+            f"Times are indicative only: the machine was busy in {len(busy)} of {len(collection.results)} cells; other"
+            f" programs used up to {percent(max(busy), sign=False)} of their CPUs. Repeat the run on an idle machine."
+        )
     return tuple(map(clean, out))
 
 

@@ -68,6 +68,13 @@ _RULES = (
     *NO_SAMPLING,
     *stopping("early_stopping_rounds", joint=True),
     Rule("base_score"),
+    Rule(
+        "missing",
+        {},
+        "approximated",
+        "a column with a single value besides missing ones is ignored",
+        f"has_missing and {TREES}",
+    ),
     Rule("missing", where="has_missing"),
     Rule("categorical", {"max_onehot_cats": 4}, "approximated", OWN_CATEGORIES, "categorical"),
     Rule("weights", where="weighted"),

@@ -16,6 +16,11 @@ from boosters_eval.runners.tables.common import (
     stopping,
 )
 
+_OWN_COUNT = (
+    "the rows of a leaf are estimated from their hessians: where these differ, a leaf may have fewer rows, or be "
+    "refused although it has enough"
+)
+
 _RULES = (
     Rule("objective", {"objective": "regression"}, where="task == 'regression'"),
     Rule("objective", {"objective": "binary"}, where="task == 'binary'"),
@@ -45,13 +50,27 @@ _RULES = (
     ),
     Rule("max_depth", {"max_depth": "=max_depth", "num_leaves": "=2 ** max_depth"}, where=DEPTHWISE),
     Rule("n_leaves", {"num_leaves": "=n_leaves", "max_depth": -1}, where=LEAFWISE),
+    # A hair less than asked for: by rounding, a leaf that has exactly as much as asked for would seem to have less.
+    Rule(
+        "min_child_weight",
+        {"min_sum_hessian_in_leaf": "=min_child_weight * c * (1 - 1e-9)"},
+        where="min_child_weight > 0.001",
+    ),
     Rule("min_child_weight", {"min_sum_hessian_in_leaf": "=min_child_weight * c"}),
+    # A minimum of 1 would refuse leaves of light rows, which it counts as 0. Without any other limit, 0 is taken for 1.
+    Rule(
+        "min_samples_leaf",
+        {"min_data_in_leaf": 0},
+        "approximated",
+        _OWN_COUNT,
+        "weighted and min_samples_leaf == 1 and min_child_weight > 0 and task in ('regression', 'quantile')",
+    ),
     Rule(
         "min_samples_leaf",
         {"min_data_in_leaf": "=min_samples_leaf"},
         "approximated",
-        "the rows of a leaf are estimated from their hessians: a leaf may have fewer where these differ",
-        exact_if="min_samples_leaf == 1 or task in ('regression', 'quantile') and not weighted",
+        _OWN_COUNT,
+        exact_if="not weighted and (task in ('regression', 'quantile') or task != 'ranking' and n_estimators == 1)",
     ),
     Rule("l1", {"lambda_l1": "=l1"}),
     Rule("l2", {"lambda_l2": "=l2 * c"}),
@@ -60,8 +79,8 @@ _RULES = (
         "max_bins",
         {"max_bin": "=max_bins + 1 if has_missing else max_bins", "min_data_in_bin": 1},
         "approximated",
-        "a column with missing values spends one bin on them; to make up for it a column without them gets one more",
-        exact_if="not has_missing",
+        "one bin is kept for zero and one for missing values, and the others are shared between negative and positive "
+        "values by their numbers of rows: it may merge values although there are enough bins",
     ),
     Rule("subsample", {"bagging_fraction": "=subsample", "bagging_freq": "=1 if subsample < 1 else 0"}),
     Rule("colsample", {"feature_fraction": "=colsample"}),
