@@ -137,6 +137,33 @@ def test_observed_parallelism_needs_more_than_one_moment(samples, seen):
     assert threads.observed(Counter(samples)) == seen
 
 
+def watched(folder, looks):
+    """What a watch answers to threads in the given states, each with the milliseconds it computed since the last look."""
+    watch, spent = threads.ThreadWatch(folder), Counter()
+    for look in looks:
+        for name, (state, ran) in look.items():
+            spent[name] += ran
+            (folder / name).mkdir(exist_ok=True)
+            (folder / name / "stat").write_text(f"1 (a b) {state} 1")
+            (folder / name / "schedstat").write_text(f"{spent[name] * 10**6} 0 1")
+        watch.look()
+    return watch.observed()
+
+
+@pytest.mark.parametrize(
+    ("looks", "seen"),
+    [
+        ([{"1": ("R", 5), "2": ("R", 5)}] * 30, 2),
+        ([{"1": ("R", 0), "2": ("R", 9)}] * 30, 1),  # one waits for a CPU only to go to sleep
+        ([{"1": ("S", 5), "2": ("R", 5)}, {"1": ("R", 5), "2": ("S", 5)}] * 15, 1),  # they take turns
+        ([{"1": ("R", 0), "2": ("R", 0)}] * 30, 2),  # neither gets a CPU, and nothing speaks for one
+        ([{"1": ("S", 0), "2": ("S", 0)}] * 30, None),
+    ],
+)
+def test_thread_that_waits_without_computing_is_not_counted(tmp_path, looks, seen):
+    assert watched(tmp_path, looks) == seen
+
+
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost", "sklearn", "boosters"])
 def test_each_library_keeps_to_the_threads_it_was_given(library, home):
     if RUNNERS[library].missing():

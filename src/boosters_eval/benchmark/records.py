@@ -135,7 +135,7 @@ class BenchmarkResult(Record, Outcome):
         """Add a warning if more threads ran than were given: the comparison was not fair."""
         seen, given = sighting.threads, self.n_threads
         more = seen is not None and seen > given
-        warning = (f"{self.library} ran {seen} threads where {given} were given",) if more else ()
+        warning = (f"{self.library} ran {seen} threads instead of {given}",) if more else ()
         return self.model_copy(
             update={
                 "threads_observed": seen,

@@ -13,8 +13,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from boosters_eval.core.modules import at_address
@@ -29,7 +29,7 @@ from boosters_eval.engine.processes import (
     wake_on_exit,
     worker_command,
 )
-from boosters_eval.engine.threads import busy_threads, observed
+from boosters_eval.engine.threads import ThreadWatch
 
 if TYPE_CHECKING:
     from boosters_eval.engine.workload import Workload
@@ -89,11 +89,11 @@ class _Child:
     pipe: int
     capture: IO[bytes]
     deadline: float | None
+    threads: ThreadWatch
     alone: bool  # nothing may run at the same time, not even the exit of another process
     input: Lines = field(default_factory=Lines)
     phase: str = "start"
     ended: str | None = None  # why the lane killed it
-    busy: Counter[int] = field(default_factory=Counter)
     next_look: float = 0.0
     answer: bytes | None = None
     reported: bool = False
@@ -172,6 +172,7 @@ class _Server:
             capture=capture,
             deadline=None if timeout is None else time.monotonic() + timeout,
             alone=request["spec"]["alone"],
+            threads=ThreadWatch(Path("/proc", str(pid), "task")),
         )
         self._children[pid] = child
         self._selector.register(reader, selectors.EVENT_READ, child)
@@ -235,7 +236,7 @@ class _Server:
         for child in self._children.values():
             if now >= child.next_look:  # at even intervals: a message that woke the lane tells nothing about threads
                 child.next_look = now + _POLL
-                child.busy[busy_threads(child.pid)] += 1
+                child.threads.look()
             if child.deadline is not None and now > child.deadline and child.ended is None:
                 child.ended = "timeout"
                 os.kill(child.pid, signal.SIGKILL)
@@ -270,7 +271,7 @@ class _Server:
             phase=child.phase,
             answer=None if child.answer is None else child.answer.decode(errors="replace"),
             ended=child.ended,
-            threads=observed(child.busy),
+            threads=child.threads.observed(),
             stderr=tail,
         )
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections import Counter, deque
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from boosters_eval.core.machine import available_cpus
-
-if TYPE_CHECKING:
-    from collections import Counter
 
 # Read by OpenMP, BLAS and rayon when they are loaded, so they must be set before the worker starts.
 _VARIABLES = (
@@ -24,6 +22,8 @@ _VARIABLES = (
 # A spinning thread blocks its neighbour's core: a fit of 50 ms was seen to take 15.8 s.
 WAIT_POLICY = "PASSIVE"
 _MIN_SAMPLES = 25  # a quarter of a second
+_WINDOW = 5  # looks over which CPU time is added up
+_SHARE = 0.1  # of the process's CPU time: a thread with less does not compute
 
 
 def environment(n_threads: int) -> dict[str, str]:
@@ -52,15 +52,48 @@ def pin(cpus: list[int]) -> None:
         os.sched_setaffinity(0, cpus)
 
 
-def busy_threads(pid: int) -> int:
-    """How many of a process's threads are running or waiting for a CPU; 0 where the kernel does not provide it."""
-    busy = 0
-    try:
-        for task in Path("/proc", str(pid), "task").iterdir():
-            busy += (task / "stat").read_bytes().rpartition(b") ")[2].startswith(b"R")
-    except OSError:
-        return busy
-    return busy
+class ThreadWatch:
+    """Counts the threads of a process that compute at the same time, by looking at it every few milliseconds."""
+
+    def __init__(self, tasks: Path) -> None:
+        self._tasks = tasks  # /proc/<pid>/task
+        self._last: dict[str, int] = {}  # nanoseconds on a CPU, by thread, at the last look
+        self._recent: deque[dict[str, int]] = deque(maxlen=_WINDOW)  # what each thread computed between two looks
+        self.samples: Counter[int] = Counter()
+
+    def look(self) -> None:
+        """Take one sample."""
+        runnable, spent = self._read()
+        self._recent.append({name: total - self._last.get(name, 0) for name, total in spent.items()})
+        self._last = spent
+        computing = self._computing() if spent else runnable
+        self.samples[len(runnable & computing) or int(bool(runnable))] += 1
+
+    def observed(self) -> int | None:
+        """The answer of all samples."""
+        return observed(self.samples)
+
+    def _read(self) -> tuple[set[str], dict[str, int]]:
+        """The threads that run or wait for a CPU, and the time that each has had as far as the kernel tells."""
+        runnable, spent = set(), {}
+        with contextlib.suppress(OSError):
+            for task in self._tasks.iterdir():
+                with contextlib.suppress(OSError, IndexError):  # the thread has ended, or the kernel does not count
+                    if (task / "stat").read_bytes().rpartition(b") ")[2].startswith(b"R"):
+                        runnable.add(task.name)
+                    spent[task.name] = int((task / "schedstat").read_bytes().split()[0])
+        return runnable, spent
+
+    def _computing(self) -> set[str]:
+        """The threads with a share of the CPU time of the last moments.
+
+        One that handed its work to another and waits for a CPU only to go to sleep has none, however long it waits.
+        """
+        totals: Counter[str] = Counter()
+        for spent in self._recent:
+            totals.update(spent)
+        least = _SHARE * totals.total()
+        return {name for name, spent in totals.items() if spent >= least}
 
 
 def observed(samples: Counter[int]) -> int | None:
