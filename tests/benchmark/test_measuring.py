@@ -138,7 +138,7 @@ def test_observed_parallelism_needs_more_than_one_moment(samples, seen):
 
 
 def watched(folder, looks):
-    """What a watch answers to threads in the given states, each with the milliseconds it computed since the last look."""
+    """What a watch answers to threads in these states, each with the milliseconds that it computed since then."""
     watch, spent = threads.ThreadWatch(folder), Counter()
     for look in looks:
         for name, (state, ran) in look.items():

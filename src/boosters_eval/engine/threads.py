@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter, deque
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from boosters_eval.core.machine import available_cpus
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Read by OpenMP, BLAS and rayon when they are loaded, so they must be set before the worker starts.
 _VARIABLES = (
