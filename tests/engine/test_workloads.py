@@ -271,6 +271,18 @@ def test_pool_that_is_busy_refuses_a_second_run(shell):
         assert len(list(first)) == 1
 
 
+def test_pool_is_free_again_after_a_workload_that_cannot_name_its_imports(shell, monkeypatch):
+    def imports(target):
+        raise RuntimeError("unknown")
+
+    with LocalPool(1) as pool:
+        with monkeypatch.context() as patched:
+            patched.setattr(shell.Shell, "imports", imports)
+            with pytest.raises(RuntimeError, match="unknown"):
+                execute(plan_of(shell, {"x": DOUBLE}, seeds=(1,)), pool)
+        assert len(execute(plan_of(shell, {"x": DOUBLE}, seeds=(1,)), pool).results) == 2
+
+
 @pytest.mark.parametrize("jobs", [0, -1, "2", None])
 def test_pool_without_jobs_is_refused(jobs):
     with pytest.raises(ConfigError, match="'jobs' parameter of an executor"):

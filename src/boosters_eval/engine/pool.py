@@ -124,11 +124,11 @@ class LocalPool(Executor):
         lanes = _identities(waiting)
         self._forget_outdated(lanes)
         self._busy = True
-        self._timeout = max((work.limits.timeout_s for work in waiting if work.limits.timeout_s), default=None)
-        self._shared = _shared_imports(lanes) if self._method == "fork" else {}
-        # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
-        ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
         try:
+            self._timeout = max((work.limits.timeout_s for work in waiting if work.limits.timeout_s), default=None)
+            self._shared = _shared_imports(lanes) if self._method == "fork" else {}
+            # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
+            ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
             while waiting or self._running():
                 self._load_ahead(ahead)
                 while (ended := self._dispatch(waiting, ahead, started)) is not None:
