@@ -7,7 +7,7 @@ import os
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, UnsupportedError
+from boosters_eval.core.errors import ConfigError, RunError, UnsupportedError
 from boosters_eval.core.files import scratch_folder
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.engine.executor import Limits, Work
@@ -101,11 +101,15 @@ def execute(
             running = executor.run(works, lambda cell, phase: observer.phase(PhaseStarted(cell, phase)))
             with contextlib.closing(running):  # an interruption stops the running cells at once
                 for outcome in running:
-                    cell = cells[outcome.key]
+                    cell = cells.pop(getattr(outcome, "key", ""), None)
+                    if cell is None:
+                        raise RunError(f"{_name(executor)} yielded something that is not an outcome of an open cell.")
                     outcome = _counted(outcome, failed)  # noqa: PLW2901 (from here on with its history)
                     journal.append(outcome, cell.spec.workload)
                     outcomes[outcome.key] = outcome
                     observer.outcome(CellEnded(cell, outcome))
+        if cells:
+            raise RunError(f"{_name(executor)} yielded no outcome for {len(cells)} of {len(todo)} cells.")
         if todo or not journal.found.sealed:
             journal.seal(len(outcomes))
         run = folder.run(plan, attempt, journal.found)
@@ -122,6 +126,10 @@ def _check(plan: Plan) -> None:
         raise UnsupportedError(f"Nothing can run: {reasons or 'no target is left'}.")
     if os.environ.get(IN_WORKER):
         raise ConfigError("A script that its workers import must start its run under: if __name__ == '__main__'.")
+
+
+def _name(executor: Executor) -> str:
+    return f"The executor {type(executor).__name__}"
 
 
 def _record(facts: RunFacts, folder: RunFolder, attempt: int, journal: Journal) -> None:
