@@ -90,6 +90,17 @@ def test_memory_limit_holds_for_the_program_that_the_cell_started(shell):
     assert "200 MB" in done.failures[0].error_message
 
 
+def test_memory_limit_is_named_also_when_only_the_stderr_of_the_program_tells(shell, tmp_path, monkeypatch):
+    quiet = variant(
+        shell, tmp_path, monkeypatch, "quiet", ("capture_output=True", "stdout=subprocess.PIPE"),
+        (": {done.stderr.strip()}", ""),
+    )  # fmt: skip
+    grow = "awk 'BEGIN { s = \"xxxxxxxx\"; while (1) s = s s }'"
+    done = run(plan_of(quiet, {"grow": grow}, seeds=(1,), targets=("sh",)), limits=Limits(memory_mb=200))
+    assert [f.error_type for f in done.failures] == ["MemoryLimit"]
+    assert "out of memory" in done.failures[0].stderr_tail
+
+
 class Interruption(Observer):
     def __init__(self, after):
         self.left = after
