@@ -22,6 +22,7 @@ from boosters_eval import (
     RunError,
     Work,
     execute,
+    load_run,
 )
 from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.progress import PlainLines
@@ -127,6 +128,12 @@ def test_interrupted_run_goes_on_where_it_was_and_ends_the_same(shell, tmp_path)
 
 def comparable(outcome):
     return outcome.model_dump(exclude={"threads", "traceback"})
+
+
+def test_its_run_is_not_taken_for_benchmark_results(shell):
+    run(plan_of(shell, {"double": DOUBLE, "exit": "exit 3"}, seeds=(1,)))
+    with pytest.raises(RunError, match="cannot be read as benchmark results: its workload is 'shell', not 'fit'"):
+        load_run("last")
 
 
 def test_progress_names_its_cells(shell):

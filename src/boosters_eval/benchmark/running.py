@@ -10,7 +10,7 @@ from boosters_eval.benchmark.looks import grow
 from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unsupported
 from boosters_eval.benchmark.results import ResultCollection
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
@@ -137,6 +137,9 @@ def collect(run: Run) -> ResultCollection:
     """The results of a run, in the plan's order."""
     plan = run.plan
     specs = fit_specs(plan)
+    other = next((spec.workload for spec in plan.specs if spec.name not in specs), None)
+    if other is not None:
+        raise RunError(f"Run {plan.run_id} cannot be read as benchmark results: its workload is '{other}', not 'fit'.")
     found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
     return ResultCollection(
         (outcome for outcome in found if isinstance(outcome, BenchmarkResult)),
