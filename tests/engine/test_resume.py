@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import Observer, load_run, run_prepared
+from boosters_eval import Observer, execute, load_run, run_prepared
 from boosters_eval.benchmark.records import VOLATILE
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.document import build_document
@@ -19,7 +19,7 @@ from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import find_run
 from boosters_eval.reports import render_page
 from boosters_eval.reports.full_markdown import render_report
-from tiny import prepare_tiny, run_tiny, tiny_config
+from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 
 
 def lasting(collection):
@@ -181,6 +181,17 @@ def test_rerun_without_a_failed_cell_leaves_everything_as_it_is(faulty, home):
     again = run_tiny(tiny_config("none"), seeds=2, rerun_failed=True)
     assert again.metadata == first.metadata
     assert find_run("last").attempts() == [1]
+
+
+def test_mode_may_be_given_by_its_value_but_not_by_another_word(faulty, home):
+    prepared = prepare_tiny(tiny_config("none"))
+
+    def attempt(mode):
+        return execute(prepared.plan, shared_pool(), locate=prepared.inputs, mode=mode).attempt
+
+    assert [attempt("new"), attempt("resume"), attempt("new")] == [1, 1, 2]
+    with pytest.raises(ValueError, match="'again' is not a valid Mode"):
+        attempt("again")
 
 
 def test_metrics_are_the_same_for_any_number_of_jobs(faulty, home):

@@ -75,6 +75,7 @@ def execute(
     `origin` is what was recorded when they ran, if that was in another session. `facts` are added to what is recorded.
     """
     _check(plan)
+    mode = Mode(mode)  # a name would otherwise be taken for RESUME
     observer = Observers(*([observer] if observer else []))
     folder = RunFolder.of(plan, home)
     journal, attempt = folder.open(new=mode is Mode.NEW)
