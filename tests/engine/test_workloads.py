@@ -192,6 +192,14 @@ def test_pool_stays_for_the_next_run_and_is_closed_by_its_maker(shell):
     assert ancestor.returncode is not None
 
 
+def test_pool_does_not_run_a_workload_that_was_replaced(shell, tmp_path, monkeypatch):
+    with LocalPool(1) as pool:
+        first = execute(plan_of(shell, {"x": DOUBLE}, seeds=(1,), targets=("sh",)), pool)
+        other = variant(shell, tmp_path, monkeypatch, "other_shell", (ANSWER, "value=-1)"))
+        second = execute(plan_of(other, {"y": DOUBLE}, seeds=(1,), targets=("sh",)), pool)
+    assert [first.results[0].value, second.results[0].value] == [2.0, -1.0]
+
+
 def test_dead_lane_and_dead_ancestor_cost_what_was_under_way(shell):
     class Killer(Observer):
         """Ends the process above the cell, as the system may when memory is short."""

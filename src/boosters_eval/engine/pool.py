@@ -57,6 +57,7 @@ class Identity(NamedTuple):
 
     build: Build
     address: dict[str, Any]
+    workload: dict[str, Any]  # the address of the workload itself
 
 
 @dataclass
@@ -206,7 +207,6 @@ class LocalPool(Executor):
         return known
 
     def _start_lane(self, lane: Lane) -> _LaneProcess:
-        workload = WORKLOADS[lane.workload]
         ancestor = self._ancestor(lane.n_threads)
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
@@ -219,7 +219,7 @@ class LocalPool(Executor):
             "cpus": available_cpus(),
             "start_method": self._method,
             "imports": self._shared.get(lane, ()),
-            "workload": address_of(workload, "workload"),
+            "workload": process.identity.workload,
             "lane": lane,
             "address": process.identity.address,
         }
@@ -409,7 +409,8 @@ def _identities(works: Iterable[Work]) -> dict[Lane, Identity]:
     for work in works:
         lane = work.cell.lane
         if lane not in found:
-            found[lane] = Identity(work.build, WORKLOADS[lane.workload].address(lane.target))
+            workload = WORKLOADS[lane.workload]
+            found[lane] = Identity(work.build, workload.address(lane.target), address_of(workload, "workload"))
     return found
 
 
