@@ -195,7 +195,7 @@ def test_pool_stays_for_the_next_run_and_is_closed_by_its_maker(shell):
 def test_pool_does_not_run_a_workload_that_was_replaced(shell, tmp_path, monkeypatch):
     with LocalPool(1) as pool:
         first = execute(plan_of(shell, {"x": DOUBLE}, seeds=(1,), targets=("sh",)), pool)
-        other = variant(shell, tmp_path, monkeypatch, "other_shell", (ANSWER, "value=-1)"))
+        other = variant(shell, tmp_path, monkeypatch, "replaced_shell", (ANSWER, "value=-1)"))
         second = execute(plan_of(other, {"y": DOUBLE}, seeds=(1,), targets=("sh",)), pool)
     assert [first.results[0].value, second.results[0].value] == [2.0, -1.0]
 
