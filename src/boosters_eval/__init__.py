@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.suites import SUITES, create_ablation_suite, register_suite
     from boosters_eval.core.errors import (
         BoostersEvalError,
+        BoostersEvalWarning,
         ConfigError,
         DatasetError,
         ExitCode,
@@ -83,6 +84,7 @@ _HOME = {
     "benchmark.suites": ("SUITES", "create_ablation_suite", "register_suite"),
     "core.errors": (
         "BoostersEvalError",
+        "BoostersEvalWarning",
         "ConfigError",
         "DatasetError",
         "ExitCode",
@@ -128,6 +130,7 @@ __all__ = [
     "BenchmarkSuite",
     "BoosterType",
     "BoostersEvalError",
+    "BoostersEvalWarning",
     "Build",
     "Cell",
     "CellEnded",

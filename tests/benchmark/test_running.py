@@ -23,6 +23,7 @@ from boosters_eval import (
 )
 from boosters_eval.baseline import make_baseline
 from boosters_eval.benchmark.tables import build_document
+from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.pool import _shared_imports
 from boosters_eval.engine.runs import find_run, run_folders
 from tiny import FEW, run_tiny, shared_pool, tiny_config
@@ -100,12 +101,33 @@ def test_resumed_with_another_rule_a_run_is_kept_and_its_outcomes_are_taken_over
     before = snapshot(folder)
     results = auto(resume=True)
     assert results.run_id == plain.run_id
+    assert results.metadata.facts.started_at == plain.metadata.facts.started_at
+    assert [session.alpha for session in results.metadata.facts.resumed] == [0.05]
     assert (plain.metadata.alpha, results.metadata.alpha) == (None, 0.05)
     assert [r.train_time_s for r in results.results] == [r.train_time_s for r in plain.results]
     assert folder.attempts() == [1, 2]
     assert {name: snapshot(folder)[name] for name in before if name != "lock"} == {
         name: before[name] for name in before if name != "lock"
     }
+
+
+def test_later_look_keeps_the_commit_of_a_first_look_that_was_taken_from_an_earlier_run(home, monkeypatch):
+    collected = RunFacts.collect.__func__
+    at = {"git_sha": "abcdef1", "started_at": "2020-01-01T00:00:00+00:00"}
+
+    def earlier(cls, plan, **known):
+        return collected(cls, plan, **known).model_copy(update=at)
+
+    options = {"training": FEW, "executor": shared_pool()}
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFacts, "collect", classmethod(earlier))
+        compare("iris", ["sklearn", "lightgbm"], seeds=5, **options)
+    results = compare("iris", ["sklearn", "lightgbm"], seeds="auto", max_seeds=7, resume=True, **options)
+    assert len(results.results) == 14  # the second look
+    facts = results.metadata.facts
+    assert (facts.git_sha, facts.alpha) == ("abcdef1", 0.025)
+    assert all(session.git_sha != "abcdef1" for session in facts.resumed)
+    assert len(facts.resumed) == 2  # a look each
 
 
 def test_looks_share_their_lanes_and_repeat_no_cell(home):

@@ -64,3 +64,14 @@ def test_broken_package_of_a_third_party_is_found_by_the_real_program(broken_pac
     done = subprocess.run(command, env=environment(broken_package), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "cannot be loaded" in done.stderr
+
+
+def test_entry_point_of_another_kind_is_named_with_the_right_article(tmp_path, monkeypatch):
+    info = tmp_path / "odd-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[boosters_eval.odd_things]\nodd = json:dumps\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = Registry("observer", group="boosters_eval.odd_things", accepts=lambda _: False)
+    with pytest.raises(ConfigError, match="is not an observer: json:dumps"):
+        registry["odd"]

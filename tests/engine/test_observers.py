@@ -2,7 +2,7 @@
 
 import pytest
 
-from boosters_eval import OBSERVERS, ConfigError, Failure, Observer, Observers, compare
+from boosters_eval import OBSERVERS, BoostersEvalWarning, ConfigError, Failure, Observer, Observers, compare
 from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
 from tiny import FEW, run_tiny, shared_pool, tiny_config
 
@@ -79,14 +79,15 @@ def test_unknown_observer_is_one_sentence(home):
         compare("iris", "sklearn", seeds=1, training=FEW, observer="bars")
 
 
-def test_observer_that_fails_hears_no_more_and_costs_nothing(faulty):
+def test_observer_that_fails_receives_no_further_events_and_costs_nothing(faulty):
     class Broken(Recorder):
         def phase(self, event):
             raise RuntimeError("no network")
 
     broken, other = Broken(), Recorder()
     with pytest.warns(
-        RuntimeWarning, match=r"The observer Broken failed and hears no more: RuntimeError\('no network'\)"
+        BoostersEvalWarning,
+        match=r"The observer Broken failed and receives no further events: RuntimeError\('no network'\)",
     ):
         results = run_tiny(tiny_config("none"), observer=Observers(broken, other))
     assert len(results.results) == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import Observer, load_run, run_prepared
+from boosters_eval import Observer, execute, load_run, run_prepared
 from boosters_eval.benchmark.records import VOLATILE
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.document import build_document
@@ -19,7 +19,7 @@ from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import find_run
 from boosters_eval.reports import render_page
 from boosters_eval.reports.full_markdown import render_report
-from tiny import prepare_tiny, run_tiny, tiny_config
+from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 
 
 def lasting(collection):
@@ -151,6 +151,47 @@ def test_session_that_continues_a_run_records_its_own_facts(faulty, home, monkey
     assert f"{facts.resumed[0].started_at} at abcdef1 (other, with changes)" in page
     run_tiny(*configs, seeds=4, resume=True)
     assert load_run("last").metadata.facts == facts
+
+
+def at_commit(monkeypatch, sha):
+    collected = RunFacts.collect.__func__
+
+    def collect(cls, plan, **known):
+        return collected(cls, plan, **known).model_copy(update={"git_sha": sha, "started_at": f"2026-{sha[:2]}"})
+
+    monkeypatch.setattr(RunFacts, "collect", classmethod(collect))
+
+
+def test_rerun_of_failed_cells_at_another_commit_keeps_the_commit_of_the_others(faulty, home, monkeypatch):
+    configs = [tiny_config("none"), tiny_config("segfault")]
+    with monkeypatch.context() as patched:
+        at_commit(patched, "01aaaaa")
+        run_tiny(*configs, seeds=2)
+    with monkeypatch.context() as patched:
+        at_commit(patched, "02bbbbb")
+        facts = run_tiny(*configs, seeds=2, rerun_failed=True).metadata.facts
+    assert (facts.git_sha, [session.git_sha for session in facts.resumed]) == ("01aaaaa", ["02bbbbb"])
+    page = render_report(build_document(load_run("last"), "comparison"))
+    assert "01aaaaa" in page
+    assert "2026-02 at 02bbbbb" in page
+
+
+def test_rerun_without_a_failed_cell_leaves_everything_as_it_is(faulty, home):
+    first = run_tiny(tiny_config("none"), seeds=2)
+    again = run_tiny(tiny_config("none"), seeds=2, rerun_failed=True)
+    assert again.metadata == first.metadata
+    assert find_run("last").attempts() == [1]
+
+
+def test_mode_may_be_given_by_its_value_but_not_by_another_word(faulty, home):
+    prepared = prepare_tiny(tiny_config("none"))
+
+    def attempt(mode):
+        return execute(prepared.plan, shared_pool(), locate=prepared.inputs, mode=mode).attempt
+
+    assert [attempt("new"), attempt("resume"), attempt("new")] == [1, 1, 2]
+    with pytest.raises(ValueError, match="'again' is not a valid Mode"):
+        attempt("again")
 
 
 def test_metrics_are_the_same_for_any_number_of_jobs(faulty, home):

@@ -22,6 +22,7 @@ from boosters_eval import (
     RunError,
     Work,
     execute,
+    load_run,
 )
 from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.progress import PlainLines
@@ -90,6 +91,17 @@ def test_memory_limit_holds_for_the_program_that_the_cell_started(shell):
     assert "200 MB" in done.failures[0].error_message
 
 
+def test_memory_limit_is_named_also_when_only_the_stderr_of_the_program_tells(shell, tmp_path, monkeypatch):
+    quiet = variant(
+        shell, tmp_path, monkeypatch, "quiet", ("capture_output=True", "stdout=subprocess.PIPE"),
+        (": {done.stderr.strip()}", ""),
+    )  # fmt: skip
+    grow = "awk 'BEGIN { s = \"xxxxxxxx\"; while (1) s = s s }'"
+    done = run(plan_of(quiet, {"grow": grow}, seeds=(1,), targets=("sh",)), limits=Limits(memory_mb=200))
+    assert [f.error_type for f in done.failures] == ["MemoryLimit"]
+    assert "out of memory" in done.failures[0].stderr_tail
+
+
 class Interruption(Observer):
     def __init__(self, after):
         self.left = after
@@ -116,6 +128,12 @@ def test_interrupted_run_goes_on_where_it_was_and_ends_the_same(shell, tmp_path)
 
 def comparable(outcome):
     return outcome.model_dump(exclude={"threads", "traceback"})
+
+
+def test_its_run_is_not_taken_for_benchmark_results(shell):
+    run(plan_of(shell, {"double": DOUBLE, "exit": "exit 3"}, seeds=(1,)))
+    with pytest.raises(RunError, match="cannot be read as benchmark results: its workload is 'shell', not 'fit'"):
+        load_run("last")
 
 
 def test_progress_names_its_cells(shell):
@@ -172,6 +190,14 @@ def test_pool_stays_for_the_next_run_and_is_closed_by_its_maker(shell):
         ancestor = next(iter(pool._ancestors.values())).process
     assert (len(first.results), len(second.results)) == (2, 2)
     assert ancestor.returncode is not None
+
+
+def test_pool_does_not_run_a_workload_that_was_replaced(shell, tmp_path, monkeypatch):
+    with LocalPool(1) as pool:
+        first = execute(plan_of(shell, {"x": DOUBLE}, seeds=(1,), targets=("sh",)), pool)
+        other = variant(shell, tmp_path, monkeypatch, "replaced_shell", (ANSWER, "value=-1)"))
+        second = execute(plan_of(other, {"y": DOUBLE}, seeds=(1,), targets=("sh",)), pool)
+    assert [first.results[0].value, second.results[0].value] == [2.0, -1.0]
 
 
 def test_dead_lane_and_dead_ancestor_cost_what_was_under_way(shell):
@@ -269,6 +295,18 @@ def test_pool_that_is_busy_refuses_a_second_run(shell):
         with pytest.raises(RunError, match="running something already"):
             next(pool.run(works, lambda cell, phase: None))
         assert len(list(first)) == 1
+
+
+def test_pool_is_free_again_after_a_workload_that_cannot_name_its_imports(shell, monkeypatch):
+    def imports(target):
+        raise RuntimeError("unknown")
+
+    with LocalPool(1) as pool:
+        with monkeypatch.context() as patched:
+            patched.setattr(shell.Shell, "imports", imports)
+            with pytest.raises(RuntimeError, match="unknown"):
+                execute(plan_of(shell, {"x": DOUBLE}, seeds=(1,)), pool)
+        assert len(execute(plan_of(shell, {"x": DOUBLE}, seeds=(1,)), pool).results) == 2
 
 
 @pytest.mark.parametrize("jobs", [0, -1, "2", None])

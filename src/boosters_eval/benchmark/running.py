@@ -10,9 +10,10 @@ from boosters_eval.benchmark.looks import grow
 from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unsupported
 from boosters_eval.benchmark.results import ResultCollection
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.engine.facts import now
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.pool import start_method
 from boosters_eval.engine.runs import find_run, folder_of, run_folders
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.fit import FitSpec
     from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.runs import Run
@@ -49,12 +51,22 @@ def run_prepared(
         if growth is None:
             return collect(_run(prepared, used, observer))
 
-        known: dict[str, Outcome | Failure] = {}  # of the looks so far
+        begin = now()
+        looks: list[Run] = []  # each has the outcomes of those before it
 
         def look(seeds: int) -> ResultCollection:
             following = prepare_seeds(prepared.benchmarks, seeds, prepared.settings)
-            run = _run(following, used, observer, known=known, alpha=growth.rule.level, rule=growth.sentence)
-            known.update(run.outcomes)
+            before = looks[-1] if looks else None
+            run = _run(
+                following,
+                used,
+                observer,
+                known={} if before is None else before.outcomes,
+                origin=None if before is None or before.facts.started_at >= begin else before.facts,
+                alpha=growth.rule.level,
+                rule=growth.sentence,
+            )
+            looks.append(run)
             return collect(run)
 
         return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=say)
@@ -71,6 +83,7 @@ def _run(
     observer: Observer | None,
     *,
     known: Mapping[str, Outcome | Failure] | None = None,
+    origin: RunFacts | None = None,
     alpha: float | None = None,
     rule: str = "",
 ) -> Run:
@@ -82,9 +95,9 @@ def _run(
     if alpha is not None:
         facts |= {"alpha": alpha, "seeds_rule": rule}
     earlier = folder_of(plan, settings.home) if mode is not Mode.NEW else None
-    if earlier is not None and earlier.facts(earlier.attempts()[-1]).alpha != alpha:
+    if earlier is not None and (judged := earlier.facts(earlier.attempts()[-1])).alpha != alpha:
         # That attempt was judged at another level and its record is never rewritten, so its outcomes are copied.
-        known, mode = {**earlier.load().outcomes, **(known or {})}, Mode.NEW
+        known, origin, mode = {**earlier.load().outcomes, **(known or {})}, judged, Mode.NEW
     return execute(
         plan,
         executor,
@@ -94,6 +107,7 @@ def _run(
         home=settings.home,
         observer=observer,
         known=known,
+        origin=origin,
         facts=facts,
     )
 
@@ -123,6 +137,9 @@ def collect(run: Run) -> ResultCollection:
     """The results of a run, in the plan's order."""
     plan = run.plan
     specs = fit_specs(plan)
+    other = next((spec.workload for spec in plan.specs if spec.name not in specs), None)
+    if other is not None:
+        raise RunError(f"Run {plan.run_id} cannot be read as benchmark results: its workload is '{other}', not 'fit'.")
     found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
     return ResultCollection(
         (outcome for outcome in found if isinstance(outcome, BenchmarkResult)),

@@ -49,7 +49,8 @@ class Registry(Generic[T]):
         if self._accepts(item):
             items[point.name] = item
         else:
-            self._broken[point.name] = f"is not a {self.kind}: {point.value}"
+            article = "an" if self.kind[0] in "aeiou" else "a"
+            self._broken[point.name] = f"is not {article} {self.kind}: {point.value}"
 
     def register(self, name: str, item: T, *, replace: bool = False) -> T:
         """Add an item; an existing name is only replaced on request."""

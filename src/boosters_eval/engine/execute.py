@@ -7,7 +7,7 @@ import os
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, UnsupportedError
+from boosters_eval.core.errors import ConfigError, RunError, UnsupportedError
 from boosters_eval.core.files import scratch_folder
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.engine.executor import Limits, Work
@@ -66,20 +66,22 @@ def execute(
     home: Path | None = None,
     observer: Observer | None = None,
     known: Mapping[str, Outcome | Failure] | None = None,
+    origin: RunFacts | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Run:
     """Run the cells that have no outcome yet. Each outcome is on disk before the next cell starts.
 
     `known` holds outcomes of a smaller plan with the same inputs and builds; they are copied instead of run again.
-    `facts` are added to what the run records about itself.
+    `origin` is what was recorded when they ran, if that was in another session. `facts` are added to what is recorded.
     """
     _check(plan)
+    mode = Mode(mode)  # a name would otherwise be taken for RESUME
     observer = Observers(*([observer] if observer else []))
     folder = RunFolder.of(plan, home)
     journal, attempt = folder.open(new=mode is Mode.NEW)
-    if mode is Mode.RERUN_FAILED and journal.found.sealed:
+    if mode is Mode.RERUN_FAILED and journal.found.sealed and _any_failed(journal):
         # A sealed attempt is never written to again: a new one takes over what finished, and runs the rest.
-        known = {**journal.found.outcomes, **(known or {})}
+        known, origin = {**journal.found.outcomes, **(known or {})}, folder.facts(attempt)
         journal.close()
         journal, attempt = folder.open(new=True)
     run = None
@@ -88,7 +90,7 @@ def execute(
         if not journal.found.sealed:
             jobs = jobs_for(plan, executor.jobs)
             record = RunFacts.collect(plan, jobs=jobs, **{**executor.facts(), **(facts or {})})
-            _record(record, folder, attempt, journal)
+            _record(record, origin, folder, attempt, journal)
         outcomes = journal.found.outcomes
         failed = _failed(folder.outcomes_before(attempt), known or {}, outcomes)
         _take_over(plan, known or {}, journal)
@@ -101,11 +103,15 @@ def execute(
             running = executor.run(works, lambda cell, phase: observer.phase(PhaseStarted(cell, phase)))
             with contextlib.closing(running):  # an interruption stops the running cells at once
                 for outcome in running:
-                    cell = cells[outcome.key]
+                    cell = cells.pop(getattr(outcome, "key", ""), None)
+                    if cell is None:
+                        raise RunError(f"{_name(executor)} yielded something that is not an outcome of an open cell.")
                     outcome = _counted(outcome, failed)  # noqa: PLW2901 (from here on with its history)
                     journal.append(outcome, cell.spec.workload)
                     outcomes[outcome.key] = outcome
                     observer.outcome(CellEnded(cell, outcome))
+        if cells:
+            raise RunError(f"{_name(executor)} yielded no outcome for {len(cells)} of {len(todo)} cells.")
         if todo or not journal.found.sealed:
             journal.seal(len(outcomes))
         run = folder.run(plan, attempt, journal.found)
@@ -124,13 +130,21 @@ def _check(plan: Plan) -> None:
         raise ConfigError("A script that its workers import must start its run under: if __name__ == '__main__'.")
 
 
-def _record(facts: RunFacts, folder: RunFolder, attempt: int, journal: Journal) -> None:
+def _name(executor: Executor) -> str:
+    return f"The executor {type(executor).__name__}"
+
+
+def _record(facts: RunFacts, origin: RunFacts | None, folder: RunFolder, attempt: int, journal: Journal) -> None:
     """Record this session, as the beginning of the attempt or as one that continues it."""
     if journal.found.begin:
         folder.write_facts(attempt, folder.facts(attempt).continued(facts))
         return
-    folder.write_facts(attempt, facts)
+    folder.write_facts(attempt, facts if origin is None else origin.taken_over(facts))
     journal.begin({"run_id": folder.run_id, "attempt": attempt, "at": facts.started_at})
+
+
+def _any_failed(journal: Journal) -> bool:
+    return any(isinstance(outcome, Failure) for outcome in journal.found.outcomes.values())
 
 
 def _failed(*earlier: Mapping[str, Outcome | Failure]) -> dict[str, int]:

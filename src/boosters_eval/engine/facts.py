@@ -44,7 +44,7 @@ class RunFacts(BaseModel):
     start_method: str = ""
     wait_policy: str = ""
     command: tuple[str, ...] = ()  # the arguments after `boosters-eval`; empty for a run from Python
-    resumed: tuple[RunFacts, ...] = ()  # the same of each later session that continued the attempt
+    resumed: tuple[RunFacts, ...] = ()  # the same of each later session that continued it, in place or in a copy
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where the run was judged at a level other than the default
     seeds_rule: str = ""
 
@@ -55,7 +55,7 @@ class RunFacts(BaseModel):
         commit = _first_line("git", "rev-parse", "--short=7", "HEAD")
         return cls(
             schema_version=SCHEMA_VERSION,
-            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            started_at=now(),
             boosters_eval=__version__,
             python=platform.python_version(),
             git_sha=commit,
@@ -72,9 +72,18 @@ class RunFacts(BaseModel):
         """These facts with those of a later session: what it ran may depend on them."""
         return self.model_copy(update={"resumed": (*self.resumed, session)})
 
+    def taken_over(self, session: RunFacts) -> Self:
+        """The facts of an attempt that begins with outcomes of the run with these facts; it is judged its own way."""
+        return self.continued(session).model_copy(update={"alpha": session.alpha, "seeds_rule": session.seeds_rule})
+
     def recorded(self) -> dict[str, Any]:
         """The facts as plain data, without the fields that were never set."""
         return self.model_dump(mode="json", exclude_unset=True)
+
+
+def now() -> str:
+    """The time as runs record it; two of them can be compared as text."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _targets(plan: Plan) -> dict[str, dict[str, str]]:

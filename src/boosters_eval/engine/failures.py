@@ -51,7 +51,9 @@ def death(cell: Cell, event: LaneEvent, limits: Limits) -> Failure:
 
 def within_limits(failure: Failure, limits: Limits) -> Failure:
     """The same failure, named as one of the memory limit where that is its cause."""
-    if limits.memory_mb is None or not memory.looks_exhausted(failure.error_type, failure.error_message):
+    if limits.memory_mb is None or not memory.looks_exhausted(
+        failure.error_type, failure.error_message, failure.stderr_tail
+    ):
         return failure
     sentence = _limit_sentence(limits, failure.error_message)
     return failure.model_copy(update={"error_type": "MemoryLimit", "error_message": sentence})

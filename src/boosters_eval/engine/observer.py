@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Observer:
 
 
 class Observers(Observer):
-    """Several observers as one. One that fails hears no more: a tracker that is down must not cost the run."""
+    """Several observers as one. One that fails gets no further events: a tracker that is down must not cost the run."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = list(observers)
@@ -92,7 +93,8 @@ class Observers(Observer):
             except Exception as error:  # noqa: BLE001 (an observer may fail in any way)
                 self._observers.remove(observer)
                 who = type(observer).__name__
-                warnings.warn(f"The observer {who} failed and hears no more: {error!r}", RuntimeWarning, stacklevel=2)
+                message = f"The observer {who} failed and receives no further events: {error!r}"
+                warnings.warn(message, BoostersEvalWarning, stacklevel=2)
 
 
 def _is_observer(item: object) -> bool:

@@ -57,6 +57,7 @@ class Identity(NamedTuple):
 
     build: Build
     address: dict[str, Any]
+    workload: dict[str, Any]  # the address of the workload itself
 
 
 @dataclass
@@ -124,11 +125,11 @@ class LocalPool(Executor):
         lanes = _identities(waiting)
         self._forget_outdated(lanes)
         self._busy = True
-        self._timeout = max((work.limits.timeout_s for work in waiting if work.limits.timeout_s), default=None)
-        self._shared = _shared_imports(lanes) if self._method == "fork" else {}
-        # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
-        ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
         try:
+            self._timeout = max((work.limits.timeout_s for work in waiting if work.limits.timeout_s), default=None)
+            self._shared = _shared_imports(lanes) if self._method == "fork" else {}
+            # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
+            ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
             while waiting or self._running():
                 self._load_ahead(ahead)
                 while (ended := self._dispatch(waiting, ahead, started)) is not None:
@@ -206,7 +207,6 @@ class LocalPool(Executor):
         return known
 
     def _start_lane(self, lane: Lane) -> _LaneProcess:
-        workload = WORKLOADS[lane.workload]
         ancestor = self._ancestor(lane.n_threads)
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
@@ -219,7 +219,7 @@ class LocalPool(Executor):
             "cpus": available_cpus(),
             "start_method": self._method,
             "imports": self._shared.get(lane, ()),
-            "workload": address_of(workload, "workload"),
+            "workload": process.identity.workload,
             "lane": lane,
             "address": process.identity.address,
         }
@@ -409,7 +409,8 @@ def _identities(works: Iterable[Work]) -> dict[Lane, Identity]:
     for work in works:
         lane = work.cell.lane
         if lane not in found:
-            found[lane] = Identity(work.build, WORKLOADS[lane.workload].address(lane.target))
+            workload = WORKLOADS[lane.workload]
+            found[lane] = Identity(work.build, workload.address(lane.target), address_of(workload, "workload"))
     return found
 
 
