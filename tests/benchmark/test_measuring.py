@@ -14,6 +14,7 @@ from boosters_eval.baseline.snapshot import make_baseline
 from boosters_eval.benchmark.measure import measure
 from boosters_eval.benchmark.planning import timing_threads
 from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.running import run_prepared
 from boosters_eval.benchmark.tables import build_tables
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import available_cpus, physical_cores
@@ -326,3 +327,7 @@ def test_disturbed_times_are_shown_but_neither_judged_nor_recorded(taken, judged
     assert any("the machine was busy in 5 of 10 cells" in note and "11.0 %" in note for note in report.notes) != judged
     baseline = make_baseline(ResultCollection(results, suite="toy"))
     assert {result.library: bool(result.times) for result in baseline.results} == {"boosters": True, "xgboost": judged}
+
+
+def test_runner_that_needs_only_numpy_is_not_accused_of_the_imports_of_others(faulty, home):
+    assert [result.warnings for result in run_prepared(prepare_tiny(tiny_config("none"))).results] == [()]

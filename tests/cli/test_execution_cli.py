@@ -211,7 +211,7 @@ def test_failed_cells_make_the_exit_code_two_unless_allowed(boosters_eval):
         "-s",
         "1",
         "-p",
-        "max_depth=2,n_estimators=2",
+        "max_depth=2,n_estimators=3",
         "-q",
     ]
     done = boosters_eval(*both, check=2)

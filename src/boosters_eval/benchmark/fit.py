@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -143,6 +144,10 @@ def identity_of(spec: FitSpec) -> dict[str, Any]:
     }
 
 
+# What numpy imports only when a table is opened and split, and a few rows are chosen.
+_OWN_IMPORTS = ("mmap", "numpy.ma", "numpy.random")
+
+
 class Fit(Workload):
     """The workload whose targets are libraries, each accessed through the runner of that name."""
 
@@ -175,6 +180,8 @@ class Fit(Workload):
         for text in lane.preload:
             UserMetric.model_validate_json(text).load()
         load_implementations()
+        for name in _OWN_IMPORTS:
+            import_module(name)
         return runner
 
     @classmethod

@@ -52,7 +52,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 def _is_device(path: Path) -> bool:
     """Whether a path names a pipe, a terminal or an open file of a process, such as /dev/stdout or /dev/fd/63."""
-    return path.is_relative_to("/dev") or path.is_relative_to("/proc") or (path.exists() and not path.is_file())
+    special = path.is_relative_to("/dev") or path.is_relative_to("/proc")
+    return path.exists() and (special or not path.is_file())
 
 
 def _write_to_device(path: Path, data: bytes) -> None:

@@ -18,7 +18,7 @@ from boosters_eval.engine.processes import IN_WORKER
 from boosters_eval.engine.runs import Run, RunFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
     from boosters_eval.engine.cell import Cell
@@ -88,8 +88,7 @@ def execute(
     began = False
     try:
         if not journal.found.sealed:
-            jobs = jobs_for(plan, executor.jobs)
-            record = RunFacts.collect(plan, jobs=jobs, **{**executor.facts(), **(facts or {})})
+            record = RunFacts.collect(plan, jobs=jobs_for(plan, executor.jobs), **_told(executor), **(facts or {}))
             _record(record, origin, folder, attempt, journal)
         outcomes = journal.found.outcomes
         failed = _failed(folder.outcomes_before(attempt), known or {}, outcomes)
@@ -98,20 +97,13 @@ def execute(
         began = True
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo)))
         with scratch_folder() as scratch:
-            cells = {cell.key: cell for cell in todo}
             works = [Work(cell, plan.build_of(cell), locate(cell, scratch), limits) for cell in todo]
-            running = executor.run(works, lambda cell, phase: observer.phase(PhaseStarted(cell, phase)))
-            with contextlib.closing(running):  # an interruption stops the running cells at once
-                for outcome in running:
-                    cell = cells.pop(getattr(outcome, "key", ""), None)
-                    if cell is None:
-                        raise RunError(f"{_name(executor)} yielded something that is not an outcome of an open cell.")
-                    outcome = _counted(outcome, failed)  # noqa: PLW2901 (from here on with its history)
+            with contextlib.closing(_outcomes(executor, works, observer)) as arriving:
+                for cell, found in arriving:
+                    outcome = _counted(found, failed)
                     journal.append(outcome, cell.spec.workload)
                     outcomes[outcome.key] = outcome
                     observer.outcome(CellEnded(cell, outcome))
-        if cells:
-            raise RunError(f"{_name(executor)} yielded no outcome for {len(cells)} of {len(todo)} cells.")
         if todo or not journal.found.sealed:
             journal.seal(len(outcomes))
         run = folder.run(plan, attempt, journal.found)
@@ -130,8 +122,30 @@ def _check(plan: Plan) -> None:
         raise ConfigError("A script that its workers import must start its run under: if __name__ == '__main__'.")
 
 
-def _name(executor: Executor) -> str:
-    return f"The executor {type(executor).__name__}"
+def _told(executor: Executor) -> dict[str, Any]:
+    """What an executor tells of itself; whatever a run has no field for is kept as text."""
+    known: dict[str, str] = {}
+    details: dict[str, str] = {}
+    for name, value in executor.facts().items():
+        (known if name in ("executor", "start_method") else details)[name] = str(value)
+    return {**known, **({"details": details} if details else {})}
+
+
+def _outcomes(
+    executor: Executor, works: list[Work], observer: Observer
+) -> Generator[tuple[Cell, Outcome | Failure], None, None]:
+    """Each cell with its outcome, exactly once, whoever wrote the executor."""
+    name = f"The executor {type(executor).__name__}"
+    cells = {work.cell.key: work.cell for work in works}
+    running = executor.run(works, lambda cell, phase: observer.phase(PhaseStarted(cell, phase)))
+    with contextlib.closing(running):  # an interruption stops the running cells at once
+        for outcome in running:
+            cell = cells.pop(getattr(outcome, "key", ""), None)
+            if cell is None:
+                raise RunError(f"{name} yielded something that is not an outcome of an open cell.")
+            yield cell, outcome
+    if cells:
+        raise RunError(f"{name} yielded no outcome for {len(cells)} of {len(works)} cells.")
 
 
 def _record(facts: RunFacts, origin: RunFacts | None, folder: RunFolder, attempt: int, journal: Journal) -> None:

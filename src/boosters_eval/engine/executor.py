@@ -43,7 +43,7 @@ class Executor(ABC):
         self.jobs = jobs
 
     def facts(self) -> dict[str, Any]:
-        """What the record of a run says about its executor."""
+        """What the record of a run says about its executor: `executor`, `start_method`, and further details as text."""
         return {"executor": type(self).__name__}
 
     @abstractmethod

@@ -42,6 +42,7 @@ class RunFacts(BaseModel):
     jobs: int = 1
     executor: str = ""
     start_method: str = ""
+    details: dict[str, str] = Field(default_factory=dict)  # what else the executor tells of itself
     wait_policy: str = ""
     command: tuple[str, ...] = ()  # the arguments after `boosters-eval`; empty for a run from Python
     resumed: tuple[RunFacts, ...] = ()  # the same of each later session that continued it, in place or in a copy

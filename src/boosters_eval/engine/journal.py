@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
 from boosters_eval.core.files import MAX_TEXT, check_regular
 from boosters_eval.engine.outcome import Common, Failure
 from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
@@ -116,8 +116,10 @@ def _take(line: bytes, reading: Reading) -> str | None:
             fault = _take_other(kind, workload, content, reading)
             if fault:
                 return fault
+    except UnknownNameError:  # a plug-in that is not installed: nothing is wrong with the journal
+        raise
     except ConfigError as error:
-        return f"cannot be read: {error}"
+        return f"cannot be read: {str(error).rstrip('.')}"
     except (ValidationError, ValueError, RecursionError, KeyError):
         return "has content that cannot be read"
     reading.last = _digest(line)

@@ -129,6 +129,8 @@ class RunFolder:
             reading = read(path)
             if reading.damage:
                 raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {self.run_id}'.")
+            if not reading.begin:
+                raise RunError(f"Attempt {number} of run {self.run_id} has not begun: run it again.")
             plan = self.plan()
             if plan.run_id != self.run_id or reading.begin.get("run_id") != self.run_id:
                 raise RunError(f"{path} and plan.json are not of run {self.run_id}. See 'boosters-eval verify'.")
