@@ -8,7 +8,10 @@ from boosters_eval.cli.app import run
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.registry import Registry
 from boosters_eval.datasets import DATASETS
-from boosters_eval.runners import RUNNERS
+from boosters_eval.engine.executor import EXECUTORS
+from boosters_eval.engine.observer import OBSERVERS
+from boosters_eval.engine.workload import WORKLOADS
+from boosters_eval.runners import RUNNERS, Runner
 from processes import PROGRAM, environment
 
 
@@ -64,3 +67,36 @@ def test_broken_package_of_a_third_party_is_found_by_the_real_program(broken_pac
     done = subprocess.run(command, env=environment(broken_package), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "cannot be loaded" in done.stderr
+
+
+def test_a_runner_that_cannot_work_is_refused_when_it_is_registered():
+    """The RFC's three methods would time and score themselves: that is one clock and one scorer per library."""
+
+    class OfTheRfc:
+        name = "three"
+
+        @classmethod
+        def supports(cls, config):
+            return True
+
+        @classmethod
+        def run(cls, config, x_train, y_train, x_valid, y_valid, seed):
+            return None
+
+    class Half(Runner):
+        name = "half"
+
+    for item, told in (
+        (OfTheRfc, "must be a subclass of boosters_eval.runners.base.Runner, got the class OfTheRfc, whose run would"),
+        (Half, "Half does not define build, fit, predict, translate, unsupported"),
+        (42, "got an object of type int"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            RUNNERS.register("new", item)
+        assert "new" not in RUNNERS
+
+
+def test_every_registry_refuses_what_is_of_another_kind():
+    for registry in (WORKLOADS, EXECUTORS, OBSERVERS, SUITES, DATASETS):
+        with pytest.raises(ConfigError, match=f"The {registry.kind} 'odd' cannot be registered: it must be a"):
+            registry.register("odd", "a string")
