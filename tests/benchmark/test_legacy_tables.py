@@ -20,7 +20,12 @@ def reworded(text):
     return re.sub("\u2013 {4}", "error", text)  # a row of nothing but failures had dashes in its cells
 
 
+def without_absent_rows(text):
+    """Version 0.1.0 had only a note, and no row, on a library that does not support a config."""
+    return re.sub(r"^\| \w+ +(\| unsupported +)+\| 0 +\|\n", "", text, flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
 def test_the_markdown_is_the_same_to_the_last_character(path):
     written = path.with_suffix(".md").read_text(encoding="utf-8")
-    assert ResultCollection.load_partial(path).to_markdown() == reworded(written)
+    assert without_absent_rows(ResultCollection.load_partial(path).to_markdown()) == reworded(written)
