@@ -114,3 +114,15 @@ def program(home):
     """The environment in which the real command line knows the faulty library too."""
     env = {**os.environ, "PYTHONPATH": str(PLUGINS), "COLUMNS": "120"}
     return [sys.executable, "-m", "boosters_eval"], env
+
+
+@pytest.fixture
+def kept_pool():
+    """The command line runs its cells on a pool that stays for the next test."""
+    from boosters_eval.engine.executor import EXECUTORS
+    from tiny import KeptPool
+
+    local = EXECUTORS["local"]
+    EXECUTORS.register("local", KeptPool, replace=True)
+    yield
+    EXECUTORS.register("local", local, replace=True)

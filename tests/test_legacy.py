@@ -42,7 +42,9 @@ def test_run_and_results_file_tell_the_same(copy, name):
     run = load_run(results.run_id)
     assert run.results == results.results
     assert run.errors == results.errors
-    assert run.unsupported == results.unsupported
+    assert run.filter(library="sklearn").unsupported == run.unsupported  # a run knows the data set of a config too
+    told = [[(u.config_name, u.library, u.reason) for u in source.unsupported] for source in (run, results)]
+    assert told[0] == told[1]
     assert (run.suite, run.metadata.configs) == (results.suite, results.metadata.configs)
     assert (run.metadata.alpha, run.metadata.facts.targets) == (results.metadata.alpha, results.metadata.facts.targets)
 

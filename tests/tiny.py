@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from boosters_eval import DatasetConfig, LocalPool, Settings, Task, TrainingConfig
+from boosters_eval import DatasetConfig, Executor, LocalPool, Settings, Task, TrainingConfig
 from boosters_eval.benchmark.config import BenchmarkConfig
 from boosters_eval.benchmark.planning import Benchmarks, prepare
 from boosters_eval.benchmark.running import jobs_of, run_prepared
@@ -60,3 +60,13 @@ def _pool(jobs, method):
 def run_tiny(*configs, seeds=1, observer=None, jobs=None, **settings):
     prepared = prepare_tiny(*configs, seeds=seeds, **settings)
     return run_prepared(prepared, observer, executor=shared_pool(jobs or jobs_of(prepared)))
+
+
+class KeptPool(Executor):
+    """The local pool, which stays for the next command: each library is imported once."""
+
+    def run(self, works, started):
+        return shared_pool(self.jobs).run(works, started)
+
+    def close(self):
+        """The pool stays."""

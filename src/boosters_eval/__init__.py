@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         run_suite,
         verify_run,
     )
+    from boosters_eval.baseline import is_regression
     from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
@@ -76,6 +77,7 @@ _HOME = {
         "run_suite",
         "verify_run",
     ),
+    "baseline": ("is_regression",),
     "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
     "benchmark.planning": ("PreparedRun",),
     "benchmark.records": ("BenchmarkError", "BenchmarkResult", "RunMetadata"),
@@ -180,6 +182,7 @@ __all__ = [
     "compute_metrics",
     "create_ablation_suite",
     "execute",
+    "is_regression",
     "load_results",
     "load_run",
     "prepare_comparison",

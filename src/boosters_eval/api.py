@@ -76,14 +76,15 @@ def run_suite(
     libraries: str | Sequence[str] | None = None,
     *,
     metrics: Sequence[str] = (),
+    cv: str | int | None = None,
     profile: ProfileName | None = None,
     verbose: bool = False,
     observer: Observer | str | Sequence[Observer | str] | None = None,
     executor: Executor | str = "local",
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
-    """Run a suite by name, by `path.py:NAME`, or as an object."""
-    prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, profile=profile, **settings)
+    """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
+    prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
     return run_prepared(prepared, observer=observer, verbose=verbose, executor=executor)
 
 
@@ -106,8 +107,7 @@ def prepare_comparison(
     """The plan of a comparison, ready to execute: data, libraries and threads are resolved, but nothing has run."""
     from boosters_eval.benchmark.planning import comparison, prepare  # noqa: PLC0415 (keeps start-up fast)
 
-    if cv is not None and seeds is not None:
-        raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS redraws the folds REPEATS times.")
+    _check_cv(cv, seeds)
     chosen = _settings(compare, settings)
     benchmarks = comparison(
         datasets,
@@ -129,14 +129,21 @@ def prepare_suite(
     libraries: str | Sequence[str] | None = None,
     *,
     metrics: Sequence[str] = (),
+    cv: str | int | None = None,
     profile: ProfileName | str | None = None,
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of a suite, ready to execute."""
     from boosters_eval.benchmark.planning import prepare, suite_benchmarks  # noqa: PLC0415 (keeps start-up fast)
 
+    _check_cv(cv, seeds)
     chosen = _settings(run_suite, settings)
-    return prepare(suite_benchmarks(suite, libraries, metrics=metrics, profile=profile), seeds, chosen)
+    return prepare(suite_benchmarks(suite, libraries, metrics=metrics, cv=cv, profile=profile), seeds, chosen)
+
+
+def _check_cv(cv: str | int | None, seeds: int | str | None) -> None:
+    if cv is not None and seeds is not None:
+        raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS redraws the folds REPEATS times.")
 
 
 def _settings(function: Callable[..., Any], given: RunOptions) -> Settings:

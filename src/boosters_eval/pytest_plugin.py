@@ -72,13 +72,13 @@ class _Evaluation:
     """What is to run and, once the first item needs them, the results."""
 
     def __init__(self, config: pytest.Config) -> None:
-        from boosters_eval.baseline import CheckRules, load_baseline  # noqa: PLC0415
+        from boosters_eval.baseline import CheckRules, read_baseline  # noqa: PLC0415
         from boosters_eval.baseline.plan import Request, plan_run  # noqa: PLC0415
         from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (only when it is used)
 
         file = config.getoption("--boosters-eval-baseline")
         libraries = config.getoption("--boosters-eval-library")
-        self._baseline: Baseline | None = load_baseline(Path(file)) if file else None
+        self._baseline: Baseline | None = read_baseline(Path(file)) if file else None
         request = Request(
             config.getoption("--boosters-eval-suite"),
             tuple(libraries) if libraries else None,

@@ -27,9 +27,14 @@ def without_levels(text):
     return re.sub(r" +|-{3,}", " ", text)
 
 
+def without_absent_rows(text):
+    """Version 0.1.0 had only a note, and no row, on a library that does not support a config."""
+    return re.sub(r"^\| \w+ +(\| unsupported +)+\| 0 +\|\n", "", text, flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
 def test_the_markdown_is_the_same_but_for_what_the_levels_of_the_columns_decide(path):
     written = reworded(path.with_suffix(".md").read_text(encoding="utf-8"))
-    now = ResultCollection.load_partial(path).to_markdown()
+    now = without_absent_rows(ResultCollection.load_partial(path).to_markdown())
     assert without_levels(now) == without_levels(written)
     assert set(re.findall(r"\*\*(.*?)\*\*", now)) <= set(re.findall(r"\*\*(.*?)\*\*", written))

@@ -89,7 +89,7 @@ def test_two_things_of_one_name_are_refused(faulty):
     with pytest.raises(ConfigError, match="has a library twice"):
         plan_of(tiny_config("none").replace(libraries=("faulty", "faulty")))
     with pytest.raises(ConfigError, match="has a seed twice"):
-        plan_of(tiny_config("none", seeds=(5, 5)))
+        plan_of(tiny_config("none", seeds=(5, 5)), seeds=None)
 
 
 def test_more_folds_than_rows_are_refused(faulty):

@@ -59,11 +59,10 @@ def test_dry_run_shows_the_report_and_writes_nothing_at_all(place, capsys):
     assert sorted(place.parent.rglob("*")) == before
 
 
-def test_dry_run_of_a_suite_runs_and_writes_nothing(place, capsys):
-    before = sorted(place.parent.rglob("*"))
+def test_dry_run_of_a_suite_shows_its_report_and_writes_none(place, capsys):
     assert run(["report", "--suite", "minimal", "--dry-run"]) == 0
-    assert "2 cells" in capsys.readouterr().out
-    assert sorted(place.parent.rglob("*")) == before
+    assert "Quality report, minimal suite" in capsys.readouterr().out
+    assert not list(place.iterdir())
 
 
 def test_the_test_can_be_the_rfcs(place):

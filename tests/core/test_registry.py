@@ -8,7 +8,10 @@ from boosters_eval.cli.app import run
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.registry import Registry
 from boosters_eval.datasets import DATASETS
-from boosters_eval.runners import RUNNERS
+from boosters_eval.engine.executor import EXECUTORS
+from boosters_eval.engine.observer import OBSERVERS
+from boosters_eval.engine.workload import WORKLOADS
+from boosters_eval.runners import RUNNERS, Runner
 from processes import PROGRAM, environment
 
 
@@ -72,6 +75,39 @@ def test_entry_point_of_another_kind_is_named_with_the_right_article(tmp_path, m
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[boosters_eval.odd_things]\nodd = json:dumps\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry = Registry("observer", group="boosters_eval.odd_things", accepts=lambda _: False)
-    with pytest.raises(ConfigError, match="is not an observer: json:dumps"):
+    registry = Registry("observer", group="boosters_eval.odd_things", fault=lambda _: "it is odd")
+    with pytest.raises(ConfigError, match=r"is not an observer \(json:dumps\): it is odd"):
         registry["odd"]
+
+
+def test_a_runner_that_cannot_work_is_refused_when_it_is_registered():
+    """The RFC's three methods would time and score themselves: that is one clock and one scorer per library."""
+
+    class OfTheRfc:
+        name = "three"
+
+        @classmethod
+        def supports(cls, config):
+            return True
+
+        @classmethod
+        def run(cls, config, x_train, y_train, x_valid, y_valid, seed):
+            return None
+
+    class Half(Runner):
+        name = "half"
+
+    for item, told in (
+        (OfTheRfc, "must be a subclass of boosters_eval.runners.base.Runner, got the class OfTheRfc, whose run would"),
+        (Half, "Half does not define build, fit, predict, translate, unsupported"),
+        (42, "got an object of type int"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            RUNNERS.register("new", item)
+        assert "new" not in RUNNERS
+
+
+def test_every_registry_refuses_what_is_of_another_kind():
+    for registry in (WORKLOADS, EXECUTORS, OBSERVERS, SUITES, DATASETS):
+        with pytest.raises(ConfigError, match=f"The {registry.kind} 'odd' cannot be registered: it must be a"):
+            registry.register("odd", "a string")

@@ -1,9 +1,12 @@
 """Whoever watches hears typed events, and the end with its results."""
 
+import re
+
 import pytest
 
 from boosters_eval import OBSERVERS, BoostersEvalWarning, ConfigError, Failure, Observer, Observers, compare
 from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
+from boosters_eval.engine.progress import PlainLines, ProgressBar
 from tiny import FEW, run_tiny, shared_pool, tiny_config
 
 
@@ -93,3 +96,13 @@ def test_observer_that_fails_receives_no_further_events_and_costs_nothing(faulty
     assert len(results.results) == 1
     assert kinds(broken) == [RunStarted]
     assert kinds(other)[-1] is RunEnded
+
+
+@pytest.mark.parametrize("watcher", [ProgressBar, PlainLines])
+def test_each_cell_is_told_with_its_outcome_and_phases_on_request(faulty, capsys, watcher):
+    run_tiny(tiny_config("none"), tiny_config("segfault"), observer=watcher(each=True), jobs=1)
+    said = capsys.readouterr().err
+    assert re.search(r"tiny/none faulty seed 42: rmse [\d.]+, trained in [\d.]+ s \(load [\d.]+ s, build .*score", said)
+    assert re.search(r"tiny/segfault faulty seed 42: failed \(load [\d.]+ s, build", said)
+    run_tiny(tiny_config("none"), observer=watcher(), jobs=1)
+    assert "trained in" not in capsys.readouterr().err

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from boosters_eval.baseline.check import check
+from boosters_eval.baseline.check import check, is_regression
 from boosters_eval.baseline.findings import Check, CheckRules, Finding, Status
 from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats, load_baseline, save_baseline
 from boosters_eval.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline
+from boosters_eval.baseline.sources import read_baseline
 
 __all__ = [
     "Baseline",
@@ -18,7 +19,9 @@ __all__ = [
     "Status",
     "are_same_outcomes",
     "check",
+    "is_regression",
     "load_baseline",
     "make_baseline",
+    "read_baseline",
     "save_baseline",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ _FAULTY = {
 }
 
 
-def is_regression(baseline_mean: float, current_mean: float, tolerance: float, *, lower_is_better: bool) -> bool:
+def is_regression(baseline_mean: float, current_mean: float, tolerance: float, lower_is_better: bool) -> bool:
     """The RFC's rule. For a negative mean the tolerance is a share of its size, so that "unchanged" always passes."""
     allowed = math.copysign(tolerance, baseline_mean)
     if lower_is_better:
@@ -115,11 +116,17 @@ def _with_flaky_cells(finding: Finding, after: Snapshot) -> Finding:
 def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
     if excused:
         return "left out on request"
-    reason = next((reason for config, library, reason in after.unsupported if (config, library) == key), None)
+    reason = next((reason for name, library, reason in after.unsupported if (name, library) == key), None)
     if reason:
         return f"in the baseline, but not supported now: {reason}"
-    if key[1] not in after.libraries:
-        return f"in the baseline, but {key[1]} was not run at all"
+    library = key[1]
+    if library in after.unavailable:
+        return (
+            f"in the baseline, but {library} is unavailable ({after.unavailable[library]});"
+            " to check only other libraries, name them with --library"
+        )
+    if library not in after.libraries:
+        return f"in the baseline, but {library} was not run at all"
     return "in the baseline, but not in the run"
 
 
@@ -214,6 +221,11 @@ def _notes(before: Snapshot, after: Snapshot, upgrades: dict[str, tuple[str, str
         and name not in upgrades
         and build.digest
         and after.libraries[name].digest not in ("", build.digest)
+    ]
+    lacking = Counter((item.library, item.reason) for item in before.absent)
+    notes += [
+        f"The baseline has no values of {library} in {count} config{'' if count == 1 else 's'}: {reason}."
+        for (library, reason), count in lacking.items()
     ]
     flaky = sum(len(result.failed_before) for result in before.results.values())
     if flaky:

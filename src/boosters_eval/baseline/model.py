@@ -9,7 +9,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from annotated_types import Ge, MinLen
-from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json, read_text, write_atomically
@@ -101,6 +110,14 @@ class BaselineResult(_Part):
         return self.metrics[self.primary_metric]
 
 
+class AbsentResult(_Part):
+    """A (config, library) pair that was asked for when the baseline was recorded, but has no values in it."""
+
+    config: str
+    library: str
+    reason: str
+
+
 # Otherwise a file of nonsense would produce an error for each of its entries, a thousand times its size.
 Results = Annotated[tuple[BaselineResult, ...], FailFast()]
 Seeds = Annotated[tuple[int, ...], FailFast()]
@@ -126,7 +143,15 @@ class Baseline(_Part):
     libraries: dict[str, Build] = Field(default_factory=dict)
     mapping_digest: str | None = None
     machine: dict[str, Any] = Field(default_factory=dict)
+    absent: Annotated[tuple[AbsentResult, ...], FailFast()] = ()
     results: Annotated[Results, MinLen(1)]
+
+    @field_validator("schema_version")
+    @classmethod
+    def _can_be_read(cls, version: int) -> int:
+        if not 1 <= version <= SCHEMA_VERSION:
+            raise ValueError(f"{version} is not from 1 to {SCHEMA_VERSION}, the versions that this program reads")
+        return version
 
     @model_validator(mode="after")
     def _each_pair_once(self) -> Self:

@@ -75,7 +75,7 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     elif request.max_seeds is not None:
         raise ConfigError("The '--max-seeds' option needs --seeds auto.")
     if baseline and baseline.config.seeds and not request.names_seeds:
-        seeds = len(baseline.config.seeds)
+        benchmarks = replace(benchmarks, default_seeds=len(baseline.config.seeds))  # configs may name their own
     prepared = prepare(benchmarks, seeds, settings, max_seeds=most)
     other = request.suite is not None and benchmarks.name != recorded
     return prepared, Restriction(

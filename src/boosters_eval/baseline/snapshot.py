@@ -7,12 +7,13 @@ import json
 import math
 import statistics
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.baseline.model import (
     HOME_LIBRARY,
+    AbsentResult,
     Baseline,
     BaselineConfig,
     BaselineResult,
@@ -54,6 +55,8 @@ class Snapshot:
     libraries: dict[str, Build]
     faulty: tuple[FaultyCell, ...] = ()
     unsupported: tuple[tuple[str, str, str], ...] = ()  # config, library, reason
+    unavailable: dict[str, str] = field(default_factory=dict)  # libraries that could not be run, with the reason
+    absent: tuple[AbsentResult, ...] = ()  # what a baseline lacks
     machine_digest: str | None = None
     not_run: int = 0  # cells of the plan that `faulty` does not name, since no library has an outcome for them
     suite: str | None = None
@@ -67,6 +70,7 @@ class Snapshot:
             libraries=baseline.libraries,
             machine_digest=baseline.machine.get("digest"),
             suite=baseline.config.suite,
+            absent=baseline.absent,
         )
 
     @classmethod
@@ -86,6 +90,7 @@ class Snapshot:
             faulty=faulty,
             not_run=max(missing - named, 0),
             unsupported=tuple((u.config_name, u.library, u.reason) for u in run.unsupported),
+            unavailable={item.library: item.reason for item in run.unavailable},
             machine_digest=_digest_of(facts),
             suite=run.suite,
             alpha=run.metadata.alpha,
@@ -110,12 +115,23 @@ def are_same_outcomes(before: Snapshot, after: Snapshot) -> bool:
     )
 
 
-def make_baseline(run: ResultCollection, *, now: datetime | None = None, allow_flaky: int = 0) -> Baseline:
+def make_baseline(
+    run: ResultCollection,
+    *,
+    now: datetime | None = None,
+    allow_flaky: int = 0,
+    continue_on_error: bool = False,
+) -> Baseline:
     """The baseline of a run. An incomplete run is refused: what is missing could never fail later.
 
-    So is a run with more than `allow_flaky` cells that finished only after failing.
+    So is a run with more than `allow_flaky` cells that finished only after failing. With `continue_on_error`, pairs
+    with a cell that failed are left out, and the baseline says so.
     """
     snapshot = Snapshot.of_run(run)
+    left_out = [AbsentResult(config=i.config_name, library=i.library, reason=i.reason) for i in run.unavailable]
+    if continue_on_error:
+        snapshot, failed = _without_faulty(snapshot)
+        left_out += failed
     if snapshot.faulty:
         first = snapshot.faulty[0]
         more = f" ({len(snapshot.faulty)} such cells)" if len(snapshot.faulty) > 1 else ""
@@ -138,8 +154,20 @@ def make_baseline(run: ResultCollection, *, now: datetime | None = None, allow_f
         libraries=snapshot.libraries,
         mapping_digest=mapping_digest(results),
         machine={} if facts.machine is None else {**facts.machine.model_dump(), "digest": facts.machine_digest},
+        absent=tuple(left_out),
         results=results,
     )
+
+
+def _without_faulty(snapshot: Snapshot) -> tuple[Snapshot, list[AbsentResult]]:
+    """Only the pairs all of whose cells are usable, and the others with what happened to the first of their cells."""
+    faults = {(cell.config, cell.library): cell for cell in reversed(snapshot.faulty)}
+    whole = {key: result for key, result in snapshot.results.items() if key not in faults}
+    failed = [
+        AbsentResult(config=config, library=library, reason=f"cell {cell.cell}: {cell.text}")
+        for (config, library), cell in faults.items()
+    ]
+    return replace(snapshot, results=whole, faulty=()), failed
 
 
 def _check_flaky(run: ResultCollection, allowed: int) -> None:

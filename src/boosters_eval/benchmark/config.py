@@ -17,6 +17,13 @@ MAX_SEEDS = 10_000
 DEFAULT_SEEDS = 5
 
 
+def derive_seeds(count: int) -> tuple[int, ...]:
+    """The RFC's seeds, the same everywhere: 42, 1379, 2716, ..."""
+    if not 1 <= count <= MAX_SEEDS:
+        raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {count} instead.")
+    return tuple(42 + 1337 * i for i in range(count))
+
+
 class BenchmarkConfig(Model):
     """One benchmark: a data set, an algorithm with its parameters, and the libraries that compete."""
 
@@ -27,11 +34,16 @@ class BenchmarkConfig(Model):
     training: TrainingConfig = TrainingConfig()
     libraries: tuple[str, ...] = ()
     validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.2
+    seeds: tuple[int, ...] = derive_seeds(DEFAULT_SEEDS)  # those of the suite apply unless they are named here
     folds: Annotated[int, Ge(2)] | None = None
-    seeds: tuple[int, ...] = ()  # empty: the suite's default
     variant: str | None = None
     profile: Profile = Profile.PARITY
     metrics: tuple[str, ...] = ()  # in addition to those of the task
+
+    @property
+    def own_seeds(self) -> tuple[int, ...]:
+        """The seeds that this benchmark names itself; empty: it runs with the number of its suite."""
+        return self.seeds if "seeds" in self.model_fields_set else ()
 
 
 def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig, ...]:
@@ -49,10 +61,3 @@ class BenchmarkSuite(Model):
     configs: Annotated[tuple[BenchmarkConfig, ...], AfterValidator(_unique_names)]
     default_seeds: Annotated[int, Ge(1), Le(MAX_SEEDS)] = DEFAULT_SEEDS
     description: str = ""
-
-
-def derive_seeds(count: int) -> tuple[int, ...]:
-    """The RFC's seeds, the same everywhere: 42, 1379, 2716, ..."""
-    if not 1 <= count <= MAX_SEEDS:
-        raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {count} instead.")
-    return tuple(42 + 1337 * i for i in range(count))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boosters_eval.benchmark.competitors import competitors, unavailable_in, usable_libraries
 from boosters_eval.benchmark.config import (
     DEFAULT_SEEDS,
     MAX_SEEDS,
@@ -20,7 +22,7 @@ from boosters_eval.benchmark.fit import FitSpec, Timing, spec_of
 from boosters_eval.benchmark.looks import Growth
 from boosters_eval.benchmark.suites import resolve_suite
 from boosters_eval.benchmark.usermetrics import UserMetric, from_spec
-from boosters_eval.core.errors import ConfigError, MissingLibraryError, UnknownNameError
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnknownNameError
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
 from boosters_eval.datasets.config import SplitSpec
@@ -32,7 +34,7 @@ from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from boosters_eval.benchmark.config import BenchmarkSuite
@@ -49,6 +51,8 @@ class Benchmarks:
     configs: tuple[BenchmarkConfig, ...]
     notes: tuple[str, ...] = ()
     default_seeds: int = DEFAULT_SEEDS
+    unavailable: tuple[Exclusion, ...] = ()  # libraries of a benchmark that cannot be used here
+    folded: bool = False  # by --cv, which decides on the seeds too
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,9 @@ def comparison(
     task: Task | str | None = None,
     profile: Profile | str = Profile.PARITY,
 ) -> Benchmarks:
-    """One benchmark per data set, booster and variant. Missing libraries are left out, with a note."""
-    usable, notes = _usable(_names(libraries) if libraries is not None else None)
+    """One benchmark per data set, booster and variant, with the libraries that are available."""
+    usable, reasons = usable_libraries(_names(libraries) if libraries is not None else None)
+    notes: list[str] = []
     folds, repeats = parse_cv(cv)
     wanted_task = Task(_choice("task", task, Task)) if task else None
     rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()] or [
@@ -120,14 +125,15 @@ def comparison(
                         booster_type=kind,
                         training=chosen,
                         libraries=tuple(usable),
-                        folds=folds,
                         seeds=derive_seeds(repeats) if folds else (),
+                        folds=folds,
                         variant=variant,
                         profile=Profile(_choice("profile", profile, Profile)),
                         metrics=tuple(metrics),
                     )
                 )
-    return Benchmarks("compare", tuple(configs), tuple(notes))
+    absent = unavailable_in({config.name: list(reasons) for config in configs}, reasons)
+    return Benchmarks("compare", tuple(configs), tuple(notes), unavailable=absent, folded=folds is not None)
 
 
 def suite_benchmarks(
@@ -135,21 +141,27 @@ def suite_benchmarks(
     libraries: str | Sequence[str] | None = None,
     *,
     metrics: Sequence[str] = (),
+    cv: str | int | None = None,
     profile: Profile | str | None = None,
 ) -> Benchmarks:
-    """The benchmarks of a suite, with the libraries that are installed, or only those named."""
+    """The benchmarks of a suite, with the libraries that are available, or only those named."""
     found = resolve_suite(suite)
     only = _names(libraries) if libraries is not None else None
     every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
-    usable, notes = _usable(every, required=only is not None)
+    usable, reasons = usable_libraries(every, required=only is not None)
+    folds, repeats = parse_cv(cv)
     changes: dict[str, Any] = {} if profile is None else {"profile": Profile(_choice("profile", profile, Profile))}
-    configs = []
-    for config in found.configs:
-        mine = tuple(
-            name for name in (only or config.libraries) if name in usable and name in (*config.libraries, *(only or ()))
+    changes |= {"folds": folds, "seeds": derive_seeds(repeats)} if folds else {}
+    configs = [
+        config.replace(
+            libraries=tuple(name for name in names if name in usable),
+            metrics=(*config.metrics, *metrics),
+            **changes,
         )
-        configs.append(config.replace(libraries=mine, metrics=(*config.metrics, *metrics), **changes))
-    return Benchmarks(found.name, tuple(configs), tuple(notes), found.default_seeds)
+        for config, names in competitors(found.configs, only)
+    ]
+    absent = unavailable_in({config.name: config.libraries for config in found.configs}, reasons)
+    return Benchmarks(found.name, tuple(configs), (), found.default_seeds, absent, folded=folds is not None)
 
 
 def prepare(
@@ -170,10 +182,27 @@ def prepare(
     for option, value in (("--budget", budget), ("--max-seeds", max_seeds)):
         if growth is None and value is not None:
             raise ConfigError(f"The '{option}' option needs --seeds auto.")
-    if growth is not None and any(config.folds or config.seeds for config in benchmarks.configs):
-        raise ConfigError("Use --seeds auto only if neither folds nor seeds are fixed.")
+    if growth is not None and any(config.folds for config in benchmarks.configs):
+        raise ConfigError("Use either --seeds auto or folds, not both.")
+    for library, reason in {item.target: item.reason for item in benchmarks.unavailable}.items():
+        warnings.warn(f"{library} is left out: {reason}", BoostersEvalWarning, stacklevel=4)
     count = growth.rule.schedule[0] if growth else _seeds(seeds, benchmarks.default_seeds)
-    return replace(prepare_seeds(benchmarks, count, settings), growth=growth)
+    return replace(prepare_seeds(_overruled(benchmarks, seeds), count, settings), growth=growth)
+
+
+def _overruled(benchmarks: Benchmarks, seeds: int | str | None) -> Benchmarks:
+    """The RFC's precedence: a number from the caller or the environment replaces seeds that a benchmark names."""
+    given = seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS")
+    if not given or benchmarks.folded:
+        return benchmarks
+    origin = "--seeds" if seeds is not None else "BOOSTERS_EVAL_SEEDS"
+    notes = [
+        f"{config.name} names its own seeds ({', '.join(map(str, config.own_seeds))}); {origin} {given} replaces them"
+        for config in benchmarks.configs
+        if config.own_seeds
+    ]
+    configs = (config.replace(seeds=()) if config.own_seeds else config for config in benchmarks.configs)
+    return replace(benchmarks, configs=tuple(configs), notes=(*benchmarks.notes, *notes))
 
 
 def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> PreparedRun:
@@ -228,7 +257,7 @@ def make_plan(
 
 
 def _refs(position: int, config: BenchmarkConfig, libraries: list[str], seeds: int, before: int) -> list[CellRef]:
-    chosen = config.seeds or derive_seeds(seeds)
+    chosen = config.own_seeds or derive_seeds(seeds)
     folds = [None] if config.folds is None else range(config.folds)
     if before + len(libraries) * len(chosen) * len(folds) > MAX_CELLS:
         raise ConfigError(f"The plan has more than {MAX_CELLS} cells. Use fewer seeds, folds or data sets.")
@@ -256,7 +285,7 @@ def _check_names(configs: Sequence[BenchmarkConfig]) -> None:
         if config.name in names:
             raise ConfigError(f"Config names must be unique. Got '{config.name}' twice.")
         names.add(config.name)
-        for kind, given in (("library", config.libraries), ("seed", config.seeds)):
+        for kind, given in (("library", config.libraries), ("seed", config.own_seeds)):
             if len(set(given)) < len(given):
                 raise ConfigError(f"The config '{config.name}' has a {kind} twice: {', '.join(map(str, given))}.")
 
@@ -342,16 +371,6 @@ def _choice(kind: str, value: Any, enum: type[BoosterType | Profile | Task | Gro
     return text
 
 
-def _usable(names: list[str] | None, *, required: bool = False) -> tuple[list[str], list[str]]:
-    """The libraries that can be used, and for the others a note with the reason."""
-    reasons = {name: RUNNERS[name].missing() for name in (names if names is not None else RUNNERS)}
-    notes = [f"{name} is left out: {reason}" for name, reason in reasons.items() if reason]
-    usable = [name for name, reason in reasons.items() if reason is None]
-    if notes and (required or not usable):
-        raise MissingLibraryError(f"{notes[0].replace(' is left out:', ':')}.")
-    return usable, notes
-
-
 def _seeds(given: int | str | None, default: int) -> int:
     """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
     text = str(given if given is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
@@ -375,6 +394,8 @@ def _idle_parameters(plan: Plan) -> list[str]:
     seen: dict[tuple[str, BoosterType], list[tuple[FitSpec, dict[str, Any]]]] = {}
     for spec in fit_specs(plan).values():
         training, given = spec.training, native(spec, spec.training)
+        if not given:  # it does not run
+            continue
         changed = [name for name in TrainingConfig.model_fields if getattr(training, name) != getattr(usual, name)]
         out += [
             f"{name}={getattr(training, name)} has no effect in {spec.name}"
@@ -384,11 +405,18 @@ def _idle_parameters(plan: Plan) -> list[str]:
         ]
         others = seen.setdefault((spec.dataset, spec.booster_type), [])
         for other, theirs in others if spec.variant else ():
-            if theirs == given and other.n_threads == spec.n_threads and given:
+            if theirs == given and other.n_threads == spec.n_threads:
                 names = f"'{other.variant}' and '{spec.variant}'"
                 raise ConfigError(f"The variants {names} are the same for every library in {spec.dataset}.")
         others.append((spec, given))
     return out
+
+
+def native_parameters(plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """For each spec and library: what the library will be given, except for the seed of its cell."""
+    for name, spec in fit_specs(plan).items():
+        for target in plan.targets_of(spec):
+            yield name, target, RUNNERS[target].translate(spec.request(spec.training.seed)).native
 
 
 def fit_specs(plan: Plan) -> dict[str, FitSpec]:

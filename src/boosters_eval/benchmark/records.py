@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Lt
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import cell_key
@@ -18,6 +18,8 @@ from boosters_eval.runners.parameters import Mark, TrainingConfig
 if TYPE_CHECKING:
     from boosters_eval.engine.outcome import Sighting
 
+# A score is finite. In a file that a program built from others, it is null, and such a file is not read back.
+Score = Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]}, mode="serialization")]
 Phase = Literal["start", "load", "warm-up", "build", "fit", "predict", "score", "done"]
 
 # The fields in which two runs of the same plan may differ.
@@ -84,11 +86,11 @@ class _ResultCommon(Common):
 
 
 class BenchmarkResult(Record, Outcome):
-    """A cell that finished."""
+    """A cell that finished; `model_params`, the RFC's name, is accepted for `native_params`."""
 
     common_type: ClassVar[type[Common] | None] = _ResultCommon
 
-    metrics: dict[str, float]
+    metrics: dict[str, Score]
     primary_metric: str | None = None
 
     train_time_s: float | None = None  # building the library's data set and training
@@ -100,7 +102,7 @@ class BenchmarkResult(Record, Outcome):
     first_use_mb: float | None = None  # what that small fit left behind: code and thread pools, a one-off cost
     model_size_mb: float | None = None
 
-    native_params: dict[str, Any] | None = None
+    native_params: dict[str, Any] | None = Field(None, validation_alias=AliasChoices("native_params", "model_params"))
     marks: tuple[Mark, ...] = ()  # the canonical parameters that are not mapped exactly
     nondeterministic: str | None = None
     n_trees_trained: int | None = None
@@ -131,6 +133,12 @@ class BenchmarkResult(Record, Outcome):
         """Whether its times may be judged: they were taken in timing mode, on a machine that was not busy."""
         return self.timing_mode and (self.cpu_taken or 0.0) <= BUSY
 
+    def summary(self) -> str:
+        """The primary metric and the time of training."""
+        score = [f"{name} {self.metrics[name]:.6g}" for name in [self.primary_metric] if name in self.metrics]
+        took = [] if self.train_time_s is None else [f"trained in {self.train_time_s:.3f} s"]
+        return ", ".join([*score, *took]) or "done"
+
     def with_sighting(self, sighting: Sighting) -> Self:
         """Add a warning if more threads ran than were given: the comparison was not fair."""
         seen, given = sighting.threads, self.n_threads
@@ -148,6 +156,7 @@ class BenchmarkResult(Record, Outcome):
 class BenchmarkError(Record):
     """A cell that failed: what happened, where, and everything needed to find out why."""
 
+    task: Task | None = None  # type: ignore[assignment]  # the RFC's errors do not have it
     error_type: str
     error_message: str
     traceback: str | None = None
@@ -157,14 +166,27 @@ class BenchmarkError(Record):
     failed_before: int = 0  # not counting this one
 
 
-class Unsupported(BaseModel):
-    """A combination that a library does not support; known before anything runs."""
+class Absence(BaseModel):
+    """A library that has no cells in a config; known before anything runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     config_name: str
     library: str
     reason: str
+    task: Task | None = None  # None: the file is older than the identity of a config in it
+    booster_type: str | None = None
+    dataset_name: str | None = None
+    variant: str | None = None
+    profile: str | None = None
+
+
+class Unsupported(Absence):
+    """The library cannot do what the config asks for."""
+
+
+class Unavailable(Absence):
+    """The library was asked for, but it is not installed, or does not run here."""
 
 
 _FIELDS = set(BenchmarkResult.model_fields)

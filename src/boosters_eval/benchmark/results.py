@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
-from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Record, RunMetadata, Unsupported
+from boosters_eval.benchmark.records import (
+    Absence,
+    BenchmarkError,
+    BenchmarkResult,
+    Record,
+    RunMetadata,
+    Unavailable,
+    Unsupported,
+)
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
 from boosters_eval.metrics.task import Task
+from boosters_eval.runners.parameters import BoosterType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,10 +31,12 @@ if TYPE_CHECKING:
 
     from boosters_eval.stats.significance import TestName
 
-SCHEMA_VERSION = 1
+RESULTS_KIND = "boosters-eval results"
+REPORT_KIND = "boosters-eval report"
+SCHEMA_VERSION = 2  # version 1 says nothing of libraries that were unavailable
 
 
-class _Document(BaseModel):
+class ResultsDocument(BaseModel):
     """The file form of a collection. A list is refused at its first fault, because there may be millions."""
 
     model_config = ConfigDict(extra="forbid")
@@ -37,6 +49,7 @@ class _Document(BaseModel):
     results: Annotated[list[BenchmarkResult], FailFast()] = Field(default_factory=list)
     errors: Annotated[list[BenchmarkError], FailFast()] = Field(default_factory=list)
     unsupported: Annotated[list[Unsupported], FailFast()] = Field(default_factory=list)
+    unavailable: Annotated[list[Unavailable], FailFast()] = Field(default_factory=list)
 
 
 class ResultCollection:
@@ -48,6 +61,7 @@ class ResultCollection:
         errors: Iterable[BenchmarkError] = (),
         *,
         unsupported: Iterable[Unsupported] = (),
+        unavailable: Iterable[Unavailable] = (),
         run_id: str | None = None,
         suite: str | None = None,
         metadata: RunMetadata | None = None,
@@ -55,6 +69,7 @@ class ResultCollection:
         self.results = list(results)
         self.errors = list(errors)
         self.unsupported = list(unsupported)
+        self.unavailable = list(unavailable)
         self.run_id = run_id
         self.suite = suite
         self.metadata = metadata or RunMetadata()
@@ -69,28 +84,35 @@ class ResultCollection:
         self,
         library: str | None = None,
         dataset: str | None = None,
-        booster: str | None = None,
+        booster: BoosterType | str | None = None,
         task: Task | str | None = None,
         *,
         config: str | None = None,
     ) -> ResultCollection:
-        """The outcomes that meet all criteria."""
+        """What meets all criteria: outcomes, and libraries without any."""
         wanted = {
             "library": library,
             "dataset_name": dataset,
-            "booster_type": booster,
+            "booster_type": booster.value if isinstance(booster, BoosterType) else booster,
             "task": _task(task),
             "config_name": config,
         }
         given = {name: value for name, value in wanted.items() if value is not None}
 
-        def keep(record: Record) -> bool:
-            return all(getattr(record, name) == value for name, value in given.items())
+        known: dict[str, Record] = {outcome.config_name: outcome for outcome in (*self.results, *self.errors)}
+
+        def keep(record: Record | Absence) -> bool:
+            older = isinstance(record, Absence) and record.task is None
+            config_of = known.get(record.config_name, record) if older else record
+            return all(
+                getattr(record if name == "library" else config_of, name) == value for name, value in given.items()
+            )
 
         return ResultCollection(
             filter(keep, self.results),
             filter(keep, self.errors),
-            unsupported=self.unsupported,
+            unsupported=filter(keep, self.unsupported),
+            unavailable=filter(keep, self.unavailable),
             run_id=self.run_id,
             suite=self.suite,
             metadata=self.metadata,
@@ -129,25 +151,40 @@ class ResultCollection:
         """All metrics of the results, in the order of first appearance."""
         return list(dict.fromkeys(name for result in self.results for name in result.metrics))
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The whole collection as JSON, also written to `path` if one is given."""
-        document = _Document(
+    def document(self) -> ResultsDocument:
+        """The file form of the collection."""
+        return ResultsDocument(
             run_id=self.run_id,
             suite=self.suite,
             metadata=self.metadata,
             results=self.results,
             errors=self.errors,
             unsupported=self.unsupported,
+            unavailable=self.unavailable,
         )
-        text = document.model_dump_json(indent=1, exclude_none=True) + "\n"
+
+    def to_json(self, path: str | Path | None = None, *, include_metadata: bool = True) -> str:
+        """The collection as JSON, also written to `path` if one is given.
+
+        Without its metadata (machine, versions, commit, canonical parameters) it can still be checked and reported.
+        """
+        left_out = None if include_metadata else {"metadata"}
+        text = self.document().model_dump_json(indent=1, exclude_none=True, exclude=left_out) + "\n"
         if path is not None:
             write_atomically(Path(path), text)
         return text
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """CSV with one line per result, also written to `path` if one is given."""
-        rows = self.rows()
-        columns = list(dict.fromkeys(name for row in rows for name in row)) or list(_ROW_FIELDS)
+        """CSV with a line per outcome, also written to `path` if one is given.
+
+        The `status` of a result is ok. Failed cells and libraries without cells have a status and a reason instead of
+        numbers: a table must not look whole because something is left out.
+        """
+        rows = [{**row, "status": "ok"} for row in self.rows()]
+        others: list[BenchmarkError | Absence] = [*self.errors, *self.unsupported, *self.unavailable]
+        rows += map(_row_without_numbers, others)
+        named = dict.fromkeys([*_ROW_FIELDS, *(name for row in rows for name in row)])
+        columns = [*(name for name in named if name not in _ROW_END), *_ROW_END]
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, columns, lineterminator="\n")
         writer.writeheader()
@@ -223,10 +260,14 @@ class ResultCollection:
     @classmethod
     def from_json(cls, text: str, *, source: str = "results") -> Self:
         """Read the JSON form; any other content raises an error of one sentence."""
-        if len(text) > MAX_TEXT and '"boosters-eval results"' not in text[:4096]:
+        kinds = (f'"{RESULTS_KIND}"', f'"{REPORT_KIND}"')
+        if len(text) > MAX_TEXT and not any(kind in text[:4096] for kind in kinds):
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
         raw = load_json(text, source)
-        if not isinstance(raw, dict) or raw.get("kind") != "boosters-eval results":
+        if isinstance(raw, dict) and raw.get("kind") == REPORT_KIND:
+            raw = _results_of_report(raw, source)
+            text = json.dumps(raw)
+        if not isinstance(raw, dict) or raw.get("kind") != RESULTS_KIND:
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
         version = raw.get("schema_version")
         if type(version) is not int or version < 1:
@@ -236,7 +277,7 @@ class ResultCollection:
                 f"{source} has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade it."
             )
         try:
-            document = _Document.model_validate_json(text)
+            document = ResultsDocument.model_validate_json(text)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -248,10 +289,18 @@ class ResultCollection:
             document.results,
             document.errors,
             unsupported=document.unsupported,
+            unavailable=document.unavailable,
             run_id=document.run_id,
             suite=document.suite,
             metadata=document.metadata,
         )
+
+
+def _results_of_report(raw: dict[str, Any], source: str) -> Any:
+    """The results in a JSON report. A report of an older version holds only what it shows."""
+    if "results" not in raw:
+        raise FileFormatError(f"{source} is a report without results: write it again with this version.")
+    return raw["results"]
 
 
 def _task(task: Task | str | None) -> Task | None:
@@ -262,6 +311,28 @@ def _task(task: Task | str | None) -> Task | None:
 
 
 _ROW_FIELDS = ("config", "dataset", "booster", "task", "library", "variant", "seed", "fold")
+_ROW_END = ("status", "reason")
+
+
+def _row_without_numbers(item: BenchmarkError | Absence) -> dict[str, Any]:
+    seed: int | None = None
+    fold: int | None = None
+    if isinstance(item, BenchmarkError):
+        (seed, fold), status, reason = item.repeat, "error", f"{item.error_type}: {item.error_message}"
+    else:
+        status, reason = "unsupported" if isinstance(item, Unsupported) else "unavailable", item.reason
+    return {
+        "config": item.config_name,
+        "dataset": item.dataset_name,
+        "booster": item.booster_type,
+        "task": None if item.task is None else item.task.value,
+        "library": item.library,
+        "variant": item.variant,
+        "seed": seed,
+        "fold": fold,
+        "status": status,
+        "reason": reason,
+    }
 
 
 def _row(result: BenchmarkResult) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.benchmark.fit import identity_of
 from boosters_eval.benchmark.looks import grow
 from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
-from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unsupported
+from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unavailable, Unsupported
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.engine.execute import Mode, execute, jobs_for
@@ -89,9 +89,9 @@ def _run(
 ) -> Run:
     settings, plan = prepared.settings, prepared.plan
     mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
-    facts: dict[str, Any] = {
-        "command": settings.command,
-    }
+    facts: dict[str, Any] = {"command": settings.command}
+    if prepared.benchmarks.unavailable:
+        facts["unavailable"] = prepared.benchmarks.unavailable
     if alpha is not None:
         facts |= {"alpha": alpha, "seeds_rule": rule}
     earlier = folder_of(plan, settings.home) if mode is not Mode.NEW else None
@@ -140,12 +140,18 @@ def collect(run: Run) -> ResultCollection:
     other = next((spec.workload for spec in plan.specs if spec.name not in specs), None)
     if other is not None:
         raise RunError(f"Run {plan.run_id} cannot be read as benchmark results: its workload is '{other}', not 'fit'.")
+    identities = {name: identity_of(spec) for name, spec in specs.items()}
     found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
     return ResultCollection(
         (outcome for outcome in found if isinstance(outcome, BenchmarkResult)),
         (_error(outcome, specs[outcome.spec]) for outcome in found if isinstance(outcome, Failure)),
         unsupported=(
-            Unsupported(config_name=item.spec, library=item.target, reason=item.reason) for item in plan.excluded
+            Unsupported(**identities[item.spec], library=item.target, reason=item.reason) for item in plan.excluded
+        ),
+        unavailable=(
+            Unavailable(**identities[item.spec], library=item.target, reason=item.reason)
+            for item in run.facts.unavailable
+            if item.spec in identities
         ),
         run_id=plan.run_id,
         suite=plan.name,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.modules import named_in
-from boosters_eval.core.registry import Registry
+from boosters_eval.core.registry import Registry, must_be
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS
 from boosters_eval.datasets.problems import PROBLEMS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
@@ -169,7 +169,7 @@ SUITES: Registry[BenchmarkSuite] = Registry(
     "suite",
     group="boosters_eval.suites",
     builtin=_builtin,
-    accepts=lambda item: isinstance(item, BenchmarkSuite),
+    fault=must_be(BenchmarkSuite),
 )
 
 
@@ -250,7 +250,7 @@ def count_cells(suite: BenchmarkSuite) -> int:
 
 
 def _repeats(suite: BenchmarkSuite, config: BenchmarkConfig) -> int:
-    return (len(config.seeds) or suite.default_seeds) * (config.folds or 1)
+    return (len(config.own_seeds) or suite.default_seeds) * (config.folds or 1)
 
 
 def cost_key(dataset: str, booster: BoosterType, training: TrainingConfig, library: str) -> str:

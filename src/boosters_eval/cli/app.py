@@ -67,6 +67,9 @@ def run(arguments: Sequence[str]) -> int:
     except BoostersEvalError as error:
         return _fail(_as_option(str(error), arguments), error.exit_code)
     except _ParserError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; its module differs as well
+            sys.stdout.write(f"{error}\n")
+            return int(getattr(error, "exit_code", ExitCode.CONFIGURATION_ERROR))
         return _fail(_parser_sentence(error), ExitCode.CONFIGURATION_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("Interrupted.", ExitCode.INTERRUPTED)
@@ -103,8 +106,6 @@ def _crash_report() -> str:
 
 def _parser_sentence(error: Exception) -> str:
     text: str = error.format_message() if hasattr(error, "format_message") else str(error)
-    if not text:  # no command was given, and the help has been shown
-        return "Name a command."
     context = getattr(error, "ctx", None)
     if text.startswith("No such command") and context is not None:
         got = text.split("'")[1]

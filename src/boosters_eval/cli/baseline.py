@@ -66,12 +66,14 @@ def record(
         settings = Settings(**settings_of(execution))
         prepared, _ = plan_run(Request(suite, tuple(library) if library else None, seeds), settings)
         results = carry_out(prepared, execution, presentation)
-    made = make_baseline(results, allow_flaky=allow_flaky)
+    made = make_baseline(results, allow_flaky=allow_flaky, continue_on_error=execution.continue_on_error)
     if not verbosity.dry_run:
         save_baseline(made, path)
     if not verbosity.quiet:
         done = "Would record" if verbosity.dry_run else "Recorded"
         note(f"{done}: {path} ({len(made.results)} pairs of config and library, {len(made.config.seeds)} seeds)")
+    for item in made.absent:
+        note(f"Warning: the baseline lacks {item.library} on {item.config}: {item.reason}")
     return ExitCode.SUCCESS
 
 
@@ -129,13 +131,13 @@ def diff(
 
     The exit codes are those of 'baseline check'.
     """
-    from boosters_eval.baseline import Snapshot, load_baseline
+    from boosters_eval.baseline import Snapshot, read_baseline
     from boosters_eval.baseline import check as compare
 
     rules = _rules(options)
     for file in (options.junit, options.verdict):
         check_output(file)
-    old, new = load_baseline(before), load_baseline(after)
+    old, new = read_baseline(before), read_baseline(after)
     found = compare(Snapshot.of_baseline(old), Snapshot.of_baseline(new), rules)
     return _tell(found, str(before), options, Verbosity(quiet=quiet))
 
@@ -149,7 +151,7 @@ def _check(
     verbosity: Verbosity,
     output: Path | None,
 ) -> int:
-    from boosters_eval.baseline import Snapshot, are_same_outcomes, load_baseline
+    from boosters_eval.baseline import Snapshot, are_same_outcomes, read_baseline
     from boosters_eval.baseline import check as compare
     from boosters_eval.baseline.check import check_names
     from boosters_eval.baseline.plan import plan_run, until_decided
@@ -161,7 +163,7 @@ def _check(
     for file in (output, options.junit, options.verdict):
         check_output(file)
     _check_auto(request, source, options)
-    before = load_baseline(path)
+    before = read_baseline(path)
     results = source.load()
     if results is None:
         settings = Settings(**settings_of(execution))
@@ -218,7 +220,8 @@ def _only(results: Any, libraries: tuple[str, ...] | None) -> Any:
     return ResultCollection(
         (result for result in results.results if result.library in libraries),
         (error for error in results.errors if error.library in libraries),
-        unsupported=results.unsupported,
+        unsupported=(item for item in results.unsupported if item.library in libraries),
+        unavailable=(item for item in results.unavailable if item.library in libraries),
         run_id=results.run_id,
         suite=results.suite,
         metadata=results.metadata,
@@ -302,12 +305,17 @@ def _summarise(text: str) -> None:
 
 
 def _shortcut(
-    suite: str, options: CheckOptions, execution: Execution, verbosity: Verbosity, output: Path | None
+    suite: str,
+    libraries: list[str] | None,
+    options: CheckOptions,
+    execution: Execution,
+    verbosity: Verbosity,
+    output: Path | None,
 ) -> int:
     from boosters_eval.baseline.plan import Request, default_path, plan_run
     from boosters_eval.benchmark.settings import Settings
 
-    path, request = default_path(suite), Request(suite)
+    path, request = default_path(suite), Request(suite, tuple(libraries) if libraries else None)
     if path.exists():
         return _check(path, request, Source(), options, execution, verbosity, output)
     if not verbosity.dry_run:
@@ -327,15 +335,27 @@ def _shortcut(
 
 
 @with_options(options=CheckOptions, execution=Execution, verbosity=Verbosity)
-def quick(options: CheckOptions, execution: Execution, verbosity: Verbosity, output: OutputOption = None) -> int:
+def quick(
+    options: CheckOptions,
+    execution: Execution,
+    verbosity: Verbosity,
+    library: LibraryOption = None,
+    output: OutputOption = None,
+) -> int:
     """Run the quick suite and check its baseline (half a minute)."""
-    return _shortcut("quick", options, execution, verbosity, output)
+    return _shortcut("quick", library, options, execution, verbosity, output)
 
 
 @with_options(options=CheckOptions, execution=Execution, verbosity=Verbosity)
-def full(options: CheckOptions, execution: Execution, verbosity: Verbosity, output: OutputOption = None) -> int:
+def full(
+    options: CheckOptions,
+    execution: Execution,
+    verbosity: Verbosity,
+    library: LibraryOption = None,
+    output: OutputOption = None,
+) -> int:
     """Run the full suite and check its baseline (several minutes)."""
-    return _shortcut("full", options, execution, verbosity, output)
+    return _shortcut("full", library, options, execution, verbosity, output)
 
 
 def register(app: typer.Typer) -> None:

@@ -14,6 +14,10 @@ from boosters_eval.cli.options import Execution, Presentation, settings_of, trai
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note
 from boosters_eval.core.errors import ConfigError, ExitCode
 
+CvOption = Annotated[
+    str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
+]
+
 
 @with_options(execution=Execution, presentation=Presentation)
 def compare(
@@ -39,9 +43,7 @@ def compare(
         int | None, typer.Option("--max-seeds", min=2, help="The most seeds that --seeds auto may use. Default: 50.")
     ] = None,
     budget: Annotated[str | None, typer.Option("--budget", help="Time limit for --seeds auto: 90s, 10m, 1h.")] = None,
-    cv: Annotated[
-        str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
-    ] = None,
+    cv: CvOption = None,
     task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
     growth: Annotated[str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise.")] = None,
     param: Annotated[
@@ -89,7 +91,13 @@ def run(
     presentation: Presentation,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Run only these libraries.")] = None,
-    seeds: Annotated[str | None, typer.Option("--seeds", "-s", help="Number of random splits.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            "--seeds", "-s", help="Number of random splits, instead of those that the suite or its configs name."
+        ),
+    ] = None,
+    cv: CvOption = None,
     metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Additional metrics.")] = None,
     profile: Annotated[
         str | None, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
@@ -100,7 +108,7 @@ def run(
 
     _check_presentation(presentation)
     prepared = prepare_suite(
-        suite, seeds, library or None, metrics=metric or (), profile=profile, **settings_of(execution)
+        suite, seeds, library or None, metrics=metric or (), cv=cv, profile=profile, **settings_of(execution)
     )
     return _finish(prepared, execution, presentation)
 
@@ -124,6 +132,18 @@ def _finish(prepared: Any, execution: Execution, presentation: Presentation) -> 
     return exit_code(results, continue_on_error=execution.continue_on_error)
 
 
+def _complain(results: Any) -> None:
+    """Say why a run is no success, even if it is quiet: its output may not show it."""
+    errors, total = results.errors, results.metadata.n_cells or len(results.results) + len(results.errors)
+    if errors:
+        first = errors[0]
+        text = f"{first.error_type}: {first.error_message}".partition("\n")[0].rstrip(".")
+        where = f"{first.config_name} {first.library}, {first.repeat}"
+        note(f"Error: {len(errors)} of {total} cells failed; the first, {where}: {text}.")
+    else:
+        note(f"Error: {results.metadata.n_missing or total} of {total} cells have no outcome.")
+
+
 def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -> Any:
     """Run the plan and show its progress. A dry run or an interruption ends the command here."""
     from boosters_eval.api import check_names, run_prepared
@@ -132,6 +152,8 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     say = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
         say(f"Note: {sentence}")
+    if presentation.verbose:
+        _show_parameters(prepared)
     if presentation.dry_run:
         raise typer.Exit(_show_plan(prepared))
     if execution.resume or execution.rerun_failed:
@@ -139,6 +161,14 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     watchers = observers(execution, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
         return run_prepared(prepared, observer=watchers, executor=execution.executor, say=say)
+
+
+def _show_parameters(prepared: Any) -> None:
+    """The native parameters of each library, as `explain` shows them, before anything runs."""
+    from boosters_eval.benchmark.planning import native_parameters
+
+    for spec, target, native in native_parameters(prepared.plan):
+        note(f"{spec} {target}: {', '.join(f'{name}={value}' for name, value in native.items()) or 'its defaults'}")
 
 
 def _check_earlier(prepared: Any) -> None:
@@ -203,9 +233,11 @@ def show(results: Any, presentation: Presentation) -> None:
 
 def exit_code(results: Any, *, continue_on_error: bool) -> int:
     """A run with errors is not a success unless the user accepts errors; a run without results never is."""
-    if not results.results or results.metadata.n_missing:
-        return ExitCode.EXECUTION_ERROR
-    return ExitCode.EXECUTION_ERROR if results.errors and not continue_on_error else ExitCode.SUCCESS
+    whole = results.results and not results.metadata.n_missing
+    if whole and (continue_on_error or not results.errors):
+        return ExitCode.SUCCESS
+    _complain(results)
+    return ExitCode.EXECUTION_ERROR
 
 
 def _show_plan(prepared: Any) -> int:
@@ -213,7 +245,9 @@ def _show_plan(prepared: Any) -> int:
 
     plan = prepared.plan
     if prepared.growth is not None:
-        note("Note: --seeds auto starts with what is shown here and adds seeds until every pair has a verdict.")
+        schedule = prepared.growth.rule.schedule
+        first, most = schedule[0], schedule[-1]
+        note(f"Note: --seeds auto begins with the {first} seeds shown here, and adds more, up to {most}, as needed.")
     counts = Counter((cell.spec, cell.target) for cell in plan.cells)
     sys.stdout.write(f"run {plan.run_id}: {len(plan.cells)} cells, {jobs_of(prepared)} at a time\n")
     for (spec, target), count in counts.items():

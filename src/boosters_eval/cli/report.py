@@ -30,7 +30,10 @@ def report(
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the report after writing it.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the report, or what the suite would run; run and write nothing.")
+        bool, typer.Option("--dry-run", help="Show the report instead of writing it. A suite runs all the same.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="With --suite: print parameters, phases and every outcome.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> int:
@@ -43,23 +46,25 @@ def report(
         raise ConfigError("Use exactly one of --suite, --run and --results to choose what to report on.")
     wanted = [name for name in formats.replace(",", " ").split() if name]
     check_request(report_type, wanted, test)
+    if verbose and quiet:
+        raise ConfigError("Use either --verbose or --quiet, not both.")
     if suite is None:
         collection = _earlier(run, results)
     else:
         prepared = prepare_suite(suite, seeds, library or None, **settings_of(execution))
         if not dry_run:
             check_writable(output / "report")  # this may create the directory, so only if a report will be written
-        collection = carry_out(prepared, execution, Presentation(dry_run=dry_run, quiet=quiet))
+        collection = carry_out(prepared, execution, Presentation(verbose=verbose, quiet=quiet))
     if not collection.results and not collection.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
     checked: dict[str, Any] = {"report_type": report_type, "formats": wanted, "test": test}  # by check_request
     files = render_files(collection, output_dir=output, **checked)
     if dry_run:
         sys.stdout.write(next(iter(files.values())))
-        for path in files:
+        for path in () if quiet else files:
             note(f"Would write: {path}")
-        return ExitCode.SUCCESS
-    _write(files, quiet=quiet, open_=open_)
+    else:
+        _write(files, quiet=quiet, open_=open_)
     if suite is None:
         return ExitCode.SUCCESS if collection.results else ExitCode.EXECUTION_ERROR
     return exit_code(collection, continue_on_error=execution.continue_on_error)

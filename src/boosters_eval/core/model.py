@@ -17,9 +17,10 @@ class Model(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
-    def __init__(self, **data: Any) -> None:
+    def __init__(self, *positional: Any, **data: Any) -> None:
+        """The fields by name, or by position in the order of their declaration, as a dataclass takes them."""
         try:
-            super().__init__(**data)
+            super().__init__(**_named(type(self), positional, data))
         except ValidationError as error:
             raise explained(type(self), error) from None
 
@@ -49,8 +50,23 @@ class Model(BaseModel):
             raise explained(cls, error) from None
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed, validated again."""
-        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
+        """A copy with some fields changed, validated again; a field that was left at its default stays so."""
+        return type(self)(**{**{name: getattr(self, name) for name in self.model_fields_set}, **changes})
+
+    def __replace__(self, **changes: Any) -> Self:
+        """For `copy.replace`, which Python has since 3.13."""
+        return self.replace(**changes)
+
+
+def _named(model: type[BaseModel], positional: tuple[Any, ...], data: dict[str, Any]) -> dict[str, Any]:
+    names = list(model.model_fields)
+    if len(positional) > len(names):
+        raise ConfigError(f"{model.__name__} has {len(names)} parameters. Got {len(positional)} values instead.")
+    given = dict(zip(names, positional, strict=False))
+    doubled = next((name for name in given if name in data), None)
+    if doubled:
+        raise ConfigError(f"The '{doubled}' parameter of {model.__name__} is given twice: by position and by name.")
+    return {**given, **data}
 
 
 def explained(model: type[BaseModel], error: ValidationError) -> ConfigError:

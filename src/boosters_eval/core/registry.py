@@ -13,6 +13,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def must_be(kind: type) -> Callable[[object], str]:
+    """The fault of an item that is not an object of this type."""
+    return lambda item: "" if isinstance(item, kind) else f"it must be a {kind.__name__}, got {_shown(item)}"
+
+
+def must_extend(base: type) -> Callable[[object], str]:
+    """The fault of an item that is not a whole subclass of this type."""
+
+    def fault(item: object) -> str:
+        if not (isinstance(item, type) and issubclass(item, base)):
+            return f"it must be a subclass of {base.__module__}.{base.__name__}, got {_shown(item)}"
+        lacking = sorted(getattr(item, "__abstractmethods__", ()))
+        return f"{item.__name__} does not define {', '.join(lacking)}" if lacking else ""
+
+    return fault
+
+
+def _shown(item: object) -> str:
+    return f"the class {item.__name__}" if isinstance(item, type) else f"an object of type {type(item).__name__}"
+
+
 class Registry(Generic[T]):
     """A mapping that fills itself from `builtin` and an entry-point group when it is first read."""
 
@@ -22,10 +43,10 @@ class Registry(Generic[T]):
         *,
         group: str | None = None,
         builtin: Callable[[], dict[str, T]] = dict,
-        accepts: Callable[[object], bool] = lambda _: True,
+        fault: Callable[[object], str] = lambda _: "",
     ) -> None:
         self.kind = kind
-        self._accepts = accepts
+        self._fault = fault  # what is wrong with an item, as in "it must be ..."; '' if nothing is
         self._broken: dict[str, str] = {}
         self._group = group
         self._builtin = builtin
@@ -46,14 +67,18 @@ class Registry(Generic[T]):
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a foreign package may fail in any way)
             self._broken[point.name] = f"cannot be loaded: {type(error).__name__}: {error}"
             return
-        if self._accepts(item):
-            items[point.name] = item
-        else:
+        fault = self._fault(item)
+        if fault:
             article = "an" if self.kind[0] in "aeiou" else "a"
-            self._broken[point.name] = f"is not {article} {self.kind}: {point.value}"
+            self._broken[point.name] = f"is not {article} {self.kind} ({point.value}): {fault}"
+        else:
+            items[point.name] = item
 
     def register(self, name: str, item: T, *, replace: bool = False) -> T:
-        """Add an item; an existing name is only replaced on request."""
+        """Add an item. What cannot be used is refused here, not when it is needed; a name is replaced on request."""
+        fault = self._fault(item)
+        if fault:
+            raise ConfigError(f"The {self.kind} '{name}' cannot be registered: {fault}.")
         if name in self._all() and not replace:
             raise ConfigError(f"The {self.kind} '{name}' is already registered; pass replace=True to replace it.")
         self._all()[name] = item

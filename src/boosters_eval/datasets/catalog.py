@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.registry import Registry
+from boosters_eval.core.registry import Registry, must_be
 from boosters_eval.datasets import fetch
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.problems import problem_configs
@@ -263,7 +263,7 @@ DATASETS: Registry[DatasetConfig] = Registry(
     "data set",
     group="boosters_eval.datasets",
     builtin=lambda: BUILTIN,
-    accepts=lambda item: isinstance(item, DatasetConfig),
+    fault=must_be(DatasetConfig),
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.registry import Registry
+from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
@@ -66,8 +66,4 @@ class Executor(ABC):
         self.close()
 
 
-def _is_executor(item: object) -> bool:
-    return isinstance(item, type) and issubclass(item, Executor)
-
-
-EXECUTORS: Registry[type[Executor]] = Registry("executor", group="boosters_eval.executors", accepts=_is_executor)
+EXECUTORS: Registry[type[Executor]] = Registry("executor", group="boosters_eval.executors", fault=must_extend(Executor))

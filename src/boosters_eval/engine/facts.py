@@ -14,6 +14,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from boosters_eval import __version__
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine import threads
+from boosters_eval.engine.plan import Exclusion
 
 if TYPE_CHECKING:
     from boosters_eval.engine.plan import Plan
@@ -44,6 +45,7 @@ class RunFacts(BaseModel):
     start_method: str = ""
     details: dict[str, str] = Field(default_factory=dict)  # what else the executor tells of itself
     wait_policy: str = ""
+    unavailable: tuple[Exclusion, ...] = ()  # targets that were asked for but cannot be used here
     command: tuple[str, ...] = ()  # the arguments after `boosters-eval`; empty for a run from Python
     resumed: tuple[RunFacts, ...] = ()  # the same of each later session that continued it, in place or in a copy
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where the run was judged at a level other than the default

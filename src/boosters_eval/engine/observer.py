@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalWarning
-from boosters_eval.core.registry import Registry
+from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell
@@ -97,8 +97,4 @@ class Observers(Observer):
                 warnings.warn(message, BoostersEvalWarning, stacklevel=2)
 
 
-def _is_observer(item: object) -> bool:
-    return isinstance(item, type) and issubclass(item, Observer)
-
-
-OBSERVERS: Registry[type[Observer]] = Registry("observer", group="boosters_eval.observers", accepts=_is_observer)
+OBSERVERS: Registry[type[Observer]] = Registry("observer", group="boosters_eval.observers", fault=must_extend(Observer))

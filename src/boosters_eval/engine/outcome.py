@@ -54,6 +54,10 @@ class Outcome(BaseModel):
     def key(self) -> str:
         """The key of its cell."""
 
+    def summary(self) -> str:
+        """What `--verbose` prints of it, in a few words."""
+        return "done"
+
     def with_sighting(self, sighting: Sighting) -> Self:  # noqa: ARG002 (an outcome may have no use for it)
         """The same outcome, with what was observed of its process."""
         return self

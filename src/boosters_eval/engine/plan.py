@@ -36,7 +36,7 @@ class CellRef(NamedTuple):
 
 
 class Exclusion(Model):
-    """A spec that a target does not support; known before anything runs."""
+    """A spec that a target cannot carry out; known before anything runs."""
 
     spec: str
     target: str

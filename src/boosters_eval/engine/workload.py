@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.errors import FileFormatError
-from boosters_eval.core.registry import Registry
+from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,10 +59,6 @@ class Workload(ABC):
         raise FileFormatError(f"The plan has schema version {raw.get('schema_version')}, which cannot be read.")
 
 
-def _is_workload(item: object) -> bool:
-    return isinstance(item, type) and issubclass(item, Workload)
-
-
 FIRST_WORKLOAD = "fit"  # the only one that files of schema version 1 know, without naming it
 # The workloads of this package are entry points as well, so that the engine need not know them.
-WORKLOADS: Registry[type[Workload]] = Registry("workload", group="boosters_eval.workloads", accepts=_is_workload)
+WORKLOADS: Registry[type[Workload]] = Registry("workload", group="boosters_eval.workloads", fault=must_extend(Workload))

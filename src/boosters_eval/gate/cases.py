@@ -14,7 +14,7 @@ from boosters_eval.baseline.check import changed_parameters
 from boosters_eval.baseline.snapshot import effective_parameters
 from boosters_eval.benchmark.fit import identity_of, spec_of
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Record
-from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import load_json, read_text
 from boosters_eval.gate.model import Case, CaseClass, GateError, Reference
@@ -45,7 +45,7 @@ def read_references(path: Path, library: str) -> Quotation:
     """What a baseline or results file contains for the library."""
     text = read_text(path)
     raw = load_json(text, str(path))
-    if isinstance(raw, dict) and raw.get("kind") == "boosters-eval results":
+    if isinstance(raw, dict) and raw.get("kind") in (RESULTS_KIND, REPORT_KIND):
         run = ResultCollection.from_json(text, source=str(path))
         found, run_id, at = Snapshot.of_run(run), run.run_id, (run.metadata.begin or {}).get("at")
     else:

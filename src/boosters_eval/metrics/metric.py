@@ -99,8 +99,8 @@ class Metric:
         return values
 
 
-def get(name: str | Metric, **params: Any) -> Metric:
-    """A metric by its name and parameters, or by a spec: "f1" with threshold=0.3 is "f1@0.3"."""
+def get(name: str | Metric = "rmse", **params: Any) -> Metric:
+    """A metric by its name and parameters, or by a spec: "f1" with threshold=0.3 is "f1@0.3"; RMSE by default."""
     if isinstance(name, Metric):
         if params:
             raise ConfigError(f"The parameters of the metric '{name}' are already given.")

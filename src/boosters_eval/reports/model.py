@@ -20,6 +20,7 @@ Status = Literal[
     "fail",  # not as expected
     "skipped",  # left out on purpose
     "unsupported",  # known to be impossible, so it was not tried
+    "unavailable",  # what it needs is not installed, so it could not be tried
     "missing",  # it should exist but does not
     "error",  # it was tried but gave no usable value
 ]

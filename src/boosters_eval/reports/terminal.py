@@ -22,6 +22,7 @@ _STYLES: dict[Status, str] = {
     "missing": "red",
     "skipped": "dim",
     "unsupported": "dim",
+    "unavailable": "yellow",
 }
 
 

@@ -58,16 +58,17 @@ class TrainingConfig(Model):
     max_depth: Annotated[int, Ge(1), Le(16)] = 6
     n_leaves: Annotated[int, Ge(2), Le(131_072)] = 31
     min_samples_leaf: Annotated[int, Ge(1)] = 1
-    min_child_weight: NonNegative = 1e-3
     l1: NonNegative = 0.0
     l2: NonNegative = 1.0
-    min_gain: NonNegative = 0.0
-    max_bins: Annotated[int, Ge(2), Le(65_535)] = 255
     subsample: Fraction = 1.0
     colsample: Fraction = 1.0
     n_threads: Threads = 1
     seed: Annotated[int, Ge(0)] = 42
     growth_strategy: GrowthStrategy = GrowthStrategy.DEPTHWISE
+    # Up to here in the RFC's order, so that positional arguments mean the same.
+    min_child_weight: NonNegative = 1e-3
+    min_gain: NonNegative = 0.0
+    max_bins: Annotated[int, Ge(2), Le(65_535)] = 255
     early_stopping_rounds: Annotated[int, Ge(1)] | None = None
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.observations import observe
+from boosters_eval.benchmark.records import Unsupported
 from boosters_eval.benchmark.tables import notes
-from boosters_eval.benchmark.tables.contenders import clean, group
+from boosters_eval.benchmark.tables.contenders import absences, clean, group
 from boosters_eval.benchmark.tables.verdicts import column_levels, judge
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
@@ -18,7 +19,7 @@ from boosters_eval.reports.numbers import estimate, mean_and_std
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.benchmark.records import BenchmarkResult
+    from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import PairVerdict, Status
@@ -78,12 +79,15 @@ def build_tables(
         declare_metric(name, higher_is_better=better)
     level = collection.metadata.level(alpha)
     options = TableOptions(metrics, times, test, level, highlight, require_significance)
-    tables = [_table(name, list(rows.values()), options) for name, rows in group(collection).items()]
+    absent = absences(collection)
+    tables = [
+        _table(name, list(rows.values()), absent.get(name, []), options) for name, rows in group(collection).items()
+    ]
     found = (*notes.of_levels(tables, level), *notes.of_report(collection, times=times))
     return Report(tuple(tables), found, test, level)
 
 
-def _table(name: str, contenders: list[Contender], options: TableOptions) -> ReportTable:
+def _table(name: str, contenders: list[Contender], absent: list[Absence], options: TableOptions) -> ReportTable:
     results = [result for contender in contenders for result in contender.results]
     first = results[0] if results else contenders[0].errors[0]
     columns = _columns(results, options)
@@ -99,13 +103,14 @@ def _table(name: str, contenders: list[Contender], options: TableOptions) -> Rep
         for index in best if options.highlight else ():
             grid[index][position] = dataclasses.replace(grid[index][position], best=True)
     row_names = ("Library", "Variant") if any(c.variant is not None for c in contenders) else ("Library",)
+    rows = [_row(c, row_names, tuple(cells)) for c, cells in zip(contenders, grid, strict=True)]
     return ReportTable(
         name=clean(name),
         row_names=row_names,
         columns=columns,
-        rows=tuple(_row(c, row_names, tuple(cells)) for c, cells in zip(contenders, grid, strict=True)),
+        rows=(*rows, *(_absent_row(item, row_names, columns) for item in absent)),
         keys={
-            "task": first.task.value,
+            "task": "" if first.task is None else first.task.value,
             "dataset": clean(first.dataset_name),
             "booster": clean(first.booster_type),
             "profile": clean(first.profile),
@@ -195,6 +200,14 @@ def _row(contender: Contender, row_names: tuple[str, ...], cells: tuple[TableCel
         failed=len(contender.errors),
         points=tuple(str(result.repeat) for result in contender.results),
     )
+
+
+def _absent_row(absence: Absence, row_names: tuple[str, ...], columns: tuple[Column, ...]) -> Row:
+    """A library that was asked for belongs in the table, even if it has no cells there; the notes say why."""
+    status: Status = "unsupported" if isinstance(absence, Unsupported) else "unavailable"
+    cell = TableCell(mean=None, std=None, n=0, text="", status=status)
+    names = (clean(absence.library), clean(absence.variant or ""))
+    return Row(names=names[: len(row_names)], cells=(cell,) * len(columns), n=0)
 
 
 def _splits(results: list[BenchmarkResult]) -> str:

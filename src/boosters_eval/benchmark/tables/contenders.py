@@ -11,7 +11,7 @@ from boosters_eval.benchmark.observations import value_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult
+    from boosters_eval.benchmark.records import Absence, BenchmarkError, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.reports.model import Column
 
@@ -52,6 +52,15 @@ def group(collection: ResultCollection) -> dict[str, Group]:
     for error in collection.errors:
         _contender(groups, shared, error).errors.append(error)
     return groups
+
+
+def absences(collection: ResultCollection) -> dict[str, list[Absence]]:
+    """The libraries that each table lacks, because they do not support its config or are not available."""
+    shared = _shared_names([*collection.results, *collection.errors])
+    found: dict[str, list[Absence]] = {}
+    for absence in (*collection.unsupported, *collection.unavailable):
+        found.setdefault(shared.get(absence.config_name, absence.config_name), []).append(absence)
+    return found
 
 
 def results_by_name(contenders: Iterable[Contender]) -> dict[str, list[BenchmarkResult]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from boosters_eval.benchmark.records import BenchmarkResult
+    from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
 
 ReportType = Literal["quality", "performance", "comparison"]
@@ -62,8 +62,8 @@ class FailedCell(Model):
     stderr_tail: str
 
 
-class UnsupportedPair(Model):
-    """A config that a library does not support."""
+class AbsentPair(Model):
+    """A config in which a library has no cells, and why."""
 
     config: str
     library: str
@@ -87,8 +87,10 @@ class BenchmarkData(Model):
     configs: tuple[ConfigFacts, ...]
     parameters: tuple[EffectiveParameters, ...]
     errors: tuple[FailedCell, ...]
-    unsupported: tuple[UnsupportedPair, ...]
+    unsupported: tuple[AbsentPair, ...]
     n_flaky: int = 0  # finished, but only after failing
+    unavailable: tuple[AbsentPair, ...] = ()
+    growth_strategy: str | None = None  # of the trees; None: there are none, or it was not recorded
 
 
 def collect_data(
@@ -111,11 +113,27 @@ def collect_data(
         configs=_configs(ours, results.metadata.configs),
         parameters=_parameters(ours),
         errors=_errors(results),
-        unsupported=tuple(
-            UnsupportedPair(config=clean(u.config_name), library=clean(u.library), reason=clean(u.reason))
-            for u in results.unsupported
-        ),
+        unsupported=_absent(results.unsupported),
         n_flaky=len(results.flaky),
+        unavailable=_absent(results.unavailable),
+        growth_strategy=_growth(ours, results.metadata.configs),
+    )
+
+
+def _growth(results: Iterable[BenchmarkResult], training: dict[str, dict[str, Any]]) -> str | None:
+    """How the trees grew, as the RFC's template shows it; several ways if the configs differ."""
+    found = {
+        "each library's own" if result.profile == "defaults" else training[result.config_name]["growth_strategy"]
+        for result in results
+        if result.booster_type != "gblinear" and result.config_name in training
+    }
+    return ", ".join(sorted(map(str, found))) or None
+
+
+def _absent(absences: Iterable[Absence]) -> tuple[AbsentPair, ...]:
+    return tuple(
+        AbsentPair(config=clean(item.config_name), library=clean(item.library), reason=clean(item.reason))
+        for item in absences
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from boosters_eval.benchmark.results import ResultsDocument  # noqa: TC001 (read when a report is validated)
 from boosters_eval.benchmark.tables import reproduce
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.tables.data import BenchmarkData, ReportType, collect_data
@@ -46,6 +47,7 @@ class BenchmarkDocument(ReportDocument):
 
     kind: Literal["boosters-eval report"] = "boosters-eval report"
     data: BenchmarkData
+    results: ResultsDocument  # whole, so that the file serves as --results, and as a baseline
 
 
 def build_document(
@@ -82,6 +84,7 @@ def build_document(
         sections=tuple(s for s in (_benchmarks(data), _parameters(data), _errors(data)) if s is not None),
         reproduce=reproduce.commands(results),
         data=data,
+        results=results.document(),
     )
 
 
@@ -121,6 +124,7 @@ def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
     found = [
         ("Seeds", f"{len(data.seeds)} ({', '.join(map(str, data.seeds))})"),
         ("Folds", str(data.folds) if data.folds else None),
+        ("Growth strategy", data.growth_strategy),
         ("Suite", data.suite),
         ("Libraries", _libraries(data) or MISSING),
         ("Cells", _cells(data)),
@@ -183,16 +187,17 @@ def _mark(mark: Mark) -> ListItem:
 
 
 def _errors(data: BenchmarkData) -> Section | None:
-    """Failed cells with their tracebacks, and unsupported combinations, which were not tried."""
+    """Failed cells with their tracebacks, and what was not tried because it is unsupported or unavailable."""
     blocks: list[Block | Details] = []
     if data.errors:
         rows = tuple((e.config, _who(e), _repeat(e), e.phase, e.error_type, e.message) for e in data.errors)
         headings = ("Config", "Library", "Seed", "Phase", "Type", "Message")
         blocks.append(PlainTable(name="Errors", headings=headings, rows=rows))
         blocks += [details for error in data.errors if (details := _trace(error)) is not None]
-    if data.unsupported:
-        refused = tuple((u.config, u.library, u.reason) for u in data.unsupported)
-        blocks.append(PlainTable(name="Not supported", headings=("Not supported", "Library", "Reason"), rows=refused))
+    for title, pairs in (("Not supported", data.unsupported), ("Unavailable", data.unavailable)):
+        if pairs:
+            refused = tuple((pair.config, pair.library, pair.reason) for pair in pairs)
+            blocks.append(PlainTable(name=title, headings=(title, "Library", "Reason"), rows=refused))
     return Section(anchor="errors", title="Errors", blocks=tuple(blocks)) if blocks else None
 
 

@@ -12,7 +12,7 @@ from boosters_eval.reports.numbers import count, percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.benchmark.records import BenchmarkResult
+    from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import Column, PairVerdict, ReportTable
@@ -33,7 +33,8 @@ def of_table(
 
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     """Notes that apply to more than one table."""
-    out = [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
+    out = _unavailable(collection.unavailable)
+    out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
     out += _marks(collection)
     out += _tally(
         ((r.library, r.nondeterministic) for r in collection.results if r.nondeterministic),
@@ -71,6 +72,15 @@ def of_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
         f" {100 * SECONDARY_SHARE * alpha:g} %, so a highlight there needs stronger evidence."
     )
     return (clean(text),)
+
+
+def _unavailable(absent: Iterable[Absence]) -> list[str]:
+    """Each library that could not take part, once."""
+    configs: dict[tuple[str, str], int] = Counter((item.library, item.reason) for item in absent)
+    return [
+        f"{library} is unavailable and has no results in {count(number)} config{'' if number == 1 else 's'}: {reason}."
+        for (library, reason), number in configs.items()
+    ]
 
 
 def _decided(pairs: Sequence[PairVerdict]) -> list[str]:

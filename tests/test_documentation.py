@@ -1,0 +1,230 @@
+"""What the documentation shows works: every command is run or parsed, every snippet is run, every name exists.
+
+Training takes too long here, so cells are not run: an executor makes up their outcomes. Everything else is real.
+"""
+
+import re
+import shlex
+import shutil
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+
+import factories
+from boosters_eval import BenchmarkResult, Executor
+from boosters_eval.benchmark.fit import identity_of, model_seed
+from boosters_eval.cli.app import app, run
+from boosters_eval.cli.arguments import spread
+from boosters_eval.datasets import DATASETS
+from boosters_eval.engine.executor import EXECUTORS
+from boosters_eval.metrics import METRICS
+from boosters_eval.metrics.compute import task_metrics
+from boosters_eval.runners import RUNNERS
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "third_party_runner"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    EXAMPLE / "README.md",
+]
+TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
+COMMAND = re.compile(r"(?:^    |^ *- |`)(boosters-eval (?:\\\n|[^`\n])*)", re.MULTILINE)
+SNIPPET = re.compile(r"(?<!-->\n)```python\n(.*?)```", re.DOTALL)  # marked examples are run by test_architecture.py
+
+GROUPS = {"datasets", "executors", "observers", "runners", "suites", "workloads"}  # of entry points
+# Placeholders, and what is put in their place.
+STANDS_FOR = {"NAME": "minimal", "RUN": "last", "RUN_ID": "last", "FILE": "scores.csv"}
+# Commands that need a network or a file of their own, only print help, or take long for what they show.
+ONLY_PARSED = {
+    "boosters-eval --help",
+    "boosters-eval baseline record --suite gate released.json",  # the README's is run, with fewer seeds
+    "boosters-eval datasets fetch covertype",
+    "boosters-eval datasets show NAME",
+    "boosters-eval explain",
+    "boosters-eval report --suite full --type comparison --format md,json,html",  # docs/reports.md has it too
+    "boosters-eval run --suite gate",
+    "boosters-eval verify FILE",
+}
+# Commands that compare with recorded results, which only real training gives.
+PREVIEWED = (["quick"], ["full"], ["baseline", "check"])
+
+
+class MadeUp(Executor):
+    """Gives every library the same plausible scores, without running anything."""
+
+    def run(self, works, started):
+        for work in works:
+            cell, spec = work.cell, work.cell.spec
+            started(cell, "done")
+            names = [metric.spec for metric in task_metrics(spec.task, spec.metrics)]
+            score = 0.5 + (sum(map(ord, spec.name)) + cell.repeat.seed) % 97 / 1000
+            yield BenchmarkResult(
+                **identity_of(spec),
+                library=cell.target,
+                seed=cell.repeat.seed,
+                fold=cell.repeat.fold,
+                metrics={**dict.fromkeys(names, score), spec.primary_metric: score},
+                primary_metric=spec.primary_metric,
+                train_time_s=time.perf_counter(),  # no two runs take the same time
+                predict_time_s=0.01,
+                peak_memory_mb=10.0 if spec.timing.memory else None,
+                native_params=RUNNERS[cell.target].translate(spec.request(0)).native,
+                library_version=work.build.version,
+                n_train=800,
+                n_valid=200,
+                split_digest=factories.digest(spec.dataset, cell.repeat),
+                data_digest=spec.data_digest,
+                model_seed=model_seed(cell),
+                n_threads=spec.n_threads,
+                timing_mode=spec.timing.timed,
+            )
+
+    def close(self):
+        """Nothing was started."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A project as the pages assume it: data files, baselines, a suite, the example's runner."""
+    place = tmp_path_factory.mktemp("project")
+    shutil.copytree(ROOT / "tests" / "baselines", place / "tests" / "baselines")
+    numbers = np.random.default_rng(0).random((60, 3))
+    frame = pd.DataFrame(numbers, columns=["a", "b", "price"])
+    frame.to_parquet(place / "prices.parquet")
+    frame.rename(columns={"price": "revenue"}).to_csv(place / "sales.csv", index=False)
+    frame.assign(left=numbers[:, 2] > 0.5).drop(columns="price").to_csv(place / "churn.csv", index=False)
+    cases = [f"c{i},1.0,{'held_out' if i < 6 else 'dev'}\n" for i in range(40)]
+    (place / "scores.csv").write_text("case_id,score,class\n" + "".join(cases))
+    (suite,) = [code for code in SNIPPET.findall(TEXTS["docs/suites.md"]) if code.startswith("# my_suite.py")]
+    (place / "my_suite.py").write_text(suite)
+    return place
+
+
+@pytest.fixture
+def project(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(folder / "home"))
+    for name in ("BOOSTERS_EVAL_SEEDS", "BOOSTERS_EVAL_BASELINE_DIR", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.syspath_prepend(str(EXAMPLE / "src" if (EXAMPLE / "src").is_dir() else EXAMPLE))
+    local, known = EXECUTORS["local"], (set(DATASETS), set(METRICS), set(RUNNERS))
+    EXECUTORS.register("local", MadeUp, replace=True)
+    if "ridge" not in RUNNERS:
+        RUNNERS.register("ridge", import_module("ridge_runner").RidgeRunner)
+    yield folder
+    EXECUTORS.register("local", local, replace=True)
+    for registry, names in zip((DATASETS, METRICS, RUNNERS), known, strict=True):
+        for name in set(registry) - names:
+            registry.unregister(name) if hasattr(registry, "unregister") else registry.pop(name)
+
+
+def commands(page):
+    """Every command line of a page, as typed."""
+    found = (re.sub(r"\\\n *", " ", text) for text in COMMAND.findall(TEXTS[page]))
+    return list(dict.fromkeys(re.sub(r" +# .*", "", text).strip() for text in found))
+
+
+def words(command):
+    return [STANDS_FOR.get(word, word) for word in shlex.split(command)[1:]]
+
+
+def parse(arguments):
+    """Let the real command line read the arguments without running anything."""
+    command, context, rest = typer.main.get_command(app), None, spread(arguments)
+    while True:
+        context = command.make_context(command.name, list(rest), parent=context)
+        if not hasattr(command, "resolve_command") or not context._protected_args:
+            return
+        rest = [*context._protected_args, *context.args]
+        _, command, rest = command.resolve_command(context, rest)
+
+
+def test_the_pages_have_commands_and_snippets():
+    assert all(commands(page) for page in ("README.md", "docs/gate.md", "docs/baselines.md"))
+    assert sum(len(commands(page)) for page in TEXTS) > 30
+    assert sum(len(SNIPPET.findall(text)) for text in TEXTS.values()) > 7
+
+
+def test_every_command_works_in_the_order_of_the_pages(project, capsys):
+    """Together, because a command may use what an earlier one left behind; the same command is run once."""
+    again = ["compare", "-d", "iris", "-l", "sklearn", "-s", "2", "-q"]
+    for command in (
+        [*again, "-o", "results.json"],
+        ["baseline", "record", "--results", "results.json", "-q", "before.json"],
+        again,
+        ["baseline", "record", "--run", "last", "-q", "after.json"],
+        *({text: words(text) for page in TEXTS for text in commands(page) if text not in ONLY_PARSED}).values(),
+    ):
+        capsys.readouterr()
+        code = run([*command, *(["--dry-run"] if command[:2] in PREVIEWED or command[:1] in PREVIEWED else [])])
+        assert code == 0, f"{shlex.join(command)}: {capsys.readouterr()}"
+
+
+def test_commands_that_are_not_run_are_parsed():
+    named = {command for page in TEXTS for command in commands(page)}
+    assert named > ONLY_PARSED
+    for command in ONLY_PARSED - {"boosters-eval --help"}:
+        parse(words(command))
+
+
+class TestSnippets:
+    given: ClassVar = {
+        "np": np,
+        "x": np.random.default_rng(1).random((60, 2)),
+        "y": np.arange(60) % 2,
+        "predictions": np.array([0.2, 0.8, 0.6]),
+        "labels": np.array([0, 1, 1]),
+        "weights": np.ones(3),
+        "scores": np.array([0.3, 0.2, 0.9]),
+        "relevance": np.array([0, 1, 2]),
+        "query_ids": np.array([1, 1, 1]),
+        "y_true": np.array([0, 1, 1]),
+        "y_pred": np.array([0.2, 0.8, 0.6]),
+    }
+
+    @pytest.mark.parametrize("page", [page for page, text in TEXTS.items() if SNIPPET.search(text)])
+    def test_every_snippet_runs(self, page, project):
+        names = {**self.given, "__name__": "snippet"}
+        for code in SNIPPET.findall(TEXTS[page]):
+            exec(compile(code, page, "exec"), names)
+
+
+def test_every_dotted_name_exists():
+    for page, text in TEXTS.items():
+        for name in set(re.findall(r"\bboosters_eval(?:\.[a-z]\w*)*(?:\.[A-Za-z]\w*)?", text)):
+            if name.removeprefix("boosters_eval.") in GROUPS:
+                continue
+            place, parts = import_module("boosters_eval"), name.split(".")[1:]
+            for depth, part in enumerate(parts):
+                if not hasattr(place, part):
+                    import_module("boosters_eval." + ".".join(parts[: depth + 1]))
+                place = getattr(place, part)
+            assert place is not None, (page, name)
+
+
+def options_of(command):
+    own = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    return own.union(*map(options_of, getattr(command, "commands", {}).values()))
+
+
+def test_every_option_exists():
+    plugin = (ROOT / "src" / "boosters_eval" / "pytest_plugin.py").read_text(encoding="utf-8")
+    others = {"--no-deps", "--update-golden", "--help", *re.findall(r'"(--boosters-eval-[a-z-]+)"', plugin)}
+    known = options_of(typer.main.get_command(app)) | others
+    for page, text in TEXTS.items():
+        spans = re.findall(r"`([^`\n]+)`", text)
+        named = {word for span in spans for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", span)}
+        assert named - known == set(), page
+
+
+def test_every_target_of_make_exists():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for page, text in TEXTS.items():
+        assert set(re.findall(r"(?:^    |`)make ([a-z-]+)", text, re.MULTILINE)) <= targets, page
