@@ -1,5 +1,6 @@
 """The commands `list datasets|libraries|suites|metrics`."""
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any
@@ -92,7 +93,7 @@ def datasets(
 
     records = []
     for name, config in DATASETS.items():
-        if name in PROBLEMS and not (every or json):
+        if name in PROBLEMS and not every:
             continue
         reason = config.available() if config.available else None
         records.append(
@@ -111,7 +112,7 @@ def datasets(
     _note_broken(DATASETS)
     _show(records, as_json=json)
     if not (every or json):
-        note(f"And {len(PROBLEMS)} generated problems of the gate suite: boosters-eval list datasets --all")
+        sys.stdout.write(f"And {len(PROBLEMS)} generated problems, see: boosters-eval list datasets --all\n")
 
 
 @listing.command()
