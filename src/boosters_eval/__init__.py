@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from boosters_eval.baseline import is_regression
     from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
+    from boosters_eval.benchmark.measure import InvalidPredictionsError
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
     from boosters_eval.benchmark.results import ResultCollection
@@ -59,11 +60,20 @@ if TYPE_CHECKING:
     from boosters_eval.engine.pool import LocalPool
     from boosters_eval.engine.runs import Run
     from boosters_eval.engine.workload import WORKLOADS, Workload
-    from boosters_eval.metrics import METRIC_DIRECTION, compute_metrics, primary_metric, register_metric
+    from boosters_eval.gate import GateError
+    from boosters_eval.metrics import (
+        METRIC_DIRECTION,
+        MetricWarning,
+        compute_metrics,
+        primary_metric,
+        register_metric,
+    )
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, Runner
-    from boosters_eval.runners.conformance import check_runner
+    from boosters_eval.runners.conformance import ConformanceError, check_runner
     from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
+    from boosters_eval.stats.bootstrap import BootstrapInputError
+    from boosters_eval.stats.inference import StatisticsInputError
 
 # Names are resolved on first use, so that `import boosters_eval` and the command line start fast.
 _HOME = {
@@ -79,6 +89,7 @@ _HOME = {
     ),
     "baseline": ("is_regression",),
     "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
+    "benchmark.measure": ("InvalidPredictionsError",),
     "benchmark.planning": ("PreparedRun",),
     "benchmark.records": ("BenchmarkError", "BenchmarkResult", "RunMetadata"),
     "benchmark.results": ("ResultCollection",),
@@ -110,11 +121,14 @@ _HOME = {
     "engine.pool": ("LocalPool",),
     "engine.runs": ("Run",),
     "engine.workload": ("WORKLOADS", "Workload"),
-    "metrics": ("METRIC_DIRECTION", "compute_metrics", "primary_metric", "register_metric"),
+    "gate": ("GateError",),
+    "metrics": ("METRIC_DIRECTION", "MetricWarning", "compute_metrics", "primary_metric", "register_metric"),
     "metrics.task": ("Task",),
     "runners": ("RUNNERS", "Runner"),
-    "runners.conformance": ("check_runner",),
+    "runners.conformance": ("ConformanceError", "check_runner"),
     "runners.parameters": ("BoosterType", "GrowthStrategy", "Profile", "TrainingConfig"),
+    "stats.bootstrap": ("BootstrapInputError",),
+    "stats.inference": ("StatisticsInputError",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -133,23 +147,28 @@ __all__ = [
     "BoosterType",
     "BoostersEvalError",
     "BoostersEvalWarning",
+    "BootstrapInputError",
     "Build",
     "Cell",
     "CellEnded",
     "CellOutcome",
     "Clock",
     "ConfigError",
+    "ConformanceError",
     "DatasetConfig",
     "DatasetError",
     "Executor",
     "ExitCode",
     "Failure",
     "FileFormatError",
+    "GateError",
     "GrowthStrategy",
+    "InvalidPredictionsError",
     "Lane",
     "Limits",
     "LocalPool",
     "MetricInputError",
+    "MetricWarning",
     "MissingLibraryError",
     "Mode",
     "Observer",
@@ -170,6 +189,7 @@ __all__ = [
     "Runner",
     "Settings",
     "Spec",
+    "StatisticsInputError",
     "Table",
     "Task",
     "TrainingConfig",

@@ -36,7 +36,7 @@ def compare(
     *,
     training: TrainingConfig | None = None,
     variants: Mapping[str, TrainingConfig] | None = None,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     cv: str | int | None = None,
     task: TaskName | None = None,
     profile: ProfileName = "parity",
@@ -75,7 +75,7 @@ def run_suite(
     seeds: int | None = None,
     libraries: str | Sequence[str] | None = None,
     *,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     cv: str | int | None = None,
     profile: ProfileName | None = None,
     verbose: bool = False,
@@ -96,7 +96,7 @@ def prepare_comparison(
     *,
     training: TrainingConfig | None = None,
     variants: Mapping[str, TrainingConfig] | None = None,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     cv: str | int | None = None,
     task: TaskName | str | None = None,
     profile: ProfileName | str = "parity",
@@ -115,7 +115,7 @@ def prepare_comparison(
         booster,
         training=training,
         variants=variants,
-        metrics=metrics,
+        metrics=_several(metrics),
         cv=cv,
         task=task,
         profile=profile,
@@ -128,7 +128,7 @@ def prepare_suite(
     seeds: int | str | None = None,
     libraries: str | Sequence[str] | None = None,
     *,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     cv: str | int | None = None,
     profile: ProfileName | str | None = None,
     **settings: Unpack[RunOptions],
@@ -138,7 +138,7 @@ def prepare_suite(
 
     _check_cv(cv, seeds)
     chosen = _settings(run_suite, settings)
-    return prepare(suite_benchmarks(suite, libraries, metrics=metrics, cv=cv, profile=profile), seeds, chosen)
+    return prepare(suite_benchmarks(suite, libraries, metrics=_several(metrics), cv=cv, profile=profile), seeds, chosen)
 
 
 def _check_cv(cv: str | int | None, seeds: int | str | None) -> None:

@@ -235,3 +235,12 @@ def test_run_with_a_foreign_plan_is_refused_by_every_reader(faulty):
     path.write_text(json.dumps(plan))
     with pytest.raises(RunError, match="See 'boosters-eval verify'"):
         load_run("last", home=str(path.parents[2]))
+
+
+def test_one_metric_need_not_be_a_list():
+    plans = [
+        prepare_comparison("iris", "sklearn", seeds=1, training=FEW, metrics=given).plan
+        for given in ("top_k_accuracy@2", ["top_k_accuracy@2"])
+    ]
+    assert plans[0].run_id == plans[1].run_id
+    assert "top_k_accuracy@2" in str(plans[0].specs[0].metrics)

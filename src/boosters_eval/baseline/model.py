@@ -120,14 +120,14 @@ class AbsentResult(_Part):
 
 # Otherwise a file of nonsense would produce an error for each of its entries, a thousand times its size.
 Results = Annotated[tuple[BaselineResult, ...], FailFast()]
-Seeds = Annotated[tuple[int, ...], FailFast()]
+_Seeds = Annotated[tuple[int, ...], FailFast()]
 
 
 class BaselineConfig(_Part):
     """What was run."""
 
     suite: str | None = None
-    seeds: Seeds = ()
+    seeds: _Seeds = ()
 
 
 class Baseline(_Part):
@@ -166,7 +166,7 @@ class _ConfigV1(BaseModel):
     """The RFC leaves the content of version 1's config open."""
 
     suite: str | None = None
-    seeds: Seeds = ()
+    seeds: _Seeds = ()
 
 
 class _BaselineV1(_Part):

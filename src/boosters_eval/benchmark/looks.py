@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.significance import Comparison
 
     # The comparisons of a look, judged at the level of the rule; it goes on until each has a verdict.
-    Pairs = Callable[[ResultCollection, SequentialRule], Iterable[Comparison]]
+    _Pairs = Callable[[ResultCollection, SequentialRule], Iterable[Comparison]]
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -31,7 +31,7 @@ class Growth:
 
     rule: SequentialRule
     budget_s: float | None = None
-    pairs: Pairs | None = None  # None: each pair of rows of every table
+    pairs: _Pairs | None = None  # None: each pair of rows of every table
 
     @classmethod
     def of(cls, max_seeds: int | None = None, budget: str | float | None = None) -> Self:
@@ -63,7 +63,7 @@ def grow(
     rule: SequentialRule,
     *,
     budget_s: float | None = None,
-    pairs: Pairs | None = None,
+    pairs: _Pairs | None = None,
     say: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ResultCollection:

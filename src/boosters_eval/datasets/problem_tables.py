@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.problems import Problem
 
-    Column = NDArray[np.float64]
+    _Column = NDArray[np.float64]
 
 _LEVELS = 8  # of a categorical column
 _NOISE = 0.25  # of the signal's spread
@@ -48,7 +48,7 @@ def generate_problem(problem: Problem) -> Table:
     )
 
 
-def _target(problem: Problem, target: Column, spread: float, stream: Stream) -> Column:
+def _target(problem: Problem, target: _Column, spread: float, stream: Stream) -> _Column:
     rare = problem.difficulty == "rare"
     if problem.task is Task.REGRESSION:
         hit = stream.uniform(len(target)) < _OUTLIERS if rare else np.zeros(len(target), dtype=bool)
@@ -59,7 +59,7 @@ def _target(problem: Problem, target: Column, spread: float, stream: Stream) -> 
     return np.searchsorted(np.array(cuts), target, side="right").astype(np.float64)
 
 
-def _categories(stream: Stream, x: list[Column]) -> list[Column]:
+def _categories(stream: Stream, x: list[_Column]) -> list[_Column]:
     """Codes for two columns whose order says nothing; the signal sees the effects behind the codes."""
     shown = list(x)
     for position in (0, 1):
@@ -69,24 +69,24 @@ def _categories(stream: Stream, x: list[Column]) -> list[Column]:
     return shown
 
 
-def _as_they_are(stream: Stream, x: list[Column]) -> list[Column]:  # noqa: ARG001 (the signature of a disguise)
+def _as_they_are(stream: Stream, x: list[_Column]) -> list[_Column]:  # noqa: ARG001 (the signature of a disguise)
     return x
 
 
-def _missing(stream: Stream, x: list[Column]) -> list[Column]:
+def _missing(stream: Stream, x: list[_Column]) -> list[_Column]:
     return [np.where(stream.uniform(len(column)) < _MISSING, np.nan, column) for column in x]
 
 
-def _skewed(stream: Stream, x: list[Column]) -> list[Column]:  # noqa: ARG001 (the signature of a disguise)
+def _skewed(stream: Stream, x: list[_Column]) -> list[_Column]:  # noqa: ARG001 (the signature of a disguise)
     return [column / (1.002 - column) for column in x]
 
 
-def _scaled(stream: Stream, x: list[Column]) -> list[Column]:  # noqa: ARG001 (the signature of a disguise)
+def _scaled(stream: Stream, x: list[_Column]) -> list[_Column]:  # noqa: ARG001 (the signature of a disguise)
     factors = (1.0, -1000.0, 0.001, -1.0, 1000000.0)
     return [factors[i % len(factors)] * (column - 0.5) for i, column in enumerate(x)]
 
 
-def _redundant(stream: Stream, x: list[Column]) -> list[Column]:
+def _redundant(stream: Stream, x: list[_Column]) -> list[_Column]:
     """The second half of the columns repeats the first half with a little noise."""
     half = len(x) // 2
     return [*x[:half], *(column + 0.05 * stream.noise(len(column)) for column in x[:half])]
@@ -95,49 +95,49 @@ def _redundant(stream: Stream, x: list[Column]) -> list[Column]:
 _DISGUISES = {"missing": _missing, "skewed": _skewed, "scaled": _scaled, "redundant": _redundant}
 
 
-def _lines(x: list[Column]) -> Column:
+def _lines(x: list[_Column]) -> _Column:
     return 3 * x[0] - 2 * x[1] + x[2] + 0.5 * x[3]
 
 
-def _steps(x: list[Column]) -> Column:
+def _steps(x: list[_Column]) -> _Column:
     high, low = np.where(x[0] > 0.3, 2.0, 0.0), np.where(x[1] > 0.6, -1.5, 0.0)
     return high + low + np.where(x[2] > 0.8, 1.0, 0.0) + np.where(x[3] > 0.5, 0.5, 0.0)
 
 
-def _products(x: list[Column]) -> Column:
+def _products(x: list[_Column]) -> _Column:
     return 4 * (x[0] - 0.5) * (x[1] - 0.5) + 3 * x[2] * x[3]
 
 
-def _parity(x: list[Column]) -> Column:
+def _parity(x: list[_Column]) -> _Column:
     return np.where((x[0] > 0.5) != (x[1] > 0.4), 2.0, 0.0) + 0.3 * x[2]
 
 
-def _bowl(x: list[Column]) -> Column:
+def _bowl(x: list[_Column]) -> _Column:
     return (x[0] - 0.3) * (x[0] - 0.3) + (x[1] - 0.5) * (x[1] - 0.5) + (x[2] - 0.7) * (x[2] - 0.7)
 
 
-def _ridge(x: list[Column]) -> Column:
+def _ridge(x: list[_Column]) -> _Column:
     return -np.abs(x[0] + x[1] + x[2] - 1.5)
 
 
-def _corner(x: list[Column]) -> Column:
+def _corner(x: list[_Column]) -> _Column:
     return np.where((x[0] > 0.6) & (x[1] > 0.4), 3.0, 0.0) + 0.5 * x[2]
 
 
-def _maximum(x: list[Column]) -> Column:
+def _maximum(x: list[_Column]) -> _Column:
     return np.asarray(np.maximum(np.maximum(x[0], x[1]), 0.8 * x[2]))
 
 
-def _ratio(x: list[Column]) -> Column:
+def _ratio(x: list[_Column]) -> _Column:
     return x[0] / (0.3 + x[1])
 
 
-def _waves(x: list[Column]) -> Column:
+def _waves(x: list[_Column]) -> _Column:
     phase = 3 * x[0]
     return np.abs(phase - np.floor(phase) - 0.5) + 0.2 * x[1]
 
 
-_SIGNALS: dict[str, Callable[[list[Column]], Column]] = {
+_SIGNALS: dict[str, Callable[[list[_Column]], _Column]] = {
     "lines": _lines,
     "steps": _steps,
     "products": _products,

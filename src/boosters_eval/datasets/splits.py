@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import SplitSpec
     from boosters_eval.datasets.table import Table
 
-    Rows = NDArray[np.int64]
+    _Rows = NDArray[np.int64]
 
 _SPLIT, _FOLDS, _SUBSAMPLE = 1, 2, 3  # keep the three uses of one seed apart
 
@@ -61,7 +61,7 @@ def official_split(table: Table, seed: int, fold: int | None) -> tuple[Any, Any]
     return np.flatnonzero(split == 0), np.flatnonzero(split == 1)
 
 
-def subsample_rows(table: Table, task: Task, count: int) -> Rows:
+def subsample_rows(table: Table, task: Task, count: int) -> _Rows:
     """About `count` rows, always the same, in their original order: a share of each class, or whole queries."""
     rows = len(table.y)
     stream = Stream(0, _SUBSAMPLE, rows)
@@ -79,11 +79,11 @@ def subsample_rows(table: Table, task: Task, count: int) -> Rows:
     return np.flatnonzero(ranks < quota[labels])
 
 
-def _labels(table: Table) -> Rows:
+def _labels(table: Table) -> _Rows:
     return np.asarray(table.y).astype(np.int64)
 
 
-def _rank_in_class(labels: Rows, order: Rows) -> Rows:
+def _rank_in_class(labels: _Rows, order: _Rows) -> _Rows:
     """For each row, its position among the rows of its class in the given order: 0, 1, ..."""
     grouped = order[np.argsort(labels[order], kind="stable")]
     counts = np.bincount(labels)
@@ -93,7 +93,7 @@ def _rank_in_class(labels: Rows, order: Rows) -> Rows:
     return ranks
 
 
-def _queries(table: Table) -> tuple[Rows, Rows, Rows]:
+def _queries(table: Table) -> tuple[_Rows, _Rows, _Rows]:
     """Where each query starts, how many rows it has, and for each row its query's position."""
     if table.groups is None:
         raise DatasetError("Ranking needs groups: a query id per row.")
@@ -103,7 +103,7 @@ def _queries(table: Table) -> tuple[Rows, Rows, Rows]:
     return starts, sizes, np.repeat(np.arange(len(starts)), sizes)
 
 
-def _query_order(table: Table, order: Rows) -> Rows:
+def _query_order(table: Table, order: _Rows) -> _Rows:
     """Rows query by query: the queries in the given order, the rows of each in theirs."""
     starts, sizes, _ = _queries(table)
     first = np.repeat(starts[order], sizes[order])
@@ -111,7 +111,7 @@ def _query_order(table: Table, order: Rows) -> Rows:
     return first + np.arange(len(first)) - np.repeat(ends - sizes[order], sizes[order])
 
 
-def _random(table: Table, task: Task, fraction: float, seed: int) -> tuple[Any, Rows]:
+def _random(table: Table, task: Task, fraction: float, seed: int) -> tuple[Any, _Rows]:
     stream = Stream(seed, _SPLIT)
     if task is Task.RANKING:
         starts, _, queries = _queries(table)
@@ -137,7 +137,7 @@ def _share(count: int, fraction: float) -> int:
     return min(max(ceil(round(count * fraction, 9)), 1), count - 1)
 
 
-def _fold(table: Table, task: Task, folds: int, seed: int, fold: int | None) -> tuple[Any, Rows]:
+def _fold(table: Table, task: Task, folds: int, seed: int, fold: int | None) -> tuple[Any, _Rows]:
     if fold is None or not 0 <= fold < folds:
         raise DatasetError(f"The fold must be a number from 0 to {folds - 1}. Got {fold} instead.")
     stream = Stream(seed, _FOLDS)

@@ -17,7 +17,7 @@ from boosters_eval.metrics.task import Task
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Column = NDArray[np.float64]
+    _Column = NDArray[np.float64]
 
 _KEYS = {Task.REGRESSION: 1, Task.BINARY: 2, Task.MULTICLASS: 3, Task.RANKING: 4, Task.QUANTILE: 5}
 _GROUP_SIZES = (10, 15, 20, 25, 30)  # rows per query, in turn: 20 on average
@@ -38,7 +38,7 @@ def generate(task: Task, rows: int, columns: int, classes: int) -> Table:
     return Table(np.stack(x, axis=1).astype(np.float32), y, groups=groups, feature_names=names)
 
 
-def _target(task: Task, x: list[Column], stream: Stream, classes: int) -> Column:
+def _target(task: Task, x: list[_Column], stream: Stream, classes: int) -> _Column:
     rows = len(x[0])
     if task is Task.MULTICLASS:
         scores = [_class_score(x, label) + 0.6 * stream.noise(rows) for label in range(classes)]
@@ -55,13 +55,13 @@ def _target(task: Task, x: list[Column], stream: Stream, classes: int) -> Column
     return signal + spread * stream.noise(rows)
 
 
-def _signal(x: list[Column]) -> Column:
+def _signal(x: list[_Column]) -> _Column:
     product = x[0] * x[1]
     jump = np.where(x[5] > 0.6, 8.0, -2.0)
     return 40 * product * (1 - product) + 20 * (x[2] - 0.5) * (x[2] - 0.5) + 10 * x[3] + 5 * x[4] + jump * (x[6] - 0.5)
 
 
-def _class_score(x: list[Column], label: int) -> Column:
+def _class_score(x: list[_Column], label: int) -> _Column:
     first, second, third = (x[(label + step) % len(x)] for step in (0, 1, 2))
     product = first * second
     return 16 * product * (1 - product) + 12 * (third - 0.5) * (third - 0.5)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from boosters_eval.baseline import BaselineResult
     from boosters_eval.engine.plan import Plan
 
-    Outcome = BenchmarkResult | BenchmarkError
+    _CellResult = BenchmarkResult | BenchmarkError
 
 _COLUMNS = ("case_id", "score", "class", "dataset")
 
@@ -146,10 +146,10 @@ def planned_records(plan: Plan) -> list[Record]:
     ]
 
 
-def _outcomes(run: ResultCollection, library: str) -> dict[str, dict[str, Outcome]]:
+def _outcomes(run: ResultCollection, library: str) -> dict[str, dict[str, _CellResult]]:
     """By config and cell; with two outcomes for one cell, nobody can say which one counts."""
-    found: dict[str, dict[str, Outcome]] = {}
-    every: list[Outcome] = [*run.results, *run.errors]
+    found: dict[str, dict[str, _CellResult]] = {}
+    every: list[_CellResult] = [*run.results, *run.errors]
     for outcome in every:
         if outcome.library == library:
             cells = found.setdefault(outcome.config_name, {})
@@ -227,7 +227,7 @@ def _held_out(records: Sequence[Record], names: set[str]) -> set[str]:
     return configs
 
 
-def _score(reference: Reference, cell: str, outcome: Outcome | None, unsupported: str | None) -> tuple[float, str]:
+def _score(reference: Reference, cell: str, outcome: _CellResult | None, unsupported: str | None) -> tuple[float, str]:
     if outcome is None:
         return 0.0, f"unsupported: {unsupported}" if unsupported else "missing: the run has no such cell"
     if isinstance(outcome, BenchmarkError):

@@ -17,6 +17,7 @@ from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.html.page import render_page
 from boosters_eval.reports.html.tables import render_fragment
 from boosters_eval.reports.model import (
+    CellStatus,
     Column,
     PairVerdict,
     RankingPair,
@@ -24,13 +25,13 @@ from boosters_eval.reports.model import (
     Report,
     ReportTable,
     Row,
-    Status,
     TableCell,
 )
 from boosters_eval.reports.terminal import print_report
 from boosters_eval.reports.text import render_csv, render_json, render_markdown
 
 __all__ = [
+    "CellStatus",
     "Code",
     "Column",
     "Details",
@@ -47,7 +48,6 @@ __all__ = [
     "ReportTable",
     "Row",
     "Section",
-    "Status",
     "TableCell",
     "print_report",
     "render_csv",

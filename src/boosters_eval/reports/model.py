@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 
 from boosters_eval.reports.numbers import MISSING
 
-Status = Literal[
+CellStatus = Literal[
     "ok",  # a value without an expectation
     "pass",  # as expected
     "warn",  # as expected, with a reservation
@@ -74,7 +74,7 @@ class TableCell(_Strict):
     low: float | None = None  # the interval of the mean, with the correction of the table's test
     high: float | None = None
     values: tuple[float | None, ...] = ()  # one for each of Row.points; None: missing or not finite
-    status: Status = "ok"
+    status: CellStatus = "ok"
 
     @property
     def shown(self) -> str:

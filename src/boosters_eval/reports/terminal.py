@@ -11,9 +11,9 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from boosters_eval.reports.model import Report, ReportTable, Row, Status, TableCell
+    from boosters_eval.reports.model import CellStatus, Report, ReportTable, Row, TableCell
 
-_STYLES: dict[Status, str] = {
+_STYLES: dict[CellStatus, str] = {
     "ok": "",
     "pass": "green",
     "warn": "yellow",

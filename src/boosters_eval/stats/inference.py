@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    FloatArray = NDArray[np.float64]
 
 SAME = 1e-12  # relative: differences closer than this are rounding, not variance
 TINY = 1e-140  # the square of anything smaller underflows
@@ -154,7 +154,7 @@ class SignedRank:
         return (1 - self.greater(0.0) + self.less(0.0)) / 2
 
 
-def paired(differences: Floats, *, overlap: float = 0.0, resolution: float = 0.0) -> StudentT:
+def paired(differences: FloatArray, *, overlap: float = 0.0, resolution: float = 0.0) -> StudentT:
     """Student's test on differences; `overlap` is Nadeau and Bengio's n_test / n_train, 0 for no correction.
 
     `resolution` is the least spread that differences of a metric can show: what one row changes in it.
@@ -166,14 +166,14 @@ def paired(differences: Floats, *, overlap: float = 0.0, resolution: float = 0.0
     return StudentT(mean, error, freedom, count - 1)
 
 
-def mean_and_spread(values: Floats) -> tuple[float, float]:
+def mean_and_spread(values: FloatArray) -> tuple[float, float]:
     """Mean and standard deviation (ddof 1); for a handful of values this is ten times as fast as numpy."""
     numbers = values.tolist()
     mean = math.fsum(numbers) / len(numbers)
     return mean, math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1))
 
 
-def welch(a: Floats, b: Floats, *, resolution: float = 0.0) -> FittedTest:
+def welch(a: FloatArray, b: FloatArray, *, resolution: float = 0.0) -> FittedTest:
     """Welch's test, which assumes that the two samples are independent."""
     part_a, part_b = (max(float(side.var(ddof=1)), resolution**2) / len(side) for side in (a, b))
     error = math.sqrt(part_a + part_b)
@@ -183,7 +183,7 @@ def welch(a: Floats, b: Floats, *, resolution: float = 0.0) -> FittedTest:
     return StudentT(float(a.mean() - b.mean()), error, freedom)
 
 
-def signed_rank(differences: Floats, *, resolution: float = 0.0) -> FittedTest:
+def signed_rank(differences: FloatArray, *, resolution: float = 0.0) -> FittedTest:
     """Wilcoxon's test; a pair without a difference says nothing about zero, but counts once the null is shifted."""
     return SignedRank(tuple(differences.tolist()), sign_flip_floor(int(np.count_nonzero(differences))), resolution)
 
@@ -208,18 +208,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def spread_is_zero(values: Floats, scale: float) -> bool:
+def spread_is_zero(values: FloatArray, scale: float) -> bool:
     """Whether values differ by no more than rounding."""
     return float(np.ptp(values)) <= max(SAME * scale, TINY)
 
 
-def doubled_ranks(values: Floats) -> NDArray[np.int64]:
+def doubled_ranks(values: FloatArray) -> NDArray[np.int64]:
     """Twice the mid-ranks, which are whole numbers."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((2 * np.cumsum(counts) - counts + 1)[group], dtype=np.int64)
 
 
-def _rank_sums(doubled: NDArray[np.int64]) -> Floats:
+def _rank_sums(doubled: NDArray[np.int64]) -> FloatArray:
     """The probability of each sum of (doubled) ranks when every sign is a fair coin."""
     chances = np.zeros(int(doubled.sum()) + 1)
     chances[0] = 1.0
@@ -230,7 +230,7 @@ def _rank_sums(doubled: NDArray[np.int64]) -> Floats:
     return chances
 
 
-def _signed_rank_tail(values: Floats) -> float:
+def _signed_rank_tail(values: FloatArray) -> float:
     kept = values[values != 0]
     doubled = doubled_ranks(np.abs(kept))
     observed = int(doubled[kept > 0].sum())

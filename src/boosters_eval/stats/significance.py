@@ -22,7 +22,7 @@ from boosters_eval.stats.inference import StatisticsInputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.stats.inference import FittedTest, Floats
+    from boosters_eval.stats.inference import FittedTest, FloatArray
 
 TestName = Literal["corrected", "paired", "welch", "wilcoxon"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
@@ -126,8 +126,8 @@ class PendingComparison:
 
 
 def compare_pair(
-    a: Sequence[float] | Floats,
-    b: Sequence[float] | Floats,
+    a: Sequence[float] | FloatArray,
+    b: Sequence[float] | FloatArray,
     *,
     higher_is_better: bool,
     test_train_ratio: float | None = None,
@@ -146,8 +146,8 @@ def compare_pair(
 
 
 def compare_times(
-    a: Sequence[float] | Floats,
-    b: Sequence[float] | Floats,
+    a: Sequence[float] | FloatArray,
+    b: Sequence[float] | FloatArray,
     *,
     alpha: float = DEFAULT_ALPHA,
     rope: float = DEFAULT_ROPE,
@@ -161,8 +161,8 @@ def compare_times(
 
 
 def prepare(
-    a: Sequence[float] | Floats,
-    b: Sequence[float] | Floats,
+    a: Sequence[float] | FloatArray,
+    b: Sequence[float] | FloatArray,
     criteria: Criteria,
     *,
     test_train_ratio: float | None,
@@ -189,7 +189,9 @@ def prepare(
     return PendingComparison(_with_variance_note(blank, left, right, fitted), criteria, fitted, margin)
 
 
-def prepare_times(a: Sequence[float] | Floats, b: Sequence[float] | Floats, criteria: Criteria) -> PendingComparison:
+def prepare_times(
+    a: Sequence[float] | FloatArray, b: Sequence[float] | FloatArray, criteria: Criteria
+) -> PendingComparison:
     """Everything up to the correction for the table, on the log ratio."""
     left, right = _values("a", a), _values("b", b)
     _check_pairs(left, right)
@@ -275,7 +277,7 @@ def _joined(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _with_variance_note(blank: Comparison, a: Floats, b: Floats, fitted: FittedTest) -> Comparison:
+def _with_variance_note(blank: Comparison, a: FloatArray, b: FloatArray, fitted: FittedTest) -> Comparison:
     if _same(a, b):
         return replace(blank, note=f"Identical scores in all {blank.n} splits, which does not prove identical models.")
     if isinstance(fitted, inference.Constant):
@@ -283,7 +285,7 @@ def _with_variance_note(blank: Comparison, a: Floats, b: Floats, fitted: FittedT
     return blank
 
 
-def _blank(a: Floats, b: Floats, criteria: Criteria) -> Comparison:
+def _blank(a: FloatArray, b: FloatArray, criteria: Criteria) -> Comparison:
     mean_a, mean_b = float(a.mean()), float(b.mean())
     return Comparison(
         verdict="inconclusive",
@@ -300,8 +302,8 @@ def _blank(a: Floats, b: Floats, criteria: Criteria) -> Comparison:
 
 def _without_test(
     blank: Comparison,
-    a: Floats,
-    b: Floats,
+    a: FloatArray,
+    b: FloatArray,
     criteria: Criteria,
     *,
     resolution: float | None = 0.0,
@@ -326,11 +328,11 @@ def _without_test(
     return None
 
 
-def _same(a: Floats, b: Floats) -> bool:
+def _same(a: FloatArray, b: FloatArray) -> bool:
     return len(a) == len(b) and bool(np.all(np.abs(a - b) <= max(inference.SAME * _scale(a, b), inference.TINY)))
 
 
-def _fit(a: Floats, b: Floats, test: TestName, overlap: float, resolution: float) -> FittedTest:
+def _fit(a: FloatArray, b: FloatArray, test: TestName, overlap: float, resolution: float) -> FittedTest:
     scale = _scale(a, b)
     if test == "welch":
         if not resolution and inference.spread_is_zero(a, scale) and inference.spread_is_zero(b, scale):
@@ -346,7 +348,7 @@ def _fit(a: Floats, b: Floats, test: TestName, overlap: float, resolution: float
     return inference.paired(differences, overlap=overlap if test == "corrected" else 0.0, resolution=resolution)
 
 
-def _values(name: str, values: Sequence[float] | Floats) -> Floats:
+def _values(name: str, values: Sequence[float] | FloatArray) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not array.size or not (np.abs(array) < inference.HUGE).all():
         raise StatisticsInputError(
@@ -355,7 +357,7 @@ def _values(name: str, values: Sequence[float] | Floats) -> Floats:
     return array
 
 
-def _check_pairs(a: Floats, b: Floats) -> None:
+def _check_pairs(a: FloatArray, b: FloatArray) -> None:
     if len(a) != len(b):
         raise StatisticsInputError(
             "The 'a' and 'b' parameters of a paired comparison must have the same length. "
@@ -363,7 +365,7 @@ def _check_pairs(a: Floats, b: Floats) -> None:
         )
 
 
-def _scale(a: Floats, b: Floats) -> float:
+def _scale(a: FloatArray, b: FloatArray) -> float:
     return float(max(np.abs(a).max(), np.abs(b).max()))
 
 

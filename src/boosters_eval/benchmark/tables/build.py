@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
-    from boosters_eval.reports.model import PairVerdict, Status
+    from boosters_eval.reports.model import CellStatus, PairVerdict
     from boosters_eval.stats.significance import TestName
 
 # What is measured besides the metrics; lower is better for all of them.
@@ -184,7 +184,7 @@ def _cell(contender: Contender, column: Column, options: TableOptions) -> TableC
     )
 
 
-def _status(contender: Contender, mean: float | None) -> Status:
+def _status(contender: Contender, mean: float | None) -> CellStatus:
     """A value that cannot be shown is an error if a cell failed or gave no finite number, and missing otherwise."""
     if mean is None:
         return "error" if contender.errors else "missing"
@@ -204,7 +204,7 @@ def _row(contender: Contender, row_names: tuple[str, ...], cells: tuple[TableCel
 
 def _absent_row(absence: Absence, row_names: tuple[str, ...], columns: tuple[Column, ...]) -> Row:
     """A library that was asked for belongs in the table, even if it has no cells there; the notes say why."""
-    status: Status = "unsupported" if isinstance(absence, Unsupported) else "unavailable"
+    status: CellStatus = "unsupported" if isinstance(absence, Unsupported) else "unavailable"
     cell = TableCell(mean=None, std=None, n=0, text="", status=status)
     names = (clean(absence.library), clean(absence.variant or ""))
     return Row(names=names[: len(row_names)], cells=(cell,) * len(columns), n=0)
