@@ -243,4 +243,4 @@ def test_one_metric_need_not_be_a_list():
         for given in ("top_k_accuracy@2", ["top_k_accuracy@2"])
     ]
     assert plans[0].run_id == plans[1].run_id
-    assert "top_k_accuracy@2" in str(plans[0].specs[0].metrics)
+    assert plans[0].specs[0].metrics == ("top_k_accuracy",)  # 2 is its default
