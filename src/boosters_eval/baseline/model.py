@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from annotated_types import Ge, MinLen
@@ -203,7 +204,7 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     raw = load_json(text, str(path))
     if isinstance(raw, dict) and raw.get("kind") == "boosters-eval results":
         raise FileFormatError(
-            f"{path} holds results, not a baseline; make one with 'boosters-eval baseline record --results {path}'."
+            f"{path} holds results, not a baseline; make one with 'boosters-eval baseline record --results {quote(str(path))}'."
         )
     if not isinstance(raw, dict) or not {"schema_version", "results"} <= raw.keys():
         raise FileFormatError(f"{path} is not a boosters-eval baseline.")

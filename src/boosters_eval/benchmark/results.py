@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Record, RunMetadata, Unsupported
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
+from boosters_eval.core.text import csv_cell, escape_json
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class ResultCollection:
             errors=self.errors,
             unsupported=self.unsupported,
         )
-        text = document.model_dump_json(indent=1, exclude_none=True) + "\n"
+        text = escape_json(document.model_dump_json(indent=1, exclude_none=True)) + "\n"
         if path is not None:
             write_atomically(Path(path), text)
         return text
@@ -150,8 +151,8 @@ class ResultCollection:
         columns = list(dict.fromkeys(name for row in rows for name in row)) or list(_ROW_FIELDS)
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer.writerow({name: csv_cell(name) for name in columns})
+        writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
         if path is not None:
             write_atomically(Path(path), buffer.getvalue())
         return buffer.getvalue()

@@ -17,8 +17,10 @@ import typer
 from boosters_eval import __version__
 from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, report, runs
 from boosters_eval.cli.arguments import spread
+from boosters_eval.cli.output import note, say
 from boosters_eval.cli.streams import steady
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
+from boosters_eval.core.text import message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +48,7 @@ report.register(app)
 
 def _version(*, show: bool) -> None:
     if show:
-        typer.echo(f"boosters-eval {__version__}")
+        say(f"boosters-eval {__version__}")
         raise typer.Exit
 
 
@@ -117,15 +119,15 @@ def _parser_sentence(error: Exception) -> str:
 def _fail(sentence: str, code: ExitCode) -> int:
     with contextlib.suppress(OSError):
         sys.stdout.flush()
-        sys.stderr.write(f"Error: {sentence}\n")
+        sys.stderr.write(f"Error: {message(sentence)}\n")
     return int(code)
 
 
-def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
+def _warn(warning: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
     """Our own warnings are sentences for the user; those of others keep the place they come from."""
     own = issubclass(category, BoostersEvalWarning)
-    text = f"Warning: {message}\n" if own else warnings.formatwarning(message, category, filename, lineno)
-    sys.stderr.write(text)
+    text = f"Warning: {warning}" if own else warnings.formatwarning(warning, category, filename, lineno).rstrip()
+    note(text)
 
 
 def main() -> NoReturn:

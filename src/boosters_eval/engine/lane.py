@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from boosters_eval.core.modules import at_address
+from boosters_eval.core.text import encodable
 from boosters_eval.engine.cell import Lane
 from boosters_eval.engine.channel import Lines
-from boosters_eval.engine.child import clean, message_of, run_child
+from boosters_eval.engine.child import message_of, run_child
 from boosters_eval.engine.processes import (
     adopt_orphans,
     die_with_parent,
@@ -57,7 +58,7 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
         event: dict[str, Any] = {
             "failed": type(error).__name__,
             "message": message_of(error),
-            "traceback": clean(traceback.format_exc()[-TAIL:]),
+            "traceback": encodable(traceback.format_exc()[-TAIL:]),
         }
     else:
         event = {"ready": time.perf_counter() - start}

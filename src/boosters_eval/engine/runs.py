@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError, RunError, suggest
+from boosters_eval.core.errors import (
+    BoostersEvalError,
+    BoostersEvalWarning,
+    ConfigError,
+    FileFormatError,
+    RunError,
+    suggest,
+)
 from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
 from boosters_eval.core.home import home
 from boosters_eval.engine.facts import RunFacts
@@ -119,7 +127,10 @@ class RunFolder:
             raise FileFormatError(f"{path} cannot be read: {first['msg']}.") from None
 
     def load(self, attempt: int | None = None) -> Run:
-        """One attempt, by default the latest; a damaged journal is refused."""
+        """One attempt, by default the latest, for whoever shows it: an unfinished one too, but never a changed one.
+
+        Whoever decides on it uses `load_verified`.
+        """
         known = self.attempts()
         if not known:
             raise RunError(f"Run {self.run_id} has no journal.")
@@ -132,7 +143,18 @@ class RunFolder:
             plan = self.plan()
             if plan.run_id != self.run_id or reading.begin.get("run_id") != self.run_id:
                 raise RunError(f"{path} and plan.json are not of run {self.run_id}. See 'boosters-eval verify'.")
-            return self.run(plan, number, reading)
+            fault = _fault(reading, set(plan.keys), self.run_id, finished=reading.sealed)
+            if fault:
+                raise RunError(f"{path} and plan.json do not belong together: {fault}.")
+            run = self.run(plan, number, reading)
+        if not reading.sealed and not run.missing:
+            warnings.warn(
+                f"{path} has all outcomes but no seal: the run was stopped just then, or the end of the file was"
+                " changed; --resume seals it.",
+                BoostersEvalWarning,
+                stacklevel=2,
+            )
+        return run
 
     def outcomes_before(self, attempt: int) -> dict[str, Outcome | Failure]:
         """What the attempt before this one ended with; nothing if it cannot be read, as `verify` will tell."""
@@ -245,7 +267,8 @@ def _plan_fault(plan: Plan, run_id: str) -> str:
     return "" if same else f"has the digest {plan.run_id}, so it is not the plan of run {run_id}"
 
 
-def _fault(reading: Reading, keys: set[str], run_id: str) -> str:
+def _fault(reading: Reading, keys: set[str], run_id: str, *, finished: bool = True) -> str:
+    """What is wrong with a journal; that cells are missing is wrong only where it should be finished."""
     missing = len(keys - reading.outcomes.keys())
     foreign = reading.outcomes.keys() - keys
     if reading.damage:
@@ -254,8 +277,8 @@ def _fault(reading: Reading, keys: set[str], run_id: str) -> str:
         return "does not begin with this run's id"
     if foreign:
         return f"has a cell that is not in the plan: {min(foreign)}"
-    if missing:
+    if missing and finished:
         return f"incomplete: {missing} of {len(keys)} cells have no outcome"
-    if reading.cut or not reading.sealed:
+    if finished and (reading.cut or not reading.sealed):
         return "not sealed: the run did not finish, or the end of the file was changed"
     return ""
