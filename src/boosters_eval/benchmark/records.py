@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Lt
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
+from boosters_eval.core.model import FileModel
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.facts import RunFacts
@@ -24,7 +25,7 @@ Phase = Literal["start", "load", "build", "fit", "predict", "score", "done"]
 VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "warnings", "failed_before"}
 
 
-class Record(BaseModel):
+class Record(FileModel):
     """The fields by which every outcome identifies its cell."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -148,7 +149,7 @@ class BenchmarkError(Record):
     failed_before: int = 0  # not counting this one
 
 
-class Unsupported(BaseModel):
+class Unsupported(FileModel):
     """A combination that a library does not support; known before anything runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -167,7 +168,7 @@ def _as_result(outcome: Outcome) -> BenchmarkResult:
     return outcome
 
 
-class RunMetadata(BaseModel):
+class RunMetadata(FileModel):
     """What a collection knows about its run besides the outcomes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

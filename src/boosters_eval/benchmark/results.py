@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Record, RunMetadata, Unsupported
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
+from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import csv_cell, escape_json
 from boosters_eval.metrics.task import Task
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 
-class _Document(BaseModel):
-    """The file form of a collection. A list is refused at its first fault, because there may be millions."""
+class _Document(FileModel):
+    """The file form of a collection."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,9 +36,9 @@ class _Document(BaseModel):
     run_id: str | None = None
     suite: str | None = None
     metadata: RunMetadata = RunMetadata()
-    results: Annotated[list[BenchmarkResult], FailFast()] = Field(default_factory=list)
-    errors: Annotated[list[BenchmarkError], FailFast()] = Field(default_factory=list)
-    unsupported: Annotated[list[Unsupported], FailFast()] = Field(default_factory=list)
+    results: list[BenchmarkResult] = Field(default_factory=list)
+    errors: list[BenchmarkError] = Field(default_factory=list)
+    unsupported: list[Unsupported] = Field(default_factory=list)
 
 
 class ResultCollection:
