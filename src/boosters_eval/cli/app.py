@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import re
+import signal
 import sys
 import tempfile
 import traceback
@@ -136,5 +137,7 @@ def main() -> NoReturn:
     sys.stdout, sys.stderr = steady(sys.stdout), steady(sys.stderr)
     warnings.showwarning = _warn
     code = run(sys.argv[1:])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the command has ended, and its exit code is known
     sys.stdout.flush()
     sys.exit(code)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError
-from boosters_eval.core.files import write_atomically
+from boosters_eval.core.files import read_text, refuse_wide, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.datasets.cache import VARIABLE, cache_root
 from boosters_eval.datasets.checks import as_table
@@ -245,7 +245,9 @@ def _cardinality(codes: Any) -> int:
 def _read_meta(path: Path) -> _Meta | None:
     """The description of a table that is whole, or None."""
     try:
-        meta = _Meta.model_validate_json((path / _META).read_bytes())
+        text = read_text(path / _META)
+        refuse_wide(text, _META)
+        meta = _Meta.model_validate_json(text)
         whole = all((path / f"{part}.npy").stat().st_size == size for part, size in meta.sizes.items())
     except (OSError, ValueError, BoostersEvalError):
         return None

@@ -19,7 +19,7 @@ from boosters_eval.core.errors import (
     RunError,
     suggest,
 )
-from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
+from boosters_eval.core.files import MAX_RESULTS, read_text, refuse_wide, write_atomically
 from boosters_eval.core.home import home
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import Journal, Reading, no_collection, read
@@ -120,8 +120,10 @@ class RunFolder:
         path = self.path / _numbered("environment", attempt, "json")
         if not path.exists():
             return RunFacts()
+        text = read_text(path)
+        refuse_wide(text, str(path))
         try:
-            return RunFacts.model_validate_json(read_text(path))
+            return RunFacts.model_validate_json(text)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise FileFormatError(f"{path} cannot be read: {first['msg']}.") from None
