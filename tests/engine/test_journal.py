@@ -305,3 +305,15 @@ def test_journal_that_vanishes_during_the_run_is_an_error(folder, change):
     with pytest.raises(RunError, match="was deleted or replaced during the run"):
         journal.append(result(1), "fit")
     journal.close()
+
+
+@pytest.mark.parametrize(("name", "change"), [("plan.json", ("name", "other")), ("environment.json", ("alpha", 0.5))])
+def test_what_the_run_id_does_not_cover_is_covered_by_the_first_line(faulty, home, name, change):
+    run_tiny(tiny_config("none"))
+    folder = find_run("last")
+    path = folder.path / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **dict([change])}))
+    assert dict(verify(folder))[name] == "is not what it was when the attempt began"
+    for load in (folder.load, lambda: load_verified(folder)):
+        with pytest.raises(RunError, match=f"{name}: is not what it was"):
+            load()

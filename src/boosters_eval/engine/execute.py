@@ -130,7 +130,7 @@ def _record(facts: RunFacts, folder: RunFolder, attempt: int, journal: Journal) 
         folder.write_facts(attempt, folder.facts(attempt).continued(facts))
         return
     folder.write_facts(attempt, facts)
-    journal.begin({"run_id": folder.run_id, "attempt": attempt, "at": facts.started_at})
+    journal.begin({"run_id": folder.run_id, "attempt": attempt, "at": facts.started_at, **folder.digests(attempt)})
 
 
 def _failed(*earlier: Mapping[str, Outcome | Failure]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import warnings
@@ -19,7 +20,7 @@ from boosters_eval.core.errors import (
     RunError,
     suggest,
 )
-from boosters_eval.core.files import MAX_RESULTS, read_text, refuse_wide, write_atomically
+from boosters_eval.core.files import MAX_RESULTS, load_json, read_text, refuse_wide, write_atomically
 from boosters_eval.core.home import home
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import Journal, Reading, no_collection, read
@@ -113,17 +114,23 @@ class RunFolder:
     def write_facts(self, attempt: int, facts: RunFacts) -> None:
         """Record the machine and versions of an attempt when it begins, and of each session that continues it."""
         text = json.dumps(facts.recorded(), indent=1) + "\n"
-        write_atomically(self.path / _numbered("environment", attempt, "json"), text)
+        write_atomically(self._facts_path(attempt), text)
+
+    def _facts_path(self, attempt: int) -> Path:
+        return self.path / _numbered("environment", attempt, "json")
+
+    def _read_facts(self, attempt: int) -> str:
+        text = read_text(self._facts_path(attempt))
+        refuse_wide(text, str(self._facts_path(attempt)))
+        return text
 
     def facts(self, attempt: int) -> RunFacts:
         """What `write_facts` recorded, or empty facts."""
-        path = self.path / _numbered("environment", attempt, "json")
+        path = self._facts_path(attempt)
         if not path.exists():
             return RunFacts()
-        text = read_text(path)
-        refuse_wide(text, str(path))
         try:
-            return RunFacts.model_validate_json(text)
+            return RunFacts.model_validate_json(self._read_facts(attempt))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise FileFormatError(f"{path} cannot be read: {first['msg']}.") from None
@@ -165,7 +172,32 @@ class RunFolder:
 
     def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
         """An attempt, from the content of its journal."""
+        for name, fault in self.faults_beside(attempt, reading):
+            raise RunError(f"{self.path / name}: {fault}. See 'boosters-eval verify {self.run_id}'.")
         return Run(plan, reading.outcomes, self.facts(attempt), attempt, reading.begin, reading.last)
+
+    def digests(self, attempt: int) -> dict[str, str]:
+        """Of the files beside the journal: its first line holds them, so that none can be changed unnoticed.
+
+        A run id does not depend on a plan's name or order, and an attempt may be judged at a level of its own.
+        """
+        facts = load_json(self._read_facts(attempt), str(self._facts_path(attempt)))
+        if isinstance(facts, dict):
+            facts.pop("resumed", None)  # what later sessions add
+        plan = read_text(self.path / "plan.json", limit=MAX_RESULTS)
+        return {"plan": _digest(plan), "facts": _digest(json.dumps(facts, sort_keys=True))}
+
+    def faults_beside(self, attempt: int, reading: Reading) -> Iterator[tuple[str, str]]:
+        """The files beside the journal that are not what they were when the attempt began; older journals say nothing.
+
+        A plan that was damaged and written anew is the same, unless another version of the program wrote it.
+        """
+        if not {"plan", "facts"} <= reading.begin.keys():
+            return
+        found = self.digests(attempt)
+        for what, name in (("plan", "plan.json"), ("facts", self._facts_path(attempt).name)):
+            if found[what] != reading.begin[what]:
+                yield name, "is not what it was when the attempt began"
 
     def open(self, *, new: bool) -> tuple[Journal, int]:
         """Open a new attempt, or the latest one to continue it. Other processes are locked out."""
@@ -195,6 +227,10 @@ def _open_journal(path: Path, lock: FileLock) -> Journal:
     except OSError as error:
         raise RunError(f"Cannot write {path}: {error.strerror}.") from None
     return Journal(path, file, lock, reading)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _numbered(name: str, attempt: int, suffix: str) -> str:
@@ -238,7 +274,10 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
     keys = set(plan.keys)
     for attempt in folder.attempts():
         path = folder.journal_path(attempt)
-        yield path.name, _fault(read(path), keys, folder.run_id)
+        reading = read(path)
+        yield path.name, _fault(reading, keys, folder.run_id)
+        if not fault and not reading.damage:
+            yield from folder.faults_beside(attempt, reading)
 
 
 def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
