@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,7 +108,7 @@ def _frame(file: Path) -> pd.DataFrame:
         raise DatasetError(f"{file.name} is empty.") from None
     except ImportError:
         raise DatasetError("Reading parquet needs pyarrow: pip install 'boosters-eval[parquet]'.") from None
-    except (OSError, EOFError, ValueError, pd.errors.ParserError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, pd.errors.ParserError) as error:
         what = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
         raise DatasetError(f"{file.name} cannot be read: {what}.") from None
 
