@@ -6,6 +6,7 @@ command was still running at its deadline.
 
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -13,9 +14,12 @@ import traceback
 import warnings
 from pathlib import Path
 
+MOST = 4 * 2**30  # bytes of address space
+
 
 def run(request, out, err):
-    """In the fork: become the program."""
+    """In the fork: become the program. What takes far too much memory ends before it takes the machine's."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
     os.chdir(request["place"])
     os.environ.update(request.get("env", {}))
     for number, path in ((1, out), (2, err)):
@@ -79,5 +83,5 @@ if __name__ == "__main__":
     from boosters_eval.benchmark import planning, running, tables  # noqa: F401
     from boosters_eval.cli import app
 
-    warnings.resetwarnings()
+    warnings.simplefilter("ignore", DeprecationWarning)  # on forks of a process with threads, which do nothing here
     serve()

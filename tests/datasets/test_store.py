@@ -1,5 +1,6 @@
 """The cache: written once and whole, found again, rebuilt when damaged, and what may not enter it."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 import factories
-from boosters_eval.core.errors import BoostersEvalWarning, DatasetError, UnknownNameError
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError, UnknownNameError
 from boosters_eval.datasets import DATASETS, Table, materialise, open_stored, store
 from boosters_eval.metrics.task import Task
 
@@ -323,3 +324,16 @@ def test_a_loader_that_fails_is_named_with_its_error(cache):
 def test_files_in_the_cache_are_readable_by_others(cache):
     stored = materialise(config_of((X, Y)))
     assert stored.path.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize("content", ["/dev/zero", "/dev/full", "itself"])
+def test_recipe_that_is_no_file_is_not_read(cache, content):
+    config, calls = counted((X, Y), "1")
+    stored = materialise(config)
+    (recipe,) = (stored.path.parents[1] / "recipes").iterdir()
+    recipe.unlink()
+    recipe.symlink_to(recipe if content == "itself" else content)
+    store._DONE.clear()
+    with contextlib.suppress(BoostersEvalError):  # it cannot be written either, unless it takes everything
+        assert materialise(config) == stored
+    assert len(calls) == 2

@@ -32,7 +32,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     if _is_device(path):
         _write_to_device(path, data)
         return
-    path = resolved(path)
+    resolved(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -108,7 +108,7 @@ def check_writable(path: Path) -> None:
         raise ConfigError(f"Cannot write {path}: it is a directory.")
     if _is_device(path):
         return
-    path = resolved(path)
+    resolved(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.core.errors import ConfigError, DatasetError, suggest
-from boosters_eval.core.files import check_regular
+from boosters_eval.core.files import MAX_TEXT, check_regular
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.catalog import DEFAULT_QUANTILES
 from boosters_eval.datasets.config import DatasetConfig
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 GROUP_COLUMN = "qid"
 MAX_CLASSES_OF_NUMBERS = 20  # more distinct whole numbers than this are a quantity, not classes
 ROWS_PER_CLASS = 10
+MAX_COLUMNS = 2**16  # pandas takes a gigabyte and minutes to read a million
 _MOST_ZIPPED = 1032  # bytes that gzip can make of one
 
 
@@ -120,8 +121,11 @@ def _parquet(file: Path) -> pd.DataFrame:
 
     try:
         told = parquet.read_metadata(file)
+        _refuse_too_wide(file.name, told.num_columns)
         if told.num_rows * told.num_columns <= checks.MAX_CELLS:
             return pd.read_parquet(file)
+    except DatasetError:
+        raise
     except Exception as error:  # noqa: BLE001 (altered metadata fail in pyarrow and pandas in any way)
         raise ValueError(f"{type(error).__name__}: {error}") from None
     raise DatasetError(f"{file.name} has {told.num_rows} x {told.num_columns} cells: more than 2**31.")
@@ -130,13 +134,19 @@ def _parquet(file: Path) -> pd.DataFrame:
 def _refuse_too_large(file: Path) -> None:
     """A file of more than 2**31 cells has more bytes than that; only such a file is counted before it is read."""
     zipped = file.suffix == ".gz"
-    if file.stat().st_size * (_MOST_ZIPPED if zipped else 1) <= checks.MAX_CELLS:
-        return
     with gzip.open(file) if zipped else file.open("rb") as stream:
-        columns = stream.readline().count(b",") + 1
+        columns = stream.readline(MAX_TEXT).count(b",") + 1
+        _refuse_too_wide(file.name, columns)
+        if file.stat().st_size * (_MOST_ZIPPED if zipped else 1) <= checks.MAX_CELLS:
+            return
         rows = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 24), b""))
     if rows * columns > checks.MAX_CELLS:
         raise DatasetError(f"{file.name} has {rows} x {columns} cells: more than 2**31.")
+
+
+def _refuse_too_wide(name: str, columns: int) -> None:
+    if columns > MAX_COLUMNS:
+        raise DatasetError(f"{name} has {columns} columns, more than the {MAX_COLUMNS} that can be read.")
 
 
 def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:

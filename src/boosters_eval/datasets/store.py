@@ -129,8 +129,8 @@ def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:
     if config.recipe is None:
         return None
     try:
-        digest = _recipe_file(config, root).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
+        digest = read_text(_recipe_file(config, root)).strip()
+    except BoostersEvalError:
         return None
     if not re.fullmatch("[0-9a-f]{64}", digest):
         return None
