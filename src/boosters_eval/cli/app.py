@@ -21,7 +21,6 @@ from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.output import note, say
 from boosters_eval.cli.streams import steady
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
-from boosters_eval.core.text import message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,14 +119,14 @@ def _parser_sentence(error: Exception) -> str:
 def _fail(sentence: str, code: ExitCode) -> int:
     with contextlib.suppress(OSError):
         sys.stdout.flush()
-        sys.stderr.write(f"Error: {message(sentence)}\n")
+        note(f"Error: {sentence}")
     return int(code)
 
 
-def _warn(warning: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
+def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
     """Our own warnings are sentences for the user; those of others keep the place they come from."""
     own = issubclass(category, BoostersEvalWarning)
-    text = f"Warning: {warning}" if own else warnings.formatwarning(warning, category, filename, lineno).rstrip()
+    text = f"Warning: {message}" if own else warnings.formatwarning(message, category, filename, lineno).rstrip()
     note(text)
 
 
