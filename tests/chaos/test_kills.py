@@ -18,7 +18,7 @@ from processes import PLUGINS, PROGRAM, environment
 SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(10**6))
 KILLS = int(os.environ.get("CHAOS_KILLS") or 200)
 WAIT = 120  # seconds, for whatever must come to an end
-FULL = ("compare", "-d", "diabetes", "iris", "-l", "faulty", "sklearn", "-s", "6", "-p", "max_depth=13", "trees=2")
+FULL = ("compare", "-d", "diabetes", "-l", "faulty", "sklearn", "-s", "12", "-p", "max_depth=13", "trees=2")
 FEW = ("compare", "-d", "diabetes", "-l", "faulty", "-s", "8", "-p", "max_depth=13")
 DEPTHS = ("program", "ancestor", "lane", "cell")
 
