@@ -21,7 +21,7 @@ SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(10**6
 MUTATIONS = int(os.environ.get("CHAOS_MUTATIONS") or 1_000)
 TIMEOUT = 120  # seconds; a command takes a tenth of one
 MEGABYTES = 1024
-FEW = 28  # in `make test`
+FEW = 12  # in `make test`
 
 RUN = ("compare", "-d", "diabetes", "-l", "faulty", "-s", "3", "-p", "max_depth=1", "-q")
 TABLE = ("compare", "-d", "diabetes", "-l", "faulty", "-s", "1", "-p", "max_depth=1", "-q", "-f", "csv")
@@ -197,12 +197,12 @@ def call(tmp_path, place):
     server.close()
 
 
-def torment(call, place, seed, count):
+def torment(call, place, seed, count, names):
     """Damage files, one at a time; each is put back before the next."""
     prepare(call, place)
     rng = random.Random(seed)
     sound = {}
-    faults, names = [], list(KINDS)
+    faults = []
     for number in range(count):
         name = names[number % len(names)]
         kind = KINDS[name]
@@ -234,16 +234,17 @@ def put_back(path, data):
     path.write_bytes(data)
 
 
-def check(call, place, seed, count):
-    faults = torment(call, place, seed, count)
-    print(f"chaos: {count} mutations of {len(KINDS)} kinds of files, seed {seed}, {len(faults)} faults")  # noqa: T201
+def check(call, place, seed, count, names):
+    faults = torment(call, place, seed, count, names)
+    print(f"chaos: {count} mutations of {len(names)} kinds of files, seed {seed}, {len(faults)} faults")  # noqa: T201
     assert not faults, "\n".join([f"repeat with CHAOS_SEED={seed} CHAOS_MUTATIONS={count}", *faults])
 
 
 def test_few_damaged_files_end_in_a_sentence(call, place):
-    check(call, place, seed=1, count=FEW)
+    quick = [name for name, kind in KINDS.items() if TABLE not in kind.commands]  # which runs a cell each time
+    check(call, place, seed=1, count=FEW, names=quick)
 
 
 @pytest.mark.chaos
 def test_many_damaged_files_end_in_a_sentence(call, place):
-    check(call, place, SEED, MUTATIONS)
+    check(call, place, SEED, MUTATIONS, names=list(KINDS))
