@@ -32,7 +32,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     if _is_device(path):
         _write_to_device(path, data)
         return
-    resolved(path)
+    path = resolved(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
