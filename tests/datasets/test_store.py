@@ -1,6 +1,5 @@
 """The cache: written once and whole, found again, rebuilt when damaged, and what may not enter it."""
 
-import contextlib
 import json
 import os
 import subprocess
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 
 import factories
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError, UnknownNameError
+from boosters_eval.core.errors import BoostersEvalWarning, DatasetError, UnknownNameError
 from boosters_eval.datasets import DATASETS, Table, materialise, open_stored, store
 from boosters_eval.metrics.task import Task
 
@@ -326,14 +325,18 @@ def test_files_in_the_cache_are_readable_by_others(cache):
     assert stored.path.stat().st_mode & 0o777 == 0o755
 
 
-@pytest.mark.parametrize("content", ["/dev/zero", "/dev/full", "itself"])
-def test_recipe_that_is_no_file_is_not_read(cache, content):
+@pytest.mark.parametrize("content", ["/dev/zero", "/dev/full", "itself", "pipe"])
+def test_recipe_that_is_no_file_is_replaced(cache, content):
     config, calls = counted((X, Y), "1")
     stored = materialise(config)
     (recipe,) = (stored.path.parents[1] / "recipes").iterdir()
     recipe.unlink()
-    recipe.symlink_to(recipe if content == "itself" else content)
-    store._DONE.clear()
-    with contextlib.suppress(BoostersEvalError):  # it cannot be written either, unless it takes everything
+    if content == "pipe":
+        os.mkfifo(recipe)
+    else:
+        recipe.symlink_to(recipe if content == "itself" else content)
+    for _ in range(2):
+        store._DONE.clear()
         assert materialise(config) == stored
     assert len(calls) == 2
+    assert recipe.read_text().strip() == stored.digest

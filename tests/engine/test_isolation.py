@@ -184,6 +184,10 @@ def test_damaged_plan_is_written_anew_by_the_next_run(shell):
         with LocalPool(1) as one:
             execute(plan, one)
         assert path.read_text() == whole
+    path.unlink()
+    os.mkfifo(path)  # to which nobody would ever listen
+    run(plan)
+    assert path.read_text() == whole
     assert {fault for _, fault in verify(find_run("last"))} == {""}
 
 

@@ -26,13 +26,16 @@ MAX_KEYS = 50_000  # of one JSON object: each that a model does not know costs a
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write beside the target, then rename over it: a reader sees the old file or the new one."""
+def write_atomically(path: Path, content: str | bytes, *, own: bool = False) -> None:
+    """Write beside the target, then rename over it: a reader sees the old file or the new one.
+
+    The user may name a pipe or a link; a file of the program's `own` replaces whatever bears its name.
+    """
     data = content.encode() if isinstance(content, str) else content
-    if _is_device(path):
+    if not own and _is_device(path):
         _write_to_device(path, data)
         return
-    path = resolved(path)
+    path = path if own else resolved(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -43,7 +46,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        Path(name).chmod(path.stat().st_mode & 0o777 if path.is_file() else 0o666 & ~_umask())
         Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)

@@ -164,7 +164,7 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
     try:
         meta = _write(path, table, meta)
         if config.recipe is not None:
-            write_atomically(_recipe_file(config, root), meta.digest + "\n")
+            write_atomically(_recipe_file(config, root), meta.digest + "\n", own=True)
     except OSError as error:
         raise DatasetError(
             f"Cannot keep data set '{config.name}' in {root}: {error.strerror or error}."

@@ -82,7 +82,7 @@ class RunFolder:
         except OSError as error:
             raise ConfigError(f"Cannot create {folder.path}: {error.strerror}; set BOOSTERS_EVAL_HOME.") from None
         if not folder._holds(plan):
-            write_atomically(folder.path / "plan.json", plan.model_dump_json(indent=1) + "\n")
+            write_atomically(folder.path / "plan.json", plan.model_dump_json(indent=1) + "\n", own=True)
         return folder
 
     def _holds(self, plan: Plan) -> bool:
@@ -114,7 +114,7 @@ class RunFolder:
     def write_facts(self, attempt: int, facts: RunFacts) -> None:
         """Record the machine and versions of an attempt when it begins, and of each session that continues it."""
         text = json.dumps(facts.recorded(), indent=1) + "\n"
-        write_atomically(self._facts_path(attempt), text)
+        write_atomically(self._facts_path(attempt), text, own=True)
 
     def _facts_path(self, attempt: int) -> Path:
         return self.path / _numbered("environment", attempt, "json")
