@@ -45,6 +45,9 @@ chromium:  ## install the browser in which the HTML report is tested
 tests: setup chromium  ## run all tests with coverage
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
 
+test-chaos: setup  ## kill processes and damage files at random; CHAOS_SEED repeats it
+	@$(BIN)/python -m pytest -m chaos -n 0 -s tests/chaos
+
 # Python/NumPy pairs on which the lower bound must be identical to the last bit.
 MATRIX := 3.11/1.26.4 3.11/2.4.6 3.12/1.26.4 3.12/2.0.2 3.12/2.5.4 3.13/2.1.3 3.13/2.5.4
 
@@ -79,4 +82,4 @@ format: setup  ## format the code
 clean:  ## remove everything that make created
 	rm -rf $(VENV) .venv-matrix .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports chromium tests test-matrix test-slow simulations baselines bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests test-chaos test-matrix test-slow simulations baselines bench format clean

@@ -81,6 +81,7 @@ def test_interrupted_run_is_read_and_said_to_be_incomplete(copy, monkeypatch):
     (folder,) = run_folders()
     assert [fault for _, fault in verify(folder)] == ["incomplete: 3 of 18 cells have no outcome"]
     assert load_run("last").metadata.n_missing == 3
+    assert command(["report", "--run", "last", "-o", "reports"]) == 2
 
 
 def test_interrupted_run_is_not_continued_and_the_user_learns_why(copy, monkeypatch, capsys):

@@ -6,7 +6,10 @@ import sys
 
 
 def main() -> None:
-    """Start the command line. Ctrl-C during imports exits silently; a closed stdout or stderr becomes /dev/null."""
+    """Start the command line. Ctrl-C during imports exits silently; a closed stdout or stderr becomes /dev/null.
+
+    A polite request to end, by SIGTERM, is an interruption like Ctrl-C.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -14,7 +17,8 @@ def main() -> None:
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
     from boosters_eval.cli.app import main as run  # noqa: PLC0415 (see above)
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     run()
 
 

@@ -171,11 +171,14 @@ def run_prepared(
     return running.run_prepared(prepared, _observer(observer, verbose=verbose), executor=executor, say=say)
 
 
-def load_run(reference: str = "last", home: str | Path | None = None) -> ResultCollection:
-    """The latest attempt of a run, by its id, the beginning of its id, or `last`."""
+def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
+    """The latest attempt of a run, by its id, the beginning of its id, or `last`; a changed one is refused.
+
+    `verified` refuses an unfinished one too.
+    """
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
 
-    return running.load_run(reference, _path(home))
+    return running.load_run(reference, _path(home), verified=verified)
 
 
 def load_results(path: str | Path) -> ResultCollection:

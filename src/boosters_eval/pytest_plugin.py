@@ -141,8 +141,10 @@ class _Suite(pytest.Collector):
         return list(self._pairs())
 
     def _pairs(self) -> Iterator[_Pair]:
+        from boosters_eval.core.text import clean  # noqa: PLC0415 (only when it is used)
+
         for config, library in self.evaluation.pairs:
-            item = _Pair.from_parent(self, name=f"{config}[{library}]")
+            item = _Pair.from_parent(self, name=clean(f"{config}[{library}]"))
             item.pair, item.evaluation = (config, library), self.evaluation
             item.add_marker(MARKER)
             yield item
@@ -160,7 +162,10 @@ class _Pair(pytest.Item):
 
     def runtest(self) -> None:
         """Pass, skip or fail according to the finding for this pair."""
+        from boosters_eval.core.text import message  # noqa: PLC0415 (only when it is used)
+
         outcome, text = self.evaluation.outcome(*self.pair)
+        text = message(text)
         if outcome == "passed":
             self.add_report_section("call", "boosters-eval", text)
         if outcome == "failed":
@@ -178,4 +183,4 @@ class _Pair(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The heading of a failure."""
-        return self.path, None, f"{self.pair[0]} {self.pair[1]}"
+        return self.path, None, self.name

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import MAX_TEXT, check_writable, read_text, write_atomically
+from boosters_eval.core.files import MAX_TEXT, check_writable, read_text, resolved, write_atomically
 
 
 def test_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path):
@@ -92,3 +92,13 @@ def test_device_that_never_ends_is_refused_at_once():
 def test_line_ends_are_read_as_they_are(tmp_path):
     (tmp_path / "file").write_bytes(b"a\r\nb\n")
     assert read_text(tmp_path / "file") == "a\r\nb\n"
+
+
+def test_link_that_leads_to_itself_is_one_sentence(tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for use in (resolved, check_writable, lambda path: write_atomically(path, "x")):
+        with pytest.raises(ConfigError, match="it is a link that leads to itself"):
+            use(loop)
+    with pytest.raises(ConfigError, match="Too many levels"):
+        read_text(loop)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boosters_eval.core.errors import FileFormatError
-from boosters_eval.core.files import load_json
+from boosters_eval.core.files import MAX_KEYS, load_json, refuse_wide
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 documents = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
@@ -28,3 +28,23 @@ def test_what_json_wrote_is_read_as_it_was(document):
 def test_anything_else_is_one_sentence(text, message):
     with pytest.raises(FileFormatError, match=message):
         load_json(text, "f.json")
+
+
+@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '["\\udcffx"]', '{"\\uDEAD": 1}'])
+def test_half_a_character_is_refused(text):
+    with pytest.raises(FileFormatError, match="half of a surrogate pair"):
+        load_json(text, "f")
+
+
+def test_whole_pair_of_surrogates_is_a_character():
+    assert load_json('"\\ud83d\\ude00"', "f") == "\U0001f600"
+
+
+def test_object_of_too_many_keys_is_refused():
+    wide = json.dumps(dict.fromkeys(map(str, range(MAX_KEYS + 1)), 0))
+    with pytest.raises(FileFormatError, match="has an object of 50001 keys"):
+        load_json(wide, "f")
+    for text in (wide, wide.encode()):
+        with pytest.raises(FileFormatError, match="50001 keys"):
+            refuse_wide(text, "f")
+    refuse_wide(json.dumps([{"a": 1, "b": ":"}] * MAX_KEYS), "f")

@@ -259,7 +259,7 @@ def test_files_and_names_that_are_not_there(tmp_path):
     assert "must be written 'path:column'" in sentence_of(f"{tmp_path}/none")
     directory = tmp_path / "d.csv"
     directory.mkdir()
-    assert "cannot be read" in sentence_of(f"{directory}:y")
+    assert "it is a directory" in sentence_of(f"{directory}:y")
     with pytest.raises(UnknownNameError, match="Did you mean 'iris'"):
         resolve_dataset("irris")
 
@@ -274,3 +274,27 @@ def test_a_registered_name_keeps_its_task_or_becomes_a_quantile_task():
     assert resolve_dataset("california", Task.QUANTILE).quantiles == (0.1, 0.5, 0.9)
     assert resolve_dataset("synthetic_quantile_small", Task.REGRESSION).quantiles == ()
     assert "is of task multiclass. Got regression instead" in sentence_of("iris", Task.REGRESSION)
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide.csv.gz"])
+def test_file_of_a_million_columns_is_refused_before_it_is_read(tmp_path, name):
+    data = (",".join(map(str, range(900_000))) + "\n").encode()
+    (tmp_path / name).write_bytes(gzip.compress(data, 1) if name.endswith("gz") else data)
+    with pytest.raises(DatasetError, match="has 900000 columns, more than the 65536 that can be read"):
+        resolve_dataset(f"{tmp_path / name}:1")
+
+
+def test_damaged_archive_is_one_sentence(tmp_path):
+    data = bytearray(gzip.compress(b"a,target\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(500))))
+    for at in range(10, len(data), 40):
+        damaged = bytes(data[:at]) + bytes([data[at] ^ 0xFF]) + bytes(data[at + 1 :])
+        (tmp_path / "data.csv.gz").write_bytes(damaged)
+        with pytest.raises((DatasetError, ConfigError)):
+            resolve_dataset(f"{tmp_path / 'data.csv.gz'}:target")
+
+
+def test_parquet_file_that_claims_more_rows_than_can_be_is_refused(tmp_path, monkeypatch):
+    pd.DataFrame({"a": range(N), "target": range(N)}).to_parquet(tmp_path / "data.parquet")
+    monkeypatch.setattr(checks, "MAX_CELLS", 100)
+    with pytest.raises(DatasetError, match=r"has 60 x 2 cells: more than 2\*\*31"):
+        resolve_dataset(f"{tmp_path / 'data.parquet'}:target")

@@ -323,3 +323,20 @@ def test_a_loader_that_fails_is_named_with_its_error(cache):
 def test_files_in_the_cache_are_readable_by_others(cache):
     stored = materialise(config_of((X, Y)))
     assert stored.path.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize("content", ["/dev/zero", "/dev/full", "itself", "pipe"])
+def test_recipe_that_is_no_file_is_replaced(cache, content):
+    config, calls = counted((X, Y), "1")
+    stored = materialise(config)
+    (recipe,) = (stored.path.parents[1] / "recipes").iterdir()
+    recipe.unlink()
+    if content == "pipe":
+        os.mkfifo(recipe)
+    else:
+        recipe.symlink_to(recipe if content == "itself" else content)
+    for _ in range(2):
+        store._DONE.clear()
+        assert materialise(config) == stored
+    assert len(calls) == 2
+    assert recipe.read_text().strip() == stored.digest

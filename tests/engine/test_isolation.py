@@ -184,4 +184,38 @@ def test_damaged_plan_is_written_anew_by_the_next_run(shell):
         with LocalPool(1) as one:
             execute(plan, one)
         assert path.read_text() == whole
+    path.unlink()
+    os.mkfifo(path)  # to which nobody would ever listen
+    run(plan)
+    assert path.read_text() == whole
     assert {fault for _, fault in verify(find_run("last"))} == {""}
+
+
+PRINTING = """
+import os, time
+from shell_workload import Shell, ShellOutcome
+
+class Printing(Shell):
+    @classmethod
+    def run(cls, cell, loaded, inputs, phase):
+        largest = 0
+        for _ in range(40):
+            os.write(2, b"x" * 2_000_000)
+            time.sleep(0.02)
+            largest = max(largest, os.fstat(2).st_size)
+        os.write(2, b"the end")
+        if cell.repeat.seed == 2:
+            raise ValueError("no")
+        return ShellOutcome.of(cell, value=largest / 2**20)
+"""
+
+
+def test_cell_that_prints_endlessly_does_not_fill_the_disk(shell, tmp_path, monkeypatch):
+    """Of 80 MB only the end is kept, and the cell may go on."""
+    (tmp_path / "printing_shell.py").write_text(PRINTING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "printing_shell", raising=False)
+    WORKLOADS.register("shell", import_module("printing_shell").Printing, replace=True)
+    done = run(plan_of(shell, {"print": ""}, targets=("sh",)))
+    assert 0 < done.results[0].value < 40
+    assert done.failures[0].stderr_tail == "x" * 3_993 + "the end"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import factories
 from boosters_eval import load_run
-from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError
 from boosters_eval.engine import journal as journal_module
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.outcome import Failure
@@ -237,3 +237,83 @@ def test_line_without_an_end_is_not_read_whole(tmp_path, monkeypatch):
     path.write_bytes(b"x" * 5000)
     found = read(path)
     assert (found.cut, found.damage) == (False, "line 1 is longer than any line of a journal")
+
+
+def test_plan_with_cells_taken_out_is_noticed_by_every_reader(faulty, home):
+    run_tiny(tiny_config("none"), seeds=2)
+    folder = find_run("last")
+    path = folder.path / "plan.json"
+    plan = json.loads(path.read_text())
+    path.write_text(json.dumps({**plan, "refs": plan["refs"][:1]}))
+    for load in (load_run, lambda run: load_run(run, verified=True), lambda run: load_verified(find_run(run))):
+        with pytest.raises(RunError, match="plan"):
+            load("last")
+
+
+def test_plan_with_cells_taken_out_is_noticed_even_under_its_own_name(faulty, home):
+    """Whoever renames the folder and its run id too still has a journal with a cell that is not in the plan."""
+    run_tiny(tiny_config("none"), seeds=2)
+    folder = find_run("last")
+    plan = folder.plan()
+    fewer = plan.replace(refs=plan.refs[:1])
+    other = RunFolder.of(fewer)
+    write(other, read(folder.journal_path(1)).outcomes.values(), seal=True)
+    with pytest.raises(RunError, match="do not belong together: has a cell that is not in the plan"):
+        other.load()
+
+
+def test_seal_on_fewer_outcomes_than_the_plan_has_is_refused(faulty, home):
+    run_tiny(tiny_config("none"), seeds=2)
+    folder = find_run("last")
+    write(folder, list(read(folder.journal_path(1)).outcomes.values())[:1], seal=True)
+    with pytest.raises(RunError, match="do not belong together: incomplete: 1 of 2 cells have no outcome"):
+        folder.load()
+
+
+def test_whole_run_without_a_seal_is_shown_with_a_warning_and_not_decided_on(faulty, home):
+    run_tiny(tiny_config("none"), seeds=2)
+    path = find_run("last").journal_path(1)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.warns(BoostersEvalWarning, match="has all outcomes but no seal"):
+        assert len(load_run("last").results) == 2
+    with pytest.raises(RunError, match="not sealed"):
+        load_run("last", verified=True)
+
+
+def test_wide_object_in_any_file_of_a_run_is_refused_before_it_costs_an_error_per_key(faulty, home):
+    run_tiny(tiny_config("none"))
+    folder = find_run("last")
+    wide = json.dumps(dict.fromkeys(map(str, range(60_000)), 0))
+    for name, head in (("environment.json", ""), ("plan.json", '{"schema_version": 2, "x": ')):
+        path = folder.path / name
+        whole = path.read_text()
+        path.write_text(head + wide + ("}" if head else ""))
+        with pytest.raises(FileFormatError, match="60000 keys"):
+            load_run("last")
+        path.write_text(whole)
+    folder.journal_path(1).write_text(f'{{"prev":"{"0" * 32}","begin":{wide}}}\n')
+    assert "60000 keys" in read(folder.journal_path(1)).damage
+
+
+@pytest.mark.parametrize("change", ["delete", "replace"])
+def test_journal_that_vanishes_during_the_run_is_an_error(folder, change):
+    journal, _ = folder.open(new=True)
+    journal.begin({"run_id": "abc"})
+    journal.path.unlink()
+    if change == "replace":
+        journal.path.write_text("")
+    with pytest.raises(RunError, match="was deleted or replaced during the run"):
+        journal.append(result(1), "fit")
+    journal.close()
+
+
+@pytest.mark.parametrize(("name", "change"), [("plan.json", ("name", "other")), ("environment.json", ("alpha", 0.5))])
+def test_what_the_run_id_does_not_cover_is_covered_by_the_first_line(faulty, home, name, change):
+    run_tiny(tiny_config("none"))
+    folder = find_run("last")
+    path = folder.path / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **dict([change])}))
+    assert dict(verify(folder))[name] == "is not what it was when the attempt began"
+    for load in (folder.load, lambda: load_verified(folder)):
+        with pytest.raises(RunError, match=f"{name}: is not what it was"):
+            load()

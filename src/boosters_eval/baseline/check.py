@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _FAULTY = {
     "crashed": Status.CRASHED,
     "not finite": Status.NOT_FINITE,
+    "other data": Status.UNLIKE,
     "repeated": Status.UNLIKE,
     "missing": Status.SKIPPED,
 }

@@ -6,22 +6,15 @@ import hashlib
 import json
 import math
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from annotated_types import Ge, MinLen
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    FailFast,
-    Field,
-    StringConstraints,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.core.model import FileModel
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find
 from boosters_eval.metrics.task import Task
@@ -35,7 +28,7 @@ _SNIFF = 1_000_000  # a foreign file of more characters than this is refused bef
 _WIDTH = 110
 
 
-class _Part(BaseModel):
+class _Part(FileModel):
     """A part of the file: frozen, unknown keys and NaN refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -118,9 +111,8 @@ class AbsentResult(_Part):
     reason: str
 
 
-# Otherwise a file of nonsense would produce an error for each of its entries, a thousand times its size.
-Results = Annotated[tuple[BaselineResult, ...], FailFast()]
-_Seeds = Annotated[tuple[int, ...], FailFast()]
+Results = tuple[BaselineResult, ...]
+_Seeds = tuple[int, ...]
 
 
 class BaselineConfig(_Part):
@@ -143,7 +135,7 @@ class Baseline(_Part):
     libraries: dict[str, Build] = Field(default_factory=dict)
     mapping_digest: str | None = None
     machine: dict[str, Any] = Field(default_factory=dict)
-    absent: Annotated[tuple[AbsentResult, ...], FailFast()] = ()
+    absent: tuple[AbsentResult, ...] = ()
     results: Annotated[Results, MinLen(1)]
 
     @field_validator("schema_version")
@@ -162,7 +154,7 @@ class Baseline(_Part):
         return self
 
 
-class _ConfigV1(BaseModel):
+class _ConfigV1(FileModel):
     """The RFC leaves the content of version 1's config open."""
 
     suite: str | None = None
@@ -228,7 +220,8 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     raw = load_json(text, str(path))
     if isinstance(raw, dict) and raw.get("kind") == "boosters-eval results":
         raise FileFormatError(
-            f"{path} holds results, not a baseline; make one with 'boosters-eval baseline record --results {path}'."
+            f"{path} holds results, not a baseline; make one with"
+            f" 'boosters-eval baseline record --results {quote(str(path))}'."
         )
     if not isinstance(raw, dict) or not {"schema_version", "results"} <= raw.keys():
         raise FileFormatError(f"{path} is not a boosters-eval baseline.")

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Literal
 from boosters_eval.baseline.check import check
 from boosters_eval.baseline.snapshot import Snapshot
 from boosters_eval.benchmark.planning import prepare, suite_benchmarks
-from boosters_eval.benchmark.suites import resolve_suite
-from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.benchmark.suites import SUITES, resolve_suite
+from boosters_eval.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boosters_eval.baseline.findings import CheckRules, Finding
     from boosters_eval.baseline.model import Baseline
+    from boosters_eval.benchmark.config import BenchmarkSuite
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import Settings
@@ -59,15 +60,8 @@ def default_path(name: str = "baseline") -> Path:
 def plan_run(request: Request, settings: Settings, baseline: Baseline | None = None) -> tuple[PreparedRun, Restriction]:
     """The plan, and what of the baseline the user left out on purpose."""
     recorded = baseline.config.suite if baseline else None
-    suite = request.suite or recorded or DEFAULT_SUITE
-    try:
-        benchmarks = suite_benchmarks(suite, request.libraries)
-    except UnknownNameError:
-        if request.suite or not recorded:
-            raise
-        raise ConfigError(
-            f"The suite '{recorded}' of the baseline is not known here; name it, as in --suite path/to/file.py:SUITE."
-        ) from None
+    suite = resolve_suite(request.suite) if request.suite else _registered(recorded or DEFAULT_SUITE)
+    benchmarks = suite_benchmarks(suite, request.libraries)
     seeds, most = request.seeds, None
     if seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
@@ -83,6 +77,16 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
         only_pairs=_pairs(suite) if other else None,
         fewer_cells=request.names_seeds,
     )
+
+
+def _registered(name: str) -> BenchmarkSuite:
+    """The suite that a baseline names. A path in it is never followed: a data file must not choose what is executed."""
+    if name not in SUITES:
+        raise ConfigError(
+            f"The suite '{name}' of the baseline is not known here; name it with the '--suite' option, as in --suite"
+            " path/to/file.py:SUITE."
+        )
+    return SUITES[name]
 
 
 def _usable_seeds(baseline: Baseline | None) -> int:
@@ -120,6 +124,6 @@ def _comparison(finding: Finding, rule: SequentialRule) -> Comparison:
     return Comparison(verdict, "corrected", n, rule.level, finding.tolerance)
 
 
-def _pairs(suite: str) -> frozenset[tuple[str, str]]:
+def _pairs(suite: BenchmarkSuite) -> frozenset[tuple[str, str]]:
     """All that the suite has, installed or not: what is not installed is missing, not left out."""
-    return frozenset((config.name, library) for config in resolve_suite(suite).configs for library in config.libraries)
+    return frozenset((config.name, library) for config in suite.configs for library in config.libraries)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from boosters_eval.baseline.findings import Status
 from boosters_eval.baseline.model import HOME_LIBRARY
-from boosters_eval.benchmark.tables.contenders import clean
+from boosters_eval.core.text import clean
 from boosters_eval.metrics import label
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.text import escape, markdown_table
@@ -273,7 +273,7 @@ def _advice(check: Check, name: str) -> list[str]:
     if not wanted:
         return []
     needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
-    suite = f" --suite {check.suite}" if check.suite else ""
+    suite = f" --suite {quote(check.suite)}" if check.suite else ""
     command = f"boosters-eval baseline record {quote(name)}{suite} --seeds {needed}"
     have = f"{name} has {_count(recorded, 'seed')}, and {needed} would decide"
     return [f"{have}; with the recorded versions installed, run '{command}'."]

@@ -43,7 +43,7 @@ class FaultyCell:
     config: str
     library: str
     cell: str
-    kind: Literal["crashed", "not finite", "repeated", "missing"]
+    kind: Literal["crashed", "not finite", "other data", "repeated", "missing"]
     text: str
 
 
@@ -196,7 +196,18 @@ def _faulty_cells(run: ResultCollection) -> Iterable[FaultyCell]:
         if name:
             text = f"{name} is {result.metrics[name]}"
             yield FaultyCell(result.config_name, result.library, result.repeat.name, "not finite", text)
+    yield from _other_data(run)
     yield from _not_once(run)
+
+
+def _other_data(run: ResultCollection) -> Iterable[FaultyCell]:
+    """Cells that were not run on the data of their config's first cell, which is all that a baseline records."""
+    first: dict[str, str] = {}
+    for result in run.results:
+        digest = result.data_digest
+        if digest is not None and first.setdefault(result.config_name, digest) != digest:
+            text = "it was run on other data than the first cell of its config"
+            yield FaultyCell(result.config_name, result.library, result.repeat.name, "other data", text)
 
 
 def _not_once(run: ResultCollection) -> Iterable[FaultyCell]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Lt
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
+from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema, field_validator
 
+from boosters_eval.core.model import FileModel
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.facts import RunFacts
@@ -27,7 +28,7 @@ VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "cpu_
 BUSY = 0.1  # the share of a cell's CPUs that other programs may use before its times are not judged
 
 
-class Record(BaseModel):
+class Record(FileModel):
     """The fields by which every outcome identifies its cell."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -166,7 +167,7 @@ class BenchmarkError(Record):
     failed_before: int = 0  # not counting this one
 
 
-class Absence(BaseModel):
+class Absence(FileModel):
     """A library that has no cells in a config; known before anything runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -198,7 +199,7 @@ def _as_result(outcome: Outcome) -> BenchmarkResult:
     return outcome
 
 
-class RunMetadata(BaseModel):
+class RunMetadata(FileModel):
     """What a collection knows about its run besides the outcomes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

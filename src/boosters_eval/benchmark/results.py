@@ -6,9 +6,9 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from boosters_eval.benchmark.records import (
     Absence,
@@ -21,6 +21,8 @@ from boosters_eval.benchmark.records import (
 )
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
+from boosters_eval.core.model import FileModel
+from boosters_eval.core.text import csv_cell, escape_json
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType
 
@@ -36,8 +38,8 @@ REPORT_KIND = "boosters-eval report"
 SCHEMA_VERSION = 2  # version 1 says nothing of libraries that were unavailable
 
 
-class ResultsDocument(BaseModel):
-    """The file form of a collection. A list is refused at its first fault, because there may be millions."""
+class ResultsDocument(FileModel):
+    """The file form of a collection."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,10 +48,10 @@ class ResultsDocument(BaseModel):
     run_id: str | None = None
     suite: str | None = None
     metadata: RunMetadata = RunMetadata()
-    results: Annotated[list[BenchmarkResult], FailFast()] = Field(default_factory=list)
-    errors: Annotated[list[BenchmarkError], FailFast()] = Field(default_factory=list)
-    unsupported: Annotated[list[Unsupported], FailFast()] = Field(default_factory=list)
-    unavailable: Annotated[list[Unavailable], FailFast()] = Field(default_factory=list)
+    results: list[BenchmarkResult] = Field(default_factory=list)
+    errors: list[BenchmarkError] = Field(default_factory=list)
+    unsupported: list[Unsupported] = Field(default_factory=list)
+    unavailable: list[Unavailable] = Field(default_factory=list)
 
 
 class ResultCollection:
@@ -169,7 +171,7 @@ class ResultCollection:
         Without its metadata (machine, versions, commit, canonical parameters) it can still be checked and reported.
         """
         left_out = None if include_metadata else {"metadata"}
-        text = self.document().model_dump_json(indent=1, exclude_none=True, exclude=left_out) + "\n"
+        text = escape_json(self.document().model_dump_json(indent=1, exclude_none=True, exclude=left_out)) + "\n"
         if path is not None:
             write_atomically(Path(path), text)
         return text
@@ -187,8 +189,8 @@ class ResultCollection:
         columns = [*(name for name in named if name not in _ROW_END), *_ROW_END]
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer.writerow({name: csv_cell(name) for name in columns})
+        writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
         if path is not None:
             write_atomically(Path(path), buffer.getvalue())
         return buffer.getvalue()

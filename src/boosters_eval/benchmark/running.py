@@ -16,7 +16,7 @@ from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.pool import start_method
-from boosters_eval.engine.runs import find_run, folder_of, run_folders
+from boosters_eval.engine.runs import find_run, folder_of, load_verified, run_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -128,9 +128,13 @@ def similar_run(prepared: PreparedRun) -> str | None:
     return None
 
 
-def load_run(reference: str, home: Path | None = None) -> ResultCollection:
-    """The latest attempt of a run, by its id, the beginning of its id, or `last`; a damaged journal is refused."""
-    return collect(find_run(reference, home).load())
+def load_run(reference: str, home: Path | None = None, *, verified: bool = False) -> ResultCollection:
+    """The latest attempt of a run, by its id, the beginning of its id, or `last`; a changed one is refused.
+
+    `verified` refuses an unfinished one too, as anybody must who decides on it.
+    """
+    folder = find_run(reference, home)
+    return collect(load_verified(folder) if verified else folder.load())
 
 
 def collect(run: Run) -> ResultCollection:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
 from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.files import resolved
 from boosters_eval.core.modules import named_in
 from boosters_eval.core.registry import Registry, must_be
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS
@@ -188,7 +189,7 @@ def resolve_suite(suite: str | BenchmarkSuite) -> BenchmarkSuite:
     if not attribute:
         return SUITES[suite]
     file = Path(path + ".py")
-    found = named_in(file.resolve(), attribute, "suite")
+    found = named_in(resolved(file), attribute, "suite")
     if not isinstance(found, BenchmarkSuite):
         got = type(found).__name__
         raise ConfigError(f"'{attribute}' in {file} must be a BenchmarkSuite. Got {got} instead.")

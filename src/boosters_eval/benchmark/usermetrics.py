@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.files import read_text
+from boosters_eval.core.files import read_text, resolved
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import named_in
 from boosters_eval.metrics import register_metric
@@ -34,7 +34,7 @@ def from_spec(spec: str) -> UserMetric | None:
     if not found:
         return None
     name, _, direction = rest.partition(":")
-    path = Path(f"{file}.py").resolve()
+    path = resolved(Path(f"{file}.py"))
     source = read_text(path)
     function = named_in(path, name, "function")
     higher = _DIRECTIONS.get(direction) if direction else getattr(function, "higher_is_better", None)

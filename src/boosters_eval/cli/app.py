@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import re
+import signal
 import sys
 import tempfile
 import traceback
@@ -17,6 +18,7 @@ import typer
 from boosters_eval import __version__
 from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, report, runs
 from boosters_eval.cli.arguments import spread
+from boosters_eval.cli.output import note, say
 from boosters_eval.cli.streams import steady
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
 
@@ -46,7 +48,7 @@ report.register(app)
 
 def _version(*, show: bool) -> None:
     if show:
-        typer.echo(f"boosters-eval {__version__}")
+        say(f"boosters-eval {__version__}")
         raise typer.Exit
 
 
@@ -118,15 +120,15 @@ def _parser_sentence(error: Exception) -> str:
 def _fail(sentence: str, code: ExitCode) -> int:
     with contextlib.suppress(OSError):
         sys.stdout.flush()
-        sys.stderr.write(f"Error: {sentence}\n")
+        note(f"Error: {sentence}")
     return int(code)
 
 
 def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
     """Our own warnings are sentences for the user; those of others keep the place they come from."""
     own = issubclass(category, BoostersEvalWarning)
-    text = f"Warning: {message}\n" if own else warnings.formatwarning(message, category, filename, lineno)
-    sys.stderr.write(text)
+    text = f"Warning: {message}" if own else warnings.formatwarning(message, category, filename, lineno).rstrip()
+    note(text)
 
 
 def main() -> NoReturn:
@@ -135,5 +137,7 @@ def main() -> NoReturn:
     sys.stdout, sys.stderr = steady(sys.stdout), steady(sys.stderr)
     warnings.showwarning = _warn
     code = run(sys.argv[1:])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the command has ended, and its exit code is known
     sys.stdout.flush()
     sys.exit(code)

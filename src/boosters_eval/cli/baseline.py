@@ -5,6 +5,7 @@ import re
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ from boosters_eval.cli.checks import (
 )
 from boosters_eval.cli.execution import carry_out, exit_code, show
 from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
-from boosters_eval.cli.output import check_output, note, print_rows
+from boosters_eval.cli.output import check_output, note, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
 baselines = typer.Typer(
@@ -114,7 +115,7 @@ def check(
 
     path = _one_of(file, baseline, "--baseline") or default_path()
     if not path.exists():
-        raise ConfigError(f"{path} does not exist; record it with 'boosters-eval baseline record {path}'.")
+        raise ConfigError(f"{path} does not exist; record it with 'boosters-eval baseline record {quote(str(path))}'.")
     request = Request(suite, tuple(library) if library else None, _seeds(seeds), max_seeds)
     return _check(path, request, source, options, execution, verbosity, output)
 
@@ -279,8 +280,8 @@ def _tell(
         if rows and sys.stdout.isatty():
             print_rows(render.HEADINGS, rows)
         elif rows:
-            sys.stdout.write(render.table(rows) + "\n")
-    sys.stdout.write("\n".join(render.lines(found, name)) + "\n")
+            say(render.table(rows))
+    say("\n".join(render.lines(found, name)))
     if options.junit is not None:
         write_atomically(options.junit, render.junit(found, name))
     if options.verdict is not None:
@@ -328,7 +329,7 @@ def _shortcut(
     show(results, presentation)
     note(
         f"No baseline at {path}: nothing was checked. "
-        f"Record one with 'boosters-eval baseline record --suite {suite} {path}'."
+        f"Record one with 'boosters-eval baseline record --suite {suite} {quote(str(path))}'."
     )
     failed = exit_code(results, continue_on_error=execution.continue_on_error)
     return failed or ExitCode.CONFIGURATION_ERROR

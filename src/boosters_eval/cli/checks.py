@@ -103,7 +103,7 @@ class Source:
         if self.run is not None and self.results is not None:
             raise ConfigError("Use either --run or --results, not both.")
         if self.run is not None:
-            return load_run(self.run)
+            return load_run(self.run, verified=True)  # a baseline decides
         return None if self.results is None else load_results(self.results)
 
 

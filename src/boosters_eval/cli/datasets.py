@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.output import note, print_json
+from boosters_eval.cli.output import note, print_json, say
 from boosters_eval.core.errors import ConfigError, suggest
 
 datasets = typer.Typer(
@@ -54,8 +54,8 @@ def show(
     width = max(map(len, shown))
     for key, value in shown.items():
         if value:
-            typer.echo(f"{key:<{width}}  {value}")
-    typer.echo("\ntarget distribution\n" + plot(summary.bars))
+            say(f"{key:<{width}}  {value}")
+    say("\ntarget distribution\n" + plot(summary.bars))
 
 
 def _task(name: str | None) -> Any:

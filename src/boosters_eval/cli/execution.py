@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from boosters_eval.cli.options import Execution, Presentation, settings_of, training_of, typed, with_options
-from boosters_eval.cli.output import check_output, choose_format, console, emit, note
+from boosters_eval.cli.output import check_output, choose_format, console, emit, note, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 CvOption = Annotated[
@@ -149,9 +149,9 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     from boosters_eval.api import check_names, run_prepared
 
     check_names(execution.executor, execution.observer)
-    say = (lambda _: None) if presentation.quiet else note
+    tell = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
-        say(f"Note: {sentence}")
+        tell(f"Note: {sentence}")
     if presentation.verbose:
         _show_parameters(prepared)
     if presentation.dry_run:
@@ -160,7 +160,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
         _check_earlier(prepared)
     watchers = observers(execution, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
-        return run_prepared(prepared, observer=watchers, executor=execution.executor, say=say)
+        return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell)
 
 
 def _show_parameters(prepared: Any) -> None:
@@ -249,12 +249,12 @@ def _show_plan(prepared: Any) -> int:
         first, most = schedule[0], schedule[-1]
         note(f"Note: --seeds auto begins with the {first} seeds shown here, and adds more, up to {most}, as needed.")
     counts = Counter((cell.spec, cell.target) for cell in plan.cells)
-    sys.stdout.write(f"run {plan.run_id}: {len(plan.cells)} cells, {jobs_of(prepared)} at a time\n")
+    say(f"run {plan.run_id}: {len(plan.cells)} cells, {jobs_of(prepared)} at a time")
     for (spec, target), count in counts.items():
         version = plan.builds[spec.workload][target].version
-        sys.stdout.write(f"  {spec.name} {target} ({version}) x {count}\n")
+        say(f"  {spec.name} {target} ({version}) x {count}")
     for entry in plan.excluded:
-        sys.stdout.write(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}\n")
+        say(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}")
     return ExitCode.SUCCESS if plan.cells else ExitCode.EXECUTION_ERROR
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from boosters_eval.cli.options import chosen, training_of
-from boosters_eval.cli.output import print_json, print_rows
+from boosters_eval.cli.output import print_json, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 
@@ -122,30 +122,30 @@ def _title(record: dict[str, Any]) -> str:
 
 
 def _show_one(record: dict[str, Any]) -> None:
-    typer.echo(_title(record))
+    say(_title(record))
     if record["unsupported"] is not None:
-        typer.echo(f"Unsupported: {record['unsupported']}.\n")
+        say(f"Unsupported: {record['unsupported']}.\n")
         return
     print_rows(
         ["native parameter", "value", "because of"],
         [[name, repr(value), record["origins"].get(name, "")] for name, value in record["native"].items()],
     )
     if record["profile"] == "defaults":
-        typer.echo("The library runs with its own defaults: no parameters are passed except those above.")
+        say("The library runs with its own defaults: no parameters are passed except those above.")
     else:
         print_rows(
             ["canonical parameter", "mark", "reason"],
             [[name, mark["mark"], mark["reason"]] for name, mark in record["marks"].items()],
         )
     if record["nondeterministic"]:
-        typer.echo(f"Nondeterministic: {record['nondeterministic']}.\n")
+        say(f"Nondeterministic: {record['nondeterministic']}.\n")
 
 
 def _show_all(records: list[dict[str, Any]]) -> None:
     """One table of marks per booster, with the reasons below it."""
     for booster in dict.fromkeys(record["booster"] for record in records):
         chosen = [record for record in records if record["booster"] == booster]
-        typer.echo(f"{booster}, {chosen[0]['task']}, profile {chosen[0]['profile']}")
+        say(f"{booster}, {chosen[0]['task']}, profile {chosen[0]['profile']}")
         parameters = list(dict.fromkeys(name for record in chosen for name in record["marks"]))
         rows = [[name, *(_cell(record, name) for record in chosen)] for name in parameters]
         print_rows(["canonical parameter", *(_column(record) for record in chosen)], rows)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from boosters_eval.cli.output import check_output, note, print_json
+from boosters_eval.cli.output import check_output, note, print_json, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
@@ -131,16 +131,16 @@ def _print(decision: "GateDecision") -> None:
         "flaky cells": f"{report.n_flaky} ({rules.flaky} allowed)" if report.n_flaky else "none",
         "for people only": f"mean {number(report.mean_score)}{spread}",
     }
-    typer.echo(f"{'PROMOTED' if decision.promoted else 'HELD'}: tier {rules.tier}, threshold {rules.threshold}")
+    say(f"{'PROMOTED' if decision.promoted else 'HELD'}: tier {rules.tier}, threshold {rules.threshold}")
     for label, value in lines.items():
-        typer.echo(f"  {label:<24}{value}")
+        say(f"  {label:<24}{value}")
     for sentence in decision.objections:
-        typer.echo(f"  {sentence}")
+        say(f"  {sentence}")
     worst = sorted((case for case in report.per_case if case.score < rules.threshold), key=lambda case: case.score)
     for case in worst[:10]:
-        typer.echo(f"  {case.case_id}: {number(case.score)}{f' ({case.reason})' if case.reason else ''}")
+        say(f"  {case.case_id}: {number(case.score)}{f' ({case.reason})' if case.reason else ''}")
     if len(worst) > 10:
-        typer.echo(f"  and {len(worst) - 10} more cases below the threshold")
+        say(f"  and {len(worst) - 10} more cases below the threshold")
     for sentence in report.notes:
         note(sentence)
 

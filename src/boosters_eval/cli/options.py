@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.text import encodable
 
 _RUN = "How to run"
 _OUT = "Output"
@@ -175,4 +176,4 @@ def settings_of(execution: Execution) -> dict[str, Any]:
 
 def typed() -> list[str]:
     """The command line, without the options that only continue an earlier run."""
-    return [word for word in sys.argv[1:] if word not in ("--resume", "--rerun-failed")]
+    return [encodable(word) for word in sys.argv[1:] if word not in ("--resume", "--rerun-failed")]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import check_writable, write_atomically
+from boosters_eval.core.text import clean, clean_lines, message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +17,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+def say(text: str) -> None:
+    """Print lines of the result. Whatever came from outside is cleaned here, so that no terminal obeys it."""
+    sys.stdout.write(clean_lines(text) + ("\n\n" if text.endswith("\n") else "\n"))
+
+
 def note(text: str) -> None:
     """Print a line for the user, which is never part of the result."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{message(text)}\n")
 
 
 def console() -> Console:
@@ -37,12 +43,13 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A plain table."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(Text(clean(column)), overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(clean_lines(cell)) for cell in row))
     console().print(table)
 
 

@@ -9,7 +9,7 @@ import typer
 from boosters_eval.cli.execution import carry_out, exit_code
 from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
 from boosters_eval.cli.output import note
-from boosters_eval.core.errors import ConfigError, ExitCode, RunError
+from boosters_eval.core.errors import ConfigError, RunError
 
 
 @with_options(execution=Execution)
@@ -65,9 +65,10 @@ def report(
             note(f"Would write: {path}")
     else:
         _write(files, quiet=quiet, open_=open_)
-    if suite is None:
-        return ExitCode.SUCCESS if collection.results else ExitCode.EXECUTION_ERROR
-    return exit_code(collection, continue_on_error=execution.continue_on_error)
+    if collection.metadata.n_missing:
+        note(f"Note: {collection.metadata.n_missing} cells have no outcome: this is not a report on the whole run.")
+    # What an earlier run failed in is in the report, but what it never ran is not.
+    return exit_code(collection, continue_on_error=execution.continue_on_error or suite is None)
 
 
 def _earlier(run: str | None, results: Path | None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -21,15 +22,20 @@ _SCRATCH = "boosters-eval-scratch-"
 # JSON of nonsense takes a hundred times its size in memory, so a file is refused by its size before it is read.
 MAX_TEXT = 32 * 2**20
 MAX_RESULTS = 512 * 2**20
+MAX_KEYS = 50_000  # of one JSON object: each that a model does not know costs an error of a kilobyte
+_HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write beside the target, then rename over it: a reader sees the old file or the new one."""
+def write_atomically(path: Path, content: str | bytes, *, own: bool = False) -> None:
+    """Write beside the target, then rename over it: a reader sees the old file or the new one.
+
+    The user may name a pipe or a link; a file of the program's `own` replaces whatever bears its name.
+    """
     data = content.encode() if isinstance(content, str) else content
-    if _is_device(path):
+    if not own and _is_device(path):
         _write_to_device(path, data)
         return
-    path = path.resolve()  # through a link, to the file itself
+    path = path if own else resolved(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -40,7 +46,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        Path(name).chmod(path.stat().st_mode & 0o777 if path.is_file() else 0o666 & ~_umask())
         Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
@@ -48,6 +54,14 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def resolved(path: Path) -> Path:
+    """Through all links, to the file itself."""
+    try:
+        return path.resolve()
+    except (RuntimeError, OSError):  # Python before 3.13 calls a loop a RuntimeError
+        raise ConfigError(f"Cannot use {path}: it is a link that leads to itself.") from None
 
 
 def _is_device(path: Path) -> bool:
@@ -98,6 +112,7 @@ def check_writable(path: Path) -> None:
         raise ConfigError(f"Cannot write {path}: it is a directory.")
     if _is_device(path):
         return
+    resolved(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
@@ -137,6 +152,8 @@ def load_json(text: str, source: str) -> Any:
     """The JSON of a file from outside. A duplicate key is refused: the last one would silently win."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(pairs) > MAX_KEYS:
+            raise FileFormatError(f"{source} has an object of {len(pairs)} keys, more than this program ever writes.")
         found = dict(pairs)
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
@@ -145,10 +162,21 @@ def load_json(text: str, source: str) -> Any:
         return found
 
     try:
-        return json.loads(text, object_pairs_hook=unique)
+        content = json.loads(text, object_pairs_hook=unique)
+        if _HALF_A_CHARACTER.search(text):
+            json.dumps(content, ensure_ascii=False).encode()
     except FileFormatError:
         raise
+    except UnicodeEncodeError:
+        raise FileFormatError(f"{source} has half of a surrogate pair, which is no character.") from None
     except RecursionError:
         raise FileFormatError(f"{source} is not JSON of this program: it is nested too deeply.") from None
     except ValueError as error:
         raise FileFormatError(f"{source} is not JSON: {error}.") from None
+    return content
+
+
+def refuse_wide(text: str | bytes, source: str) -> None:
+    """For text that a model parses: an object of too many keys is refused before it costs an error per key."""
+    if len(text) > 4 * MAX_KEYS and text.count(b":" if isinstance(text, bytes) else ":") > MAX_KEYS:  # type: ignore[arg-type]
+        load_json(text if isinstance(text, str) else text.decode(errors="replace"), source)

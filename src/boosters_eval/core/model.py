@@ -9,10 +9,33 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from boosters_eval.core.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
-    from pydantic import ModelWrapValidatorHandler
+    from pydantic import GetCoreSchemaHandler, ModelWrapValidatorHandler
+    from pydantic_core import CoreSchema
 
 
-class Model(BaseModel):
+def _stop_early(schema: Any) -> None:
+    if isinstance(schema, dict):
+        if schema.get("type") in {"list", "tuple", "set", "frozenset"}:
+            schema["fail_fast"] = True
+        for part in schema.values():
+            _stop_early(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            _stop_early(part)
+
+
+class FileModel(BaseModel):
+    """A model of what is read from files. A list is refused at its first fault, because there may be millions."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Pydantic's own, with every list told to stop at its first fault."""
+        schema = handler(source)
+        _stop_early(schema)
+        return schema
+
+
+class Model(FileModel):
     """A frozen pydantic model whose validation errors are the user's one sentence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)

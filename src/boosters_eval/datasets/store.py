@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DatasetError
-from boosters_eval.core.files import write_atomically
+from boosters_eval.core.files import read_text, refuse_wide, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.datasets.cache import VARIABLE, cache_root
 from boosters_eval.datasets.checks import as_table
@@ -129,8 +129,8 @@ def _from_recipe(config: DatasetConfig, root: Path) -> Stored | None:
     if config.recipe is None:
         return None
     try:
-        digest = _recipe_file(config, root).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
+        digest = read_text(_recipe_file(config, root)).strip()
+    except BoostersEvalError:
         return None
     if not re.fullmatch("[0-9a-f]{64}", digest):
         return None
@@ -164,7 +164,7 @@ def _from_loader(config: DatasetConfig, root: Path) -> Stored:
     try:
         meta = _write(path, table, meta)
         if config.recipe is not None:
-            write_atomically(_recipe_file(config, root), meta.digest + "\n")
+            write_atomically(_recipe_file(config, root), meta.digest + "\n", own=True)
     except OSError as error:
         raise DatasetError(
             f"Cannot keep data set '{config.name}' in {root}: {error.strerror or error}."
@@ -245,7 +245,9 @@ def _cardinality(codes: Any) -> int:
 def _read_meta(path: Path) -> _Meta | None:
     """The description of a table that is whole, or None."""
     try:
-        meta = _Meta.model_validate_json((path / _META).read_bytes())
+        text = read_text(path / _META)
+        refuse_wide(text, _META)
+        meta = _Meta.model_validate_json(text)
         whole = all((path / f"{part}.npy").stat().st_size == size for part, size in meta.sizes.items())
     except (OSError, ValueError, BoostersEvalError):
         return None

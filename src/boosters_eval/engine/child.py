@@ -10,6 +10,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.text import encodable
 from boosters_eval.engine import memory
 from boosters_eval.engine.cell import Cell
 from boosters_eval.engine.outcome import Failure
@@ -34,7 +35,7 @@ class _Phases:
         self.now = "start"
 
     def __call__(self, phase: str) -> None:
-        self.now = " ".join(clean(phase).split())  # a line break would end the message, and begin another
+        self.now = " ".join(encodable(phase).split())  # a line break would end the message, and begin another
         _write(self._pipe, f"phase {self.now}\n")
 
 
@@ -74,7 +75,7 @@ def _answer(
             phase=phases.now,
             error_type=type(error).__name__,
             error_message=what + message_of(error),
-            traceback=clean(traceback.format_exc()[-_TRACEBACK:]),
+            traceback=encodable(traceback.format_exc()[-_TRACEBACK:]),
         )
         return f"{FAILURE} {failure.model_dump_json()}\n"
     return f"{RESULT} {text}\n"
@@ -89,14 +90,9 @@ def _check(workload: type[Workload], cell: Cell, outcome: Any) -> None:
 def message_of(error: BaseException) -> str:
     """The text of an exception, which may fail to produce one."""
     try:
-        return clean(str(error)[:_MESSAGE])
+        return encodable(str(error)[:_MESSAGE])
     except Exception:  # noqa: BLE001 (see above)
         return "(no message)"
-
-
-def clean(text: str) -> str:
-    """Text that can be encoded: a lone surrogate, from a file name say, cannot."""
-    return text.encode(errors="replace").decode()
 
 
 def _write(pipe: int, text: str) -> None:

@@ -154,7 +154,7 @@ def _record(facts: RunFacts, origin: RunFacts | None, folder: RunFolder, attempt
         folder.write_facts(attempt, folder.facts(attempt).continued(facts))
         return
     folder.write_facts(attempt, facts if origin is None else origin.taken_over(facts))
-    journal.begin({"run_id": folder.run_id, "attempt": attempt, "at": facts.started_at})
+    journal.begin({"run_id": folder.run_id, "attempt": attempt, "at": facts.started_at, **folder.digests(attempt)})
 
 
 def _any_failed(journal: Journal) -> bool:

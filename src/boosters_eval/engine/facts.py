@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, ConfigDict, Field
 
 from boosters_eval import __version__
 from boosters_eval.core.machine import MachineInfo
+from boosters_eval.core.model import FileModel
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import Exclusion
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 
 
-class RunFacts(BaseModel):
+class RunFacts(FileModel):
     """Machine, time, versions and commit of a run: the content of environment.json, and part of a results file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
-from boosters_eval.core.files import MAX_TEXT, check_regular
+from boosters_eval.core.files import MAX_TEXT, check_regular, refuse_wide
 from boosters_eval.engine.outcome import Common, Failure
 from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 
@@ -106,6 +106,7 @@ def _take(line: bytes, reading: Reading) -> str | None:
     if previous.decode() != reading.last:
         return "does not follow the line before it"
     try:
+        refuse_wide(content, "the line")
         reading.sealed = False
         if kind == b"result":
             outcome = reading.type_of(workload).model_validate_json(content)
@@ -212,7 +213,17 @@ class Journal:
             raise RunError(
                 f"Cannot write {self.path}: {error.strerror}. Finished cells are kept; free space and use --resume."
             ) from None
+        self._check_there()
         self.found.last = _digest(line)
+
+    def _check_there(self) -> None:
+        """A file that was deleted can be written to as if nothing had happened, and is gone in the end."""
+        try:
+            there = os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except OSError:
+            there = False
+        if not there:
+            raise RunError(f"{self.path} was deleted or replaced during the run, so its outcomes are lost.")
 
     def close(self) -> None:
         """Close the file and release the lock."""

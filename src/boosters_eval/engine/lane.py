@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import json
 import os
@@ -18,9 +19,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from boosters_eval.core.modules import at_address
+from boosters_eval.core.text import encodable
 from boosters_eval.engine.cell import Lane
 from boosters_eval.engine.channel import Lines
-from boosters_eval.engine.child import clean, message_of, run_child
+from boosters_eval.engine.child import message_of, run_child
 from boosters_eval.engine.processes import (
     adopt_orphans,
     die_with_parent,
@@ -34,7 +36,8 @@ from boosters_eval.engine.threads import ThreadWatch
 if TYPE_CHECKING:
     from boosters_eval.engine.workload import Workload
 
-TAIL = 4_000  # characters of a dead process's stderr
+TAIL = 4_000  # bytes kept of what a process prints
+_MOST_OUTPUT = 16 * 2**20  # bytes on disk of what a cell prints: only the end is of use, and a disk can be full
 _POLL = 0.01  # seconds between checks of a child's threads and deadline
 
 
@@ -57,7 +60,7 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
         event: dict[str, Any] = {
             "failed": type(error).__name__,
             "message": message_of(error),
-            "traceback": clean(traceback.format_exc()[-TAIL:]),
+            "traceback": encodable(traceback.format_exc()[-TAIL:]),
         }
     else:
         event = {"ready": time.perf_counter() - start}
@@ -82,12 +85,46 @@ def run_spawned(setup: dict[str, Any]) -> NoReturn:
     run_child(workload, lambda: _load(workload, setup), setup["request"], setup["pipe"], os.dup(2))
 
 
+class _Capture:
+    """The file that a cell prints to, which keeps the end of what was printed."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child)
+        flags = fcntl.fcntl(self._file, fcntl.F_GETFL)
+        fcntl.fcntl(self._file, fcntl.F_SETFL, flags | os.O_APPEND)  # whoever writes, writes to the new end
+        self._before = b""  # the end of what was thrown away
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self._file.fileno()
+
+    def shorten(self) -> None:
+        """Throw away all but the end of what has become too much."""
+        if os.fstat(self.fileno()).st_size > _MOST_OUTPUT:
+            self._before = self.tail()
+            os.ftruncate(self.fileno(), 0)
+
+    def tail(self) -> bytes:
+        """The end of all that was printed."""
+        return (self._before + tail_of(self._file))[-TAIL:]
+
+    def close(self) -> None:
+        """Close the file, which has no name and is gone then."""
+        self._file.close()
+
+
+def tail_of(file: IO[bytes]) -> bytes:
+    """The end of a file, without reading the rest."""
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), TAIL, max(0, size - TAIL))
+
+
 @dataclass
 class _Child:
     number: int
     pid: int
     pipe: int
-    capture: IO[bytes]
+    capture: _Capture
     deadline: float | None
     threads: ThreadWatch
     alone: bool  # nothing may run at the same time, not even the exit of another process
@@ -157,7 +194,7 @@ class _Server:
 
     def _start(self, request: dict[str, Any]) -> None:
         reader, writer = os.pipe()
-        capture = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child)
+        capture = _Capture()
         if self._setup["start_method"] == "fork":
             pid = self._fork(request, writer, capture)
         else:
@@ -177,7 +214,7 @@ class _Server:
         self._children[pid] = child
         self._selector.register(reader, selectors.EVENT_READ, child)
 
-    def _fork(self, request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
+    def _fork(self, request: dict[str, Any], writer: int, capture: _Capture) -> int:
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -198,7 +235,7 @@ class _Server:
             os.close(child.pipe)
             child.capture.close()
 
-    def _spawn(self, request: dict[str, Any], writer: int, capture: IO[bytes]) -> int:
+    def _spawn(self, request: dict[str, Any], writer: int, capture: _Capture) -> int:
         command, file = worker_command({**self._setup, "parent": os.getpid(), "request": request, "pipe": writer})
         output = [(os.POSIX_SPAWN_DUP2, capture.fileno(), number) for number in (1, 2)]
         with file:
@@ -237,6 +274,7 @@ class _Server:
             if now >= child.next_look:  # at even intervals: a message that woke the lane tells nothing about threads
                 child.next_look = now + _POLL
                 child.threads.look()
+                child.capture.shorten()
             if child.deadline is not None and now > child.deadline and child.ended is None:
                 child.ended = "timeout"
                 os.kill(child.pid, signal.SIGKILL)
@@ -261,9 +299,6 @@ class _Server:
         os.close(child.pipe)
 
     def _report(self, child: _Child, code: int) -> None:
-        child.capture.seek(0, os.SEEK_END)
-        child.capture.seek(max(0, child.capture.tell() - TAIL))
-        tail = child.capture.read().decode(errors="replace")
         child.reported = True
         self._tell(
             number=child.number,
@@ -272,7 +307,7 @@ class _Server:
             answer=None if child.answer is None else child.answer.decode(errors="replace"),
             ended=child.ended,
             threads=child.threads.observed(),
-            stderr=tail,
+            stderr=child.capture.tail().decode(errors="replace"),
         )
 
     def _end_all(self) -> None:

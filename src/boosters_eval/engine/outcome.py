@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from boosters_eval.core.model import FileModel
 from boosters_eval.engine.cell import cell_key
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Sighting(NamedTuple):
     start_method: str
 
 
-class Common(BaseModel):
+class Common(FileModel):
     """What the outcomes of one spec and target have in common: stored once, on disk and in memory."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +41,7 @@ class Common(BaseModel):
         return frozenset(cls.model_fields)
 
 
-class Outcome(BaseModel):
+class Outcome(FileModel):
     """A cell that finished. A workload's own outcome identifies its cell and holds the results."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,7 +64,7 @@ class Outcome(BaseModel):
         return self
 
 
-class CellRecord(BaseModel):
+class CellRecord(FileModel):
     """Identifies a cell by the engine's own field names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

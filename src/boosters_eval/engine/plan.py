@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 from pydantic import BeforeValidator, PrivateAttr, SerializeAsAny, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import load_json
+from boosters_eval.core.files import load_json, refuse_wide
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Build, Cell, Spec, cell_key
@@ -111,6 +111,7 @@ class Plan(Model):
         try:
             if version < SCHEMA_VERSION:
                 return WORKLOADS[FIRST_WORKLOAD].upgraded_plan(load_json(text, source))
+            refuse_wide(text, source)
             return cls.model_validate_json(text)
         except ConfigError as error:
             raise FileFormatError(f"{source} is not a plan: {error}") from None

@@ -26,7 +26,7 @@ from boosters_eval.engine.channel import LaneEvent, Lines, send
 from boosters_eval.engine.child import RESULT
 from boosters_eval.engine.executor import Executor
 from boosters_eval.engine.failures import death, import_failure, within_limits
-from boosters_eval.engine.lane import TAIL
+from boosters_eval.engine.lane import tail_of
 from boosters_eval.engine.outcome import Failure, Sighting
 from boosters_eval.engine.processes import IN_WORKER, end_name, kill_marked, worker_command, worker_path
 from boosters_eval.engine.workload import WORKLOADS
@@ -439,8 +439,7 @@ def _readable(channel: socket.socket) -> bool:
 
 
 def _stderr_tail(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read()[-TAIL:].decode(errors="replace")
+    return tail_of(file).decode(errors="replace")
 
 
 def _end(ancestor: _AncestorProcess) -> None:

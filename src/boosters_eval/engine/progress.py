@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
+from boosters_eval.core.text import clean, message
 from boosters_eval.engine.observer import Observer
 from boosters_eval.engine.outcome import Failure
 
@@ -85,7 +86,7 @@ class ProgressBar(Observer):
         if self._phases is not None:
             self._phases.enter(event)
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=f"{event.cell}, {event.phase}")
+            self._bar.update(self._task, description=clean(f"{event.cell}, {event.phase}"))
 
     def outcome(self, event: CellEnded) -> None:
         """Advance the bar, and print a failure above it, where it stays."""
@@ -156,5 +157,5 @@ def progress_for(stream: TextIO, *, every_cell: bool = False) -> Observer:
 
 def failure_line(cell: Cell, failure: Failure) -> str:
     """One line about a failed cell."""
-    message = failure.error_message.splitlines()[0] if failure.error_message else "no message"
-    return f"failed: {cell} in {failure.phase}: {failure.error_type}: {message}"
+    first = failure.error_message.splitlines()[0] if failure.error_message else "no message"
+    return message(f"failed: {cell} in {failure.phase}: {failure.error_type}: {first}")

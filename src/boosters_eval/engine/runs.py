@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError, RunError, suggest
-from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
+from boosters_eval.core.errors import (
+    BoostersEvalError,
+    BoostersEvalWarning,
+    ConfigError,
+    FileFormatError,
+    RunError,
+    suggest,
+)
+from boosters_eval.core.files import MAX_RESULTS, load_json, read_text, refuse_wide, write_atomically
 from boosters_eval.core.home import home
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import Journal, Reading, no_collection, read
@@ -73,7 +82,7 @@ class RunFolder:
         except OSError as error:
             raise ConfigError(f"Cannot create {folder.path}: {error.strerror}; set BOOSTERS_EVAL_HOME.") from None
         if not folder._holds(plan):
-            write_atomically(folder.path / "plan.json", plan.model_dump_json(indent=1) + "\n")
+            write_atomically(folder.path / "plan.json", plan.model_dump_json(indent=1) + "\n", own=True)
         return folder
 
     def _holds(self, plan: Plan) -> bool:
@@ -105,21 +114,32 @@ class RunFolder:
     def write_facts(self, attempt: int, facts: RunFacts) -> None:
         """Record the machine and versions of an attempt when it begins, and of each session that continues it."""
         text = json.dumps(facts.recorded(), indent=1) + "\n"
-        write_atomically(self.path / _numbered("environment", attempt, "json"), text)
+        write_atomically(self._facts_path(attempt), text, own=True)
+
+    def _facts_path(self, attempt: int) -> Path:
+        return self.path / _numbered("environment", attempt, "json")
+
+    def _read_facts(self, attempt: int) -> str:
+        text = read_text(self._facts_path(attempt))
+        refuse_wide(text, str(self._facts_path(attempt)))
+        return text
 
     def facts(self, attempt: int) -> RunFacts:
         """What `write_facts` recorded, or empty facts."""
-        path = self.path / _numbered("environment", attempt, "json")
+        path = self._facts_path(attempt)
         if not path.exists():
             return RunFacts()
         try:
-            return RunFacts.model_validate_json(read_text(path))
+            return RunFacts.model_validate_json(self._read_facts(attempt))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise FileFormatError(f"{path} cannot be read: {first['msg']}.") from None
 
     def load(self, attempt: int | None = None) -> Run:
-        """One attempt, by default the latest; a damaged journal is refused."""
+        """One attempt, by default the latest, for whoever shows it: an unfinished one too, but never a changed one.
+
+        Whoever decides on it uses `load_verified`.
+        """
         known = self.attempts()
         if not known:
             raise RunError(f"Run {self.run_id} has no journal.")
@@ -134,7 +154,18 @@ class RunFolder:
             plan = self.plan()
             if plan.run_id != self.run_id or reading.begin.get("run_id") != self.run_id:
                 raise RunError(f"{path} and plan.json are not of run {self.run_id}. See 'boosters-eval verify'.")
-            return self.run(plan, number, reading)
+            fault = _fault(reading, set(plan.keys), self.run_id, finished=reading.sealed)
+            if fault:
+                raise RunError(f"{path} and plan.json do not belong together: {fault}.")
+            run = self.run(plan, number, reading)
+        if not reading.sealed and not run.missing:
+            warnings.warn(
+                f"{path} has all outcomes but no seal: the run was stopped just then, or the end of the file was"
+                " changed; --resume seals it.",
+                BoostersEvalWarning,
+                stacklevel=2,
+            )
+        return run
 
     def outcomes_before(self, attempt: int) -> dict[str, Outcome | Failure]:
         """What the attempt before this one ended with; nothing if it cannot be read, as `verify` will tell."""
@@ -143,7 +174,32 @@ class RunFolder:
 
     def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
         """An attempt, from the content of its journal."""
+        for name, fault in self.faults_beside(attempt, reading):
+            raise RunError(f"{self.path / name}: {fault}. See 'boosters-eval verify {self.run_id}'.")
         return Run(plan, reading.outcomes, self.facts(attempt), attempt, reading.begin, reading.last)
+
+    def digests(self, attempt: int) -> dict[str, str]:
+        """Of the files beside the journal: its first line holds them, so that none can be changed unnoticed.
+
+        A run id does not depend on a plan's name or order, and an attempt may be judged at a level of its own.
+        """
+        facts = load_json(self._read_facts(attempt), str(self._facts_path(attempt)))
+        if isinstance(facts, dict):
+            facts.pop("resumed", None)  # what later sessions add
+        plan = read_text(self.path / "plan.json", limit=MAX_RESULTS)
+        return {"plan": _digest(plan), "facts": _digest(json.dumps(facts, sort_keys=True))}
+
+    def faults_beside(self, attempt: int, reading: Reading) -> Iterator[tuple[str, str]]:
+        """The files beside the journal that are not what they were when the attempt began; older journals say nothing.
+
+        A plan that was damaged and written anew is the same, unless another version of the program wrote it.
+        """
+        if not {"plan", "facts"} <= reading.begin.keys():
+            return
+        found = self.digests(attempt)
+        for what, name in (("plan", "plan.json"), ("facts", self._facts_path(attempt).name)):
+            if found[what] != reading.begin[what]:
+                yield name, "is not what it was when the attempt began"
 
     def open(self, *, new: bool) -> tuple[Journal, int]:
         """Open a new attempt, or the latest one to continue it. Other processes are locked out."""
@@ -173,6 +229,10 @@ def _open_journal(path: Path, lock: FileLock) -> Journal:
     except OSError as error:
         raise RunError(f"Cannot write {path}: {error.strerror}.") from None
     return Journal(path, file, lock, reading)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _numbered(name: str, attempt: int, suffix: str) -> str:
@@ -216,7 +276,10 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
     keys = set(plan.keys)
     for attempt in folder.attempts():
         path = folder.journal_path(attempt)
-        yield path.name, _fault(read(path), keys, folder.run_id)
+        reading = read(path)
+        yield path.name, _fault(reading, keys, folder.run_id)
+        if not fault and not reading.damage:
+            yield from folder.faults_beside(attempt, reading)
 
 
 def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
@@ -247,7 +310,8 @@ def _plan_fault(plan: Plan, run_id: str) -> str:
     return "" if same else f"has the digest {plan.run_id}, so it is not the plan of run {run_id}"
 
 
-def _fault(reading: Reading, keys: set[str], run_id: str) -> str:
+def _fault(reading: Reading, keys: set[str], run_id: str, *, finished: bool = True) -> str:
+    """What is wrong with a journal; that cells are missing is wrong only where it should be finished."""
     missing = len(keys - reading.outcomes.keys())
     foreign = reading.outcomes.keys() - keys
     if reading.damage:
@@ -256,8 +320,8 @@ def _fault(reading: Reading, keys: set[str], run_id: str) -> str:
         return "does not begin with this run's id"
     if foreign:
         return f"has a cell that is not in the plan: {min(foreign)}"
-    if missing:
+    if missing and finished:
         return f"incomplete: {missing} of {len(keys)} cells have no outcome"
-    if reading.cut or not reading.sealed:
+    if finished and (reading.cut or not reading.sealed):
         return "not sealed: the run did not finish, or the end of the file was changed"
     return ""

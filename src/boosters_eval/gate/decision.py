@@ -158,8 +158,8 @@ def default_path(decision: GateDecision, home: Path | None = None) -> Path:
 def is_decision(path: Path) -> bool:
     """Whether a file looks like one, for commands that take several kinds."""
     try:
-        raw = json.loads(read_text(path))
-    except (ValueError, RecursionError, BoostersEvalError):
+        raw = load_json(read_text(path), str(path))
+    except BoostersEvalError:
         return False
     return isinstance(raw, dict) and raw.get("kind") == KIND
 

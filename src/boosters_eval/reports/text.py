@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
+from boosters_eval.core.text import csv_cell
 from boosters_eval.reports.numbers import estimate, number
 
 if TYPE_CHECKING:
@@ -69,14 +70,16 @@ def render_csv(report: Report) -> str:
     identity = [key.lower().replace(" ", "_") for key in (*keys, *names)]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(_unique(["table", *identity, "column", "mean", "std", "n", "failed", "status", "text", "best"]))
+    headings = ["table", *identity, "column", "mean", "std", "n", "failed", "status", "text", "best"]
+    writer.writerow(map(csv_cell, _unique(headings)))
     for table in report.tables:
         for row in table.rows:
             named = dict(zip(table.row_names, row.names, strict=True))
             start = [table.name, *(table.keys.get(key) for key in keys), *(named.get(name) for name in names)]
             for column, cell in zip(table.columns, row.cells, strict=True):
                 numbers = (cell.mean, cell.std, cell.n, row.failed)
-                writer.writerow((*start, column.name, *numbers, cell.status, cell.text, str(cell.best).lower()))
+                line = (*start, column.name, *numbers, cell.status, cell.text, str(cell.best).lower())
+                writer.writerow(map(csv_cell, line))
     return buffer.getvalue()
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from boosters_eval.benchmark.observations import observe
 from boosters_eval.benchmark.records import Unsupported
 from boosters_eval.benchmark.tables import notes
-from boosters_eval.benchmark.tables.contenders import absences, clean, group
+from boosters_eval.benchmark.tables.contenders import absences, group
 from boosters_eval.benchmark.tables.verdicts import column_levels, judge
+from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std

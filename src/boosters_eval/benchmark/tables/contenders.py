@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.observations import value_of
+from boosters_eval.core.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,8 +97,3 @@ def _shared_names(outcomes: Iterable[BenchmarkResult | BenchmarkError]) -> dict[
         for member in members:
             shared[member.config_name] = f"{dataset}/{member.booster_type}" if apart else dataset
     return shared
-
-
-def clean(name: str) -> str:
-    """A name without control characters: it may come from a user and goes to a terminal."""
-    return "".join("\ufffd" if unicodedata.category(char) in ("Cc", "Cf") else char for char in name)

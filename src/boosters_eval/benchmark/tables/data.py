@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.benchmark.tables.contenders import clean
 from boosters_eval.benchmark.tables.environment import Environment, library_versions
 from boosters_eval.core.model import Model
+from boosters_eval.core.text import clean, clean_lines
 from boosters_eval.runners.parameters import Mark, TrainingConfig
 
 if TYPE_CHECKING:
@@ -212,15 +212,10 @@ def _errors(results: ResultCollection) -> tuple[FailedCell, ...]:
             fold=error.fold,
             phase=error.phase,
             error_type=clean(error.error_type),
-            message=_clean_lines(error.error_message),
-            signal=error.signal,
-            traceback=None if error.traceback is None else _clean_lines(error.traceback),
-            stderr_tail=_clean_lines(error.stderr_tail),
+            message=clean_lines(error.error_message),
+            signal=None if error.signal is None else clean(error.signal),
+            traceback=None if error.traceback is None else clean_lines(error.traceback),
+            stderr_tail=clean_lines(error.stderr_tail),
         )
         for error in results.errors
     )
-
-
-def _clean_lines(text: str) -> str:
-    """Like `clean`, but the text keeps its lines."""
-    return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())

@@ -7,10 +7,10 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.tables.contenders import clean
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
+from boosters_eval.core.text import clean
 
 if TYPE_CHECKING:
     from boosters_eval.benchmark.results import ResultCollection

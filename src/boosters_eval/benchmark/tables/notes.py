@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.tables.contenders import clean
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
+from boosters_eval.core.text import clean
 from boosters_eval.reports.numbers import count, percent
 
 if TYPE_CHECKING:

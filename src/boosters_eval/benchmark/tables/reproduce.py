@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.benchmark.tables.contenders import clean
+from boosters_eval.core.text import clean
 from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ def commands(results: ResultCollection) -> tuple[str, ...]:
     """The command that was typed; for a run from Python, an equivalent one derived from the results."""
     if not results.results:
         return ()
-    words = ["boosters-eval", *(results.metadata.facts.command or _derived(results))]
-    again = [f"boosters-eval report --run {results.run_id}"] if results.run_id else []
-    return (" ".join(shlex.quote(clean(word)) for word in words), *again)
+    lines = [["boosters-eval", *(results.metadata.facts.command or _derived(results))]]
+    if results.run_id:
+        lines.append(["boosters-eval", "report", "--run", results.run_id])
+    return tuple(shlex.join(map(clean, words)) for words in lines)
 
 
 def _derived(results: ResultCollection) -> list[str]:

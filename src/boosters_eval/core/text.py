@@ -1,0 +1,65 @@
+"""Text that came from outside, made harmless for where it goes: a terminal, a message, a spreadsheet, a JSON file."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+MAX_MESSAGE = 4_000  # characters; the longest sentence of our own lists all data sets
+_REPLACEMENT = "\ufffd"
+# Controls (escape sequences, C1), formats (bidi overrides, zero-width signs), lone surrogates, line separators.
+_HARMFUL = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_NONCHARACTERS = "\ufffe\uffff"  # which XML does not allow
+_FORMULA = ("=", "+", "-", "@")
+_NUMBER = re.compile(r"[+-]?\d[\d.]*(e[+-]?\d+)?( ± \d[\d.]*(e[+-]?\d+)?)?")
+
+
+def clean(text: str) -> str:
+    """One line without anything that a terminal would obey, or that hides what is written."""
+    if text.isprintable():
+        return text
+    return "".join(_REPLACEMENT if _is_harmful(char) else char for char in text)
+
+
+def clean_lines(text: str) -> str:
+    """The same for text of several lines; a tab becomes spaces."""
+    return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())
+
+
+def message(text: str) -> str:
+    """Clean text of one line for an error or a note; the middle of a very long one is left out."""
+    line = clean(" ".join(text.splitlines()))
+    if len(line) <= MAX_MESSAGE:
+        return line
+    half = MAX_MESSAGE // 2
+    return f"{line[:half]} [...] {line[-half:]}"
+
+
+def encodable(text: str) -> str:
+    """Text that can be encoded: a lone surrogate, from a file name say, cannot."""
+    return text.encode(errors="replace").decode()
+
+
+def csv_cell(value: Any) -> Any:
+    """A cell of a CSV file. A spreadsheet would take text that begins like a formula for one; numbers stay numbers."""
+    if not isinstance(value, str):
+        return value
+    text = clean_lines(value)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+def escape_json(text: str) -> str:
+    """JSON with the same content, in which whatever a terminal would obey is escaped."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(_escaped(char) if char != "\n" and _is_harmful(char) else char for char in text)
+
+
+def _is_harmful(char: str) -> bool:
+    return unicodedata.category(char) in _HARMFUL or char in _NONCHARACTERS
+
+
+def _escaped(char: str) -> str:
+    units = char.encode("utf-16-be", errors="surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

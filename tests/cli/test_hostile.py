@@ -1,0 +1,209 @@
+"""Data from outside stays data: no terminal obeys it, nothing in it is executed, and what is wrong is one sentence."""
+
+import json
+import os
+import signal
+import subprocess
+import unicodedata
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import factories
+from boosters_eval.benchmark.config import derive_seeds
+from processes import PLUGINS, PROGRAM, environment
+
+EVIL = "a\x1b[31m\x9b2J\u202eb[/red]"
+
+
+RESUME = ("-l", "faulty", "-s", "1", "-p", "max_depth=1", "--resume")
+
+
+def assert_harmless(text):
+    found = {unicodedata.category(char) for char in text.replace("\n", "")}
+    assert not found & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def write_results(place, name="results.json", factor=1.0, suite="quick", **changes):
+    rows = [factories.result(f"{EVIL}/gbdt", EVIL, seed, factor, **changes) for seed in derive_seeds(3)]
+    factories.collection(rows, suite=suite, run_id="x; rm -rf ~").to_json(place / name)
+    return rows
+
+
+def test_escapes_in_names_do_not_reach_the_terminal(boosters_eval, place):
+    (place / "evil.csv").write_text(
+        "a\x1b[31m,b\u202e,t\n" + "".join(f"{i},{i % 7},{EVIL if i % 2 else 'k'}\n" for i in range(60))
+    )
+    for command in (
+        ("datasets", "show", "evil.csv:t"),
+        ("datasets", "show", f"evil.csv:{EVIL}"),
+        ("compare", "-d", f"evil.csv:{EVIL}"),
+        ("compare", "-d", "evil.csv:t", "-l", "faulty", "-s", "1", "-p", "max_depth=1"),
+        *(("compare", "-d", "evil.csv:t", *RESUME, "-f", form) for form in ("json", "csv", "html")),
+        ("compare", "-d", "evil.csv:t", "-l", "faulty", "-s", "1", "--dry-run"),
+        ("compare", "-d", EVIL),
+        (EVIL,),
+    ):
+        done = boosters_eval(*command)
+        assert_harmless(done.stdout + done.stderr)
+
+
+def test_escapes_in_results_do_not_reach_the_terminal(boosters_eval, place):
+    write_results(place)
+    write_results(place, "worse.json", 1.1)
+    boosters_eval("baseline", "record", "base.json", "--results", "results.json", check=0)
+    for command in (
+        ("baseline", "check", "base.json", "--results", "worse.json", "-v", "--libraries-under-test", EVIL),
+        ("baseline", "check", "base.json", "--results", "worse.json", "-v"),
+        ("report", "--results", "results.json", "--dry-run"),
+        ("report", "--results", "results.json", "--dry-run", "-f", "json"),
+        ("report", "--run", EVIL),
+        ("verify", EVIL),
+    ):
+        done = boosters_eval(*command)
+        assert_harmless(done.stdout + done.stderr)
+
+
+def test_escapes_in_case_ids_do_not_reach_the_terminal(boosters_eval, place):
+    cases = [{"case_id": f"{EVIL}{i}", "score": i / 20, "class": "dev"} for i in range(20)]
+    (place / "scores.json").write_text(json.dumps(cases))
+    done = boosters_eval("gate", "--scores", "scores.json", "--threshold", "0.9", "--no-held-out", check=1)
+    assert "�[31m" in done.stdout
+    assert_harmless(done.stdout + done.stderr)
+    (place / "scores.json").write_text(json.dumps([{"case_id": "a", "score": 1, EVIL * 100_000: 1}]))
+    done = boosters_eval("gate", "--scores", "scores.json", "--threshold", "0.9", check=3)
+    assert_harmless(done.stderr)
+    assert len(done.stderr) < 5_000
+
+
+def test_names_are_quoted_in_how_to_reproduce(boosters_eval, place):
+    write_results(place)
+    done = boosters_eval("report", "--results", "results.json", "--dry-run", check=0)
+    assert "boosters-eval report --run 'x; rm -rf ~'" in done.stdout
+
+
+def test_names_that_look_like_formulas_are_guarded_in_csv(boosters_eval, place):
+    rows = [factories.result("=1+1/gbdt", "@lib", seed, -1.5, metric="=m") for seed in derive_seeds(2)]
+    text = factories.collection(rows).to_csv()
+    heading, first, _ = text.splitlines()
+    assert "'=m" in heading.split(",")
+    assert first.startswith("'=1+1/gbdt,'=1+1,gbdt,regression,'@lib,,")
+    assert ",-1.5," in first
+
+
+def test_junit_is_well_formed_with_any_code_point(boosters_eval, place):
+    signs = "".join(map(chr, [*range(1, 0xD800), *range(0xE000, 0x11000)]))
+    rows = [factories.result(f"{signs}/gbdt", "boosters", seed) for seed in derive_seeds(2)]
+    factories.collection(rows, suite="quick").to_json(place / "results.json")
+    boosters_eval("baseline", "record", "base.json", "--results", "results.json", "-q", check=0)
+    factories.collection([r.model_copy(update={"train_time_s": 1.0}) for r in rows]).to_json(place / "again.json")
+    boosters_eval("baseline", "check", "base.json", "--results", "again.json", "--junit", "j.xml", check=0)
+    (case,) = ET.parse(place / "j.xml").iter("testcase")
+    assert "日" in case.get("classname")
+
+
+@pytest.mark.parametrize("path", ["evil.py:SUITE", "evil.py", "./evil.py:SUITE"])
+def test_path_in_a_baseline_is_never_executed(boosters_eval, place, path):
+    (place / "evil.py").write_text("open('ran', 'w').close()\n")
+    write_results(place, suite=path)
+    boosters_eval("baseline", "record", "base.json", "--results", "results.json", "-q", check=0)
+    for more in ((), ("--dry-run",), ("--seeds", "1")):
+        done = boosters_eval("baseline", "check", "base.json", *more, check=3)
+        assert "name it with the '--suite' option" in done.stderr
+    assert not (place / "ran").exists()
+
+
+def test_cells_on_other_data_than_the_first_are_not_compared(boosters_eval, place):
+    rows = [factories.result("d/gbdt", "boosters", seed) for seed in derive_seeds(3)]
+    factories.collection(rows, suite="quick").to_json(place / "base.results.json")
+    boosters_eval("baseline", "record", "base.json", "--results", "base.results.json", "-q", check=0)
+    rows[1] = rows[1].model_copy(update={"data_digest": factories.digest("other")})
+    factories.collection(rows, suite="quick").to_json(place / "other.json")
+    done = boosters_eval("baseline", "check", "base.json", "--results", "other.json", check=2)
+    assert "it was run on other data than the first cell of its config" in done.stdout
+    refused = boosters_eval("baseline", "record", "new.json", "--results", "other.json", check=2)
+    assert "other data" in refused.stderr
+
+
+def test_altered_metadata_of_a_parquet_file_are_one_sentence(boosters_eval, place):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table({"a": [1.0, 2.0] * 20, "t": [0.5, 1.5] * 20})
+    for metadata in (
+        b"{",
+        b"[]",
+        b'{"columns": 5, "index_columns": [{}]}',
+        b'{"index_columns": ["a", "zz"], "columns": [{}]}',
+    ):
+        parquet.write_table(table.replace_schema_metadata({b"pandas": metadata}), place / "t.parquet")
+        done = boosters_eval("compare", "-d", "t.parquet:t", "-l", "faulty", "-s", "1", "--dry-run")
+        assert done.returncode in (0, 2, 3)
+        assert "Internal error" not in done.stderr
+
+
+def test_file_name_that_is_no_text_does_not_spoil_the_run(boosters_eval, place):
+    name = os.fsdecode(b"d\xff.csv")
+    (place / name).write_text("a,t\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
+    boosters_eval("compare", "-d", f"{name}:t", "-l", "faulty", "-s", "1", "-p", "max_depth=1", "-q", check=0)
+    boosters_eval("report", "--run", "last", "-q", check=0)
+
+
+SUITE = """
+from boosters_eval import DATASETS, BenchmarkConfig, BenchmarkSuite, Task, TrainingConfig
+SUITE = BenchmarkSuite(name="slow", configs=[BenchmarkConfig(
+    name="slow", dataset=DATASETS["diabetes"], task=Task.REGRESSION, libraries=["faulty"],
+    training=TrainingConfig(max_depth=13))])
+"""
+
+
+def test_interrupted_report_on_a_suite_says_how_to_go_on(place):
+    (place / "slow.py").write_text(SUITE)
+    (place / "turnstile").mkdir()
+    env = environment(PLUGINS, FAULTY_TURNSTILE=str(place / "turnstile"))
+    command = [*PROGRAM, "report", "--suite", "slow.py:SUITE", "-s", "9"]
+    process = subprocess.Popen(command, cwd=place, env=env, stderr=subprocess.PIPE, text=True)
+    process.stderr.readline()  # the run has begun
+    process.send_signal(signal.SIGTERM)
+    rest = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 130
+    assert "Traceback" not in rest
+    assert "boosters-eval report --suite slow.py:SUITE -s 9 --resume" in rest
+
+
+def test_signal_outside_a_run_is_an_interruption_too(place):
+    """While a suite is loaded there is nothing to resume yet."""
+    (place / "waits.py").write_text("import sys, time\nprint('here', file=sys.stderr, flush=True)\ntime.sleep(60)\n")
+    command = [*PROGRAM, "report", "--suite", "waits.py:SUITE"]
+    process = subprocess.Popen(command, cwd=place, env=environment(), stderr=subprocess.PIPE, text=True)
+    assert process.stderr.readline() == "here\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait() == 130
+
+
+def test_home_that_is_deleted_during_a_run_is_an_error(boosters_eval, place):
+    (place / "deletes.py").write_text(
+        "import shutil\n"
+        "def score(y_true, y_pred):\n"
+        f"    shutil.rmtree({str(place / 'home')!r}, ignore_errors=True)\n"
+        "    return 1.0\n"
+    )
+    command = (
+        "compare",
+        "-d",
+        "diabetes",
+        "-l",
+        "faulty",
+        "-s",
+        "1",
+        "-p",
+        "max_depth=1",
+        "-m",
+        "deletes.py:score:higher",
+    )
+    done = boosters_eval(*command, check=2)
+    assert "was deleted or replaced during the run" in done.stderr
+    assert done.stdout == ""

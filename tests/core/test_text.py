@@ -1,0 +1,64 @@
+"""Text from outside, made harmless for the terminal, messages, spreadsheets and JSON."""
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boosters_eval.core.text import MAX_MESSAGE, clean, clean_lines, csv_cell, encodable, escape_json, message
+
+any_text = st.text(st.characters())  # lone surrogates too
+
+
+@pytest.mark.parametrize(
+    "sign", ["\x1b[31m", "\x9b31m", "\u202e", "\u2066", "\u200b", "\r", "\x00", "\ud800", "\uffff"]
+)
+def test_nothing_that_a_terminal_obeys_is_left(sign):
+    assert clean(f"a{sign}b").isprintable() or "\ufffd" in clean(f"a{sign}b")
+    assert sign[0] not in clean(f"a{sign}b")
+
+
+@given(any_text)
+def test_clean_text_can_be_encoded_and_has_no_controls(text):
+    for found in (clean(text), clean_lines(text).replace("\n", ""), message(text)):
+        found.encode()
+        assert not {unicodedata.category(char) for char in found} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def test_ordinary_text_stays_as_it_is():
+    for text in ("", "iris/gbdt sklearn", "Größe ± 2 → 3", "日本語", "❌ 🆕"):
+        assert clean(text) == message(text) == csv_cell(text) == text
+    assert clean_lines("a\n\tb\r\nc") == "a\n    b\nc"
+
+
+def test_very_long_message_loses_its_middle():
+    cut = message("begin " + "x" * 1_000_000 + " end")
+    assert cut.startswith("begin x")
+    assert cut.endswith("x end")
+    assert len(cut) < MAX_MESSAGE + 10
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r\n=1", " =1", "-a", "- 1"]
+)
+def test_text_that_looks_like_a_formula_is_guarded(text):
+    assert csv_cell(text).startswith("'")
+
+
+@pytest.mark.parametrize("value", [-1.5, 3, None, True, "-1.5", "+2", "-0.5 ± 0.1", "-1e-05", "1.2 ± 0.3"])
+def test_numbers_stay_numbers(value):
+    assert csv_cell(value) == value
+
+
+@given(any_text)
+def test_escaped_json_has_the_same_content_and_nothing_that_a_terminal_obeys(text):
+    whole = json.dumps({"name": text, "list": [1]}, ensure_ascii=False, indent=1)
+    escaped = escape_json(whole)
+    assert json.loads(escaped) == json.loads(whole)
+    assert clean_lines(escaped) == escaped
+
+
+def test_lone_surrogate_becomes_encodable():
+    assert encodable("a\udcff") == "a?"
