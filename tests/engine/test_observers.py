@@ -102,7 +102,9 @@ def test_observer_that_fails_receives_no_further_events_and_costs_nothing(faulty
 def test_each_cell_is_told_with_its_outcome_and_phases_on_request(faulty, capsys, watcher):
     run_tiny(tiny_config("none"), tiny_config("segfault"), observer=watcher(each=True), jobs=1)
     said = capsys.readouterr().err
-    assert re.search(r"tiny/none faulty seed 42: rmse [\d.]+, trained in [\d.]+ s \(load [\d.]+ s, build .*score", said)
-    assert re.search(r"tiny/segfault faulty seed 42: failed \(load [\d.]+ s, build", said)
+    assert re.search(
+        r"tiny/none faulty seed 42: rmse [\d.]+, trained in [\d.]+ s \(load [\d.]+ s, warm-up .*score", said
+    )
+    assert re.search(r"tiny/segfault faulty seed 42: failed \(load [\d.]+ s, warm-up", said)
     run_tiny(tiny_config("none"), observer=watcher(), jobs=1)
     assert "trained in" not in capsys.readouterr().err

@@ -31,7 +31,7 @@ from boosters_eval.reports import (
     render_page,
     render_report,
 )
-from boosters_eval.reports.model import Status
+from boosters_eval.reports.model import CellStatus
 from boosters_eval.reports.text import escape, markdown_table
 
 
@@ -72,7 +72,7 @@ def test_what_was_written_as_json_can_be_read_back(paper, document):
     assert ReportDocument.model_validate_json(document.model_dump_json()) == document
 
 
-@pytest.mark.parametrize("status", [status for status in get_args(Status) if status != "ok"])
+@pytest.mark.parametrize("status", [status for status in get_args(CellStatus) if status != "ok"])
 @pytest.mark.parametrize("text", ["0.5", "", "\u2013"])
 def test_no_rendering_shows_a_status_as_an_ordinary_or_empty_cell(status, text):
     cell = TableCell(mean=None, std=None, n=0, text=text, status=status)

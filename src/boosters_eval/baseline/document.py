@@ -10,6 +10,7 @@ from pydantic import Field
 
 from boosters_eval.baseline.findings import Status
 from boosters_eval.core.model import Model
+from boosters_eval.core.text import escape_json
 
 if TYPE_CHECKING:
     from boosters_eval.baseline.findings import Check, Finding
@@ -95,4 +96,4 @@ class CheckDocument(Model):
 
     def to_json(self) -> str:
         """The content of the file."""
-        return self.model_dump_json(indent=1) + "\n"
+        return escape_json(self.model_dump_json(indent=1)) + "\n"

@@ -11,6 +11,7 @@ from boosters_eval.benchmark.tables.data import ReportType
 from boosters_eval.benchmark.tables.document import TESTS, BenchmarkDocument, build_document
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.files import write_atomically
+from boosters_eval.core.text import escape_json
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.html.page import render_page
 
@@ -27,7 +28,7 @@ NO_GIT = "nogit"  # in the file name if the results do not record their commit
 
 
 def _render_json(document: BenchmarkDocument) -> str:
-    return document.model_dump_json(indent=1) + "\n"
+    return escape_json(document.model_dump_json(indent=1)) + "\n"
 
 
 _RENDERERS: dict[ReportFormat, Callable[[BenchmarkDocument], str]] = {
