@@ -21,7 +21,7 @@ SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(10**6
 MUTATIONS = int(os.environ.get("CHAOS_MUTATIONS") or 1_000)
 TIMEOUT = 120  # seconds; a command takes a tenth of one
 MEGABYTES = 1024
-FEW = 12  # in `make test`
+FEW = 6  # in `make test`
 
 RUN = ("compare", "-d", "diabetes", "-l", "faulty", "-s", "3", "-p", "max_depth=1", "-q")
 TABLE = ("compare", "-d", "diabetes", "-l", "faulty", "-s", "1", "-p", "max_depth=1", "-q", "-f", "csv")

@@ -13,9 +13,10 @@ PYTHON = f"{sys.executable} -P -m boosters_eval"
 CHECK = f"{PYTHON} baseline check base.json --results worse.json --junit report.xml"
 
 
-@pytest.fixture
-def regression(place):
+@pytest.fixture(scope="module")
+def regression(tmp_path_factory):
     """A baseline, and results that are 5 % worse."""
+    place = tmp_path_factory.mktemp("regression")
     for name, factor in (("base", 1.0), ("worse", 1.05)):
         rows = [factories.result("d/gbdt", "boosters", seed, factor) for seed in derive_seeds(3)]
         factories.collection(rows, suite="quick").to_json(place / f"{name}.results.json")
@@ -38,6 +39,7 @@ def shell(place, command, **changes):
 
 @pytest.mark.parametrize("end", ["| true", "| head -1", ">/dev/full", ">&-", "2>/dev/full", "2>&-", ">&- 2>&-"])
 def test_regression_stays_a_regression_and_its_files_are_written(regression, end):
+    (regression / "report.xml").unlink(missing_ok=True)
     done = shell(regression, f"{CHECK} {end}")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -52,7 +54,7 @@ def test_what_cannot_be_encoded_is_replaced(regression):
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("output", ["-o /dev/stdout | cat", "-o >(cat) | cat", "| cat"])
+@pytest.mark.parametrize("output", ["-o /dev/stdout | cat", "-o >(cat) | cat"])
 def test_result_can_be_written_into_a_pipe(place, output):
     command = f"{PYTHON} compare -d iris -l sklearn -s 1 -p trees=2 -q -f csv {output}"
     done = shell(place, command)

@@ -51,9 +51,8 @@ def csv_cell(value: Any) -> Any:
 
 def escape_json(text: str) -> str:
     """JSON with the same content, in which whatever a terminal would obey is escaped."""
-    if text.isascii() and "\x7f" not in text:
-        return text
-    return "".join(_escaped(char) if char != "\n" and _is_harmful(char) else char for char in text)
+    harmful = {ord(char): _escaped(char) for char in set(text) - {"\n"} if _is_harmful(char)}
+    return text.translate(harmful) if harmful else text
 
 
 def _is_harmful(char: str) -> bool:
