@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from boosters_eval.core.registry import Registry, must_extend
@@ -65,6 +66,12 @@ class Backend(ABC):
     @abstractmethod
     def versions(cls) -> dict[str, str]:
         """Its own version first, then those of what it stands on: language, BLAS, libraries."""
+
+    @classmethod
+    def load(cls) -> None:
+        """Import what the sessions use, and start nothing: every cell is forked from this process."""
+        for name in cls.imports:
+            import_module(name)
 
     @classmethod
     @abstractmethod
