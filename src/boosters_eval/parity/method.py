@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Annotated, Literal, NamedTuple, Self
 
 from annotated_types import Ge, Gt, MinLen
@@ -84,6 +86,12 @@ class MethodSpec(Model):
                 f"The method '{self.name}' names the backend '{unknown}', which is not among its backends."
             )
         return self
+
+    @property
+    def parameters_digest(self) -> str:
+        """Of everything that changes what is computed or timed, apart from the data."""
+        content = json.dumps([self.name, self.parameters, self.timed], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def convention(self, backend: str) -> Convention | None:
         """The documented convention of a backend, if it has one."""
