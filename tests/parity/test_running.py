@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import fakes
+import fake_backends as fakes
 import pytest
 
 from boosters_eval.parity.backend import BACKENDS
