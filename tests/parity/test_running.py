@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import fake_backends as fakes
 import pytest
 
+import fake_backends as fakes
 from boosters_eval.parity.backend import BACKENDS
 from boosters_eval.parity.data import GENERATORS
 from boosters_eval.parity.method import METHODS, Convention

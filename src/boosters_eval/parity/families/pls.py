@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -9,11 +10,13 @@ import numpy as np
 from boosters_eval.datasets.streams import Stream
 from boosters_eval.parity.data import GeneratedData, Generator
 from boosters_eval.parity.method import MethodSpec, Oracle, Size
+from boosters_eval.parity.process import ProcessBackend
 from boosters_eval.parity.python import PythonBackend, PythonSession
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+WORKERS = Path(__file__).parent.parent / "workers"
 PIP = "pip install 'boosters-eval[parity]'"
 
 
@@ -52,7 +55,7 @@ class SklearnPls(PythonBackend):
     distributions = ("scikit-learn", "numpy", "scipy")
     install = "pip install scikit-learn"
 
-    tol: ClassVar[float] = 1e-14
+    tol: ClassVar[float] = 1e-28  # of a square: the weights are then exact to 1e-14
 
     @classmethod
     def fit(cls, session: PythonSession, prepared: Any) -> Any:
@@ -116,14 +119,136 @@ def _like(session: PythonSession, prediction: Any) -> NDArray[Any]:
     return array[:, 0] if single else array
 
 
+class Pls4all(PythonBackend):
+    """The raw binding of pls4all: NIPALS, centred, not scaled."""
+
+    name = "pls4all"
+    own = True
+    imports = ("pls4all",)
+    distributions = ("pls4all", "numpy")
+    install = PIP
+    solver: ClassVar[str] = "NIPALS"
+
+    @classmethod
+    def fit(cls, session: PythonSession, prepared: Any) -> Any:
+        """Fit on all rows, with as many threads as the cell has."""
+        from pls4all import Algorithm, Config, Context, Deflation, Model, Solver  # noqa: PLC0415 (imported by the lane)
+
+        context, config = Context(), Config()
+        context.num_threads = session.threads
+        config.algorithm = Algorithm.PLS_REGRESSION
+        config.solver = getattr(Solver, cls.solver)
+        config.deflation = Deflation.REGRESSION
+        config.n_components = int(session.parameters["n_components"])
+        config.center_x = config.center_y = True
+        config.scale_x = config.scale_y = False
+        config.tol = 1e-28
+        y = prepared["Y"].reshape(len(prepared["X"]), -1)
+        return context, Model.fit(context, config, prepared["X"], y)
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """Predict the rows that were fitted."""
+        context, model = fitted
+        return _like(session, model.predict(context, session.arrays["X"]))
+
+
+class Pls4allSimpls(Pls4all):
+    """The same binding with its SIMPLS solver."""
+
+    name = "pls4all.simpls"
+    solver = "SIMPLS"
+
+
+class Pls4allSklearn(PythonBackend):
+    """The scikit-learn facade of pls4all with its own defaults, which scale."""
+
+    name = "pls4all.sklearn"
+    own = True
+    imports = ("pls4all.sklearn",)
+    distributions = ("pls4all", "scikit-learn", "numpy")
+    install = PIP
+
+    @classmethod
+    def fit(cls, session: PythonSession, prepared: Any) -> Any:
+        """Fit on all rows."""
+        from pls4all.sklearn import PLSRegression  # noqa: PLC0415 (imported by the lane)
+
+        return PLSRegression(n_components=int(session.parameters["n_components"])).fit(prepared["X"], prepared["Y"])
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """Predict the rows that were fitted."""
+        return _like(session, fitted.predict(session.arrays["X"]))
+
+
+class RPls(ProcessBackend):
+    """R's package pls, by its kernel algorithm."""
+
+    name = "R.kernelpls"
+    language = "R"
+    program = "Rscript"
+    install = "apt-get install r-base-core r-cran-pls r-cran-jsonlite"
+    options: ClassVar[dict[str, Any]] = {"method": "kernelpls", "scale": False}
+
+    @classmethod
+    def command(cls) -> tuple[str, ...]:
+        """R without the user's profile."""
+        return (cls.program, "--vanilla", str(WORKERS / "pls.R"))
+
+
+class RSimpls(RPls):
+    """R's package pls, by SIMPLS."""
+
+    name = "R.simpls"
+    options: ClassVar[dict[str, Any]] = {"method": "simpls", "scale": False}
+
+
+class OctavePls(ProcessBackend):
+    """Octave's plsregress, a SIMPLS."""
+
+    name = "octave.plsregress"
+    language = "octave"
+    program = "octave-cli"
+    install = "apt-get install octave octave-statistics"
+
+    @classmethod
+    def command(cls) -> tuple[str, ...]:
+        """Octave without the user's settings."""
+        return (cls.program, "--norc", "--quiet", str(WORKERS / "pls.m"))
+
+
+_BACKENDS = (
+    "pls4all",
+    "pls4all.simpls",
+    "pls4all.sklearn",
+    "sklearn",
+    "sklearn.default",
+    "ikpls",
+    "ikpls.default",
+    "R.kernelpls",
+    "R.simpls",
+    "octave.plsregress",
+)
 PLS = MethodSpec(
     name="pls",
     description="Partial least squares with one target, centred, not scaled.",
-    canonical="sklearn",
+    canonical="pls4all",
     oracle=Oracle(backend="sklearn", version=">=1.5"),
-    backends=("sklearn", "sklearn.default", "ikpls", "ikpls.default"),
+    backends=_BACKENDS,
     data="latent",
     parameters={"n_components": 5, "n_targets": 1},
     sizes=(Size(200, 50), Size(1000, 50), Size(1000, 200)),
     tolerance=1e-12,
+)
+PLS2 = MethodSpec(
+    name="pls2",
+    description="Partial least squares with three targets, centred, not scaled.",
+    canonical="pls4all",
+    oracle=Oracle(backend="sklearn", version=">=1.5"),
+    backends=_BACKENDS,
+    data="latent",
+    parameters={"n_components": 5, "n_targets": 3},
+    sizes=(Size(200, 50), Size(1000, 50)),
+    tolerance=1e-11,
 )
