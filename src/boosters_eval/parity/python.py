@@ -33,6 +33,7 @@ class PythonSession(Session):
         self.threads = threads
         self.place: Path
         self.arrays: dict[str, NDArray[np.float64]] = {}
+        self._step: Step | None = None
         self._prepared: Any = None
         self._fitted: Any = None
 
@@ -46,9 +47,10 @@ class PythonSession(Session):
         return _timed(read)[0]
 
     def prepare(self) -> Step:
-        """The backend's own form of the data."""
-        step, self._prepared = _timed(lambda: self.backend.prepare(self))
-        return step
+        """The backend's own form of the data; what does not depend on the data is prepared once per cell."""
+        if self._step is None or not self.backend.prepare_once:
+            self._step, self._prepared = _timed(lambda: self.backend.prepare(self))
+        return self._step
 
     def fit(self) -> Step:
         """A fitted model."""
@@ -70,6 +72,7 @@ class PythonBackend(Backend):
     """A backend that is a Python package: it prepares, fits and predicts with the arrays of its session."""
 
     distributions: ClassVar[tuple[str, ...]]  # what is installed; the first one's version is the backend's
+    prepare_once: ClassVar[bool] = False  # what is prepared does not depend on the data
 
     @classmethod
     def missing(cls) -> str | None:
