@@ -45,7 +45,7 @@ class XgboostTrainer(Trainer):
         """With the drop of dart, or an early stop that leaves trees behind the best one."""
         import xgboost as xgb  # noqa: PLC0415 (only the trainer needs it)
 
-        parameters: dict[str, Any] = {"max_depth": 6, "eta": 0.1, "nthread": 1, "seed": 1}
+        parameters: dict[str, Any] = {"max_depth": 6, "eta": 0.1, "nthread": 1, "seed": 1, "verbosity": 0}
         if variant == "dart":
             parameters |= {"booster": "dart", "rate_drop": 0.1}
         missing = 0.0 if variant == "missing_zero" else np.nan
@@ -53,8 +53,9 @@ class XgboostTrainer(Trainer):
             half = len(x) // 2
             data = xgb.DMatrix(x[:half], y[:half], missing=missing, nthread=1)
             unlike = xgb.DMatrix(x[half:], y[half:] + 3 * np.sign(y[half:]), missing=missing, nthread=1)
+            watched = [(unlike, "valid")]
             model = xgb.train(
-                parameters | {"eta": 0.3}, data, 500, [(unlike, "v")], early_stopping_rounds=50, verbose_eval=False
+                parameters | {"eta": 0.3}, data, 500, evals=watched, early_stopping_rounds=50, verbose_eval=False
             )
         else:
             model = xgb.train(parameters, xgb.DMatrix(x, y, missing=missing, nthread=1), N_TREES)
