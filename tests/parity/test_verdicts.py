@@ -49,6 +49,27 @@ def test_few_rows_far_off_are_a_boundary_and_many_are_a_divergence() -> None:
     assert judged(off(0.02)) is Verdict.DIVERGENT
 
 
+def test_few_rows_that_are_only_just_off_are_no_boundary() -> None:
+    assert judged(off(0.01, by=1e-6), tolerance=1e-6 / 2) is Verdict.DIVERGENT
+    assert judged(off(0.01, by=1e-6), tolerance=1e-6 / 200) is Verdict.BOUNDARY
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_numbers_whose_squares_do_not_exist_forgive_nothing(scale: float) -> None:
+    big = REFERENCE * scale
+    found = difference(big, big * 1.5, "relative_rmse", 1e-6)
+    assert found.relative_rmse == pytest.approx(0.5)
+    assert verdict(found, "relative_rmse", 1e-6) is Verdict.DIVERGENT
+    found = difference(np.array([1.7e308, 1.0]), np.array([-1.7e308, 1.0]), "relative_rmse", 1e-6)
+    assert verdict(found, "relative_rmse", 1e-6) is Verdict.DIVERGENT
+
+
+def test_the_band_of_a_convention_may_be_of_another_metric_than_the_tolerance() -> None:
+    found = difference(REFERENCE, REFERENCE + 0.1, "max_abs", 1e-6)
+    assert verdict(found, "max_abs", 1e-6, convention=SCALED) is Verdict.DIVERGENT
+    assert verdict(found, "max_abs", 1e-6, convention=SCALED, band_metric="relative_rmse") is Verdict.CONVENTION
+
+
 def test_rows_that_were_put_on_a_boundary_may_be_more_but_no_other_row_may_be_off() -> None:
     marked = np.arange(ROWS) < 600
     assert judged(off(0.31), marked=marked) is Verdict.BOUNDARY

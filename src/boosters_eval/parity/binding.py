@@ -16,6 +16,7 @@ from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.engine.adaptive import adaptive_v1
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.cell import Build, Cell, Spec
+from boosters_eval.engine.facts import now
 from boosters_eval.engine.outcome import CellOutcome
 from boosters_eval.engine.plan import canonical
 from boosters_eval.engine.workload import Workload
@@ -91,6 +92,7 @@ class BindingOutcome(CellOutcome):
     phases_ns: dict[str, tuple[int, ...]]  # load, prepare, fit, predict: of every run
     versions: dict[str, str] = Field(default_factory=dict)
     threads_observed: int | None = None
+    measured_at: str = ""  # of this cell: a run may be continued days later
 
     def with_sighting(self, sighting: Sighting) -> BindingOutcome:
         """The same, with the number of threads that were seen from outside."""
@@ -150,6 +152,8 @@ class Binding(Workload):
             work = _Work(spec, session, Path(inputs["data"]), phase)
             budget = None if spec.budget_s is None else round(spec.budget_s * 1e9)
             timing = adaptive_v1(work, max_runs=spec.max_runs, budget_ns=budget)
+        except RefusedError as error:
+            raise RefusedError(str(error)) from error  # a failure is known by its type's name: that of a subclass is not
         finally:
             session.close()
         first = work.predictions[0]
@@ -167,6 +171,7 @@ class Binding(Workload):
             samples_ns=timing.samples_ns,
             phases_ns={name: tuple(times) for name, times in work.times.items()},
             versions=loaded.versions(),
+            measured_at=now(),
         )
 
 

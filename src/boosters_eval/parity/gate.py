@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.core.model import Model
 from boosters_eval.parity.verdicts import BindingStatus, Verdict
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.parity.rows import ParityRow
 
-_ABSENT = (BindingStatus.NOT_IMPLEMENTED, BindingStatus.NOT_AVAILABLE, BindingStatus.DEFERRED)
+_ABSENT = (BindingStatus.NOT_IMPLEMENTED, BindingStatus.NOT_AVAILABLE)
 
 
 class ParityDecision(Model):
@@ -45,8 +45,17 @@ class ParityDecision(Model):
         return f"{word}: {self.n_judged} cells judged, {counts}{absent}"
 
 
+def _words(row: ParityRow) -> tuple[Verdict | None, Verdict | None]:
+    return row.binding_verdict, row.verdict
+
+
 def decide(rows: Iterable[ParityRow], *, strict_external: bool = False, own: tuple[str, ...] = ()) -> ParityDecision:
     """Judge the rows of the project's own bindings, and those of others on request."""
+    rows = list(rows)
+    known = {row.backend for row in rows}
+    unknown = next((name for name in own if name not in known), None)
+    if unknown is not None:
+        raise UnknownNameError("backend", unknown, sorted(known))
     divergent: list[str] = []
     lacking: list[str] = []
     judged = absent = 0
@@ -61,13 +70,17 @@ def decide(rows: Iterable[ParityRow], *, strict_external: bool = False, own: tup
         if row.status is not BindingStatus.OK:
             lacking.append(f"{name}: {row.status.value}: {row.message or 'no outcome'}")
             continue
-        judged += 1
+        if row.verdict is None and row.binding_verdict is None:
+            lacking.append(f"{name}: it has no verdict")
+            continue
+        judged += any(word not in (None, Verdict.NO_ORACLE, Verdict.ORACLE_MISSING) for word in _words(row))
         for word, against, far in (
             (row.binding_verdict, "the canonical binding", row.binding_max_abs),
             (row.verdict, f"the oracle {row.oracle}", row.divergence),
         ):
             if word is Verdict.DIVERGENT:
-                divergent.append(f"{name}: divergent from {against} ({far:.3g})")
+                how_far = "" if far is None else f" ({far:.3g})"
+                divergent.append(f"{name}: divergent from {against.strip()}{how_far}")
             elif word is Verdict.ORACLE_MISSING:
-                lacking.append(f"{name}: oracle_missing: there is nothing to compare it with")
+                lacking.append(f"{name}: oracle_missing: {against.strip()} has no prediction to compare it with")
     return ParityDecision(divergent=tuple(divergent), without_result=tuple(lacking), n_judged=judged, n_absent=absent)

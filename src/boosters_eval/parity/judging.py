@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
 
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.parity.backend import BACKENDS
@@ -30,6 +30,19 @@ if TYPE_CHECKING:
     from boosters_eval.parity.binding import BindingSpec
     from boosters_eval.parity.method import Oracle
     from boosters_eval.parity.references import ReferenceStore, Role
+
+
+_JUDGED_NUMBERS = (
+    "binding_verdict",
+    "binding_max_abs",
+    "verdict",
+    "divergence",
+    "tolerance",
+    "max_abs",
+    "relative_rmse",
+    "rows_off",
+)
+_JUDGED_WORDS = ("message", "oracle", "divergence_metric", "convention")
 
 
 class _Known(NamedTuple):
@@ -53,12 +66,24 @@ class Judge:
         for cell in run.plan.cells:
             outcome = run.outcomes.get(cell.key)
             if isinstance(outcome, BindingOutcome) and specs[cell.spec.name].n_threads == 1:
-                self._keep(specs[cell.spec.name], cell.target, outcome, run.facts.started_at)
+                self._keep(specs[cell.spec.name], cell.target, outcome)
         return [
             self._row(run, specs[cell.spec.name], cell.target, run.outcomes.get(cell.key)) for cell in run.plan.cells
         ]
 
-    def _keep(self, spec: BindingSpec, backend: str, outcome: BindingOutcome, at: str) -> None:
+    def again(self, row: ParityRow, spec: BindingSpec) -> ParityRow | None:
+        """A row of an earlier run under today's references, tolerances and conventions; None: its array is gone."""
+        if row.status is not BindingStatus.OK:
+            return row
+        try:
+            judged = self._judged(spec, row.backend, load_array(self.root / "arrays", row.prediction))
+        except WrongShapeError as error:
+            judged = {"status": BindingStatus.FAILED, "message": str(error)}
+        except RunError:
+            return None
+        return row.model_copy(update={**dict.fromkeys(_JUDGED_NUMBERS), **dict.fromkeys(_JUDGED_WORDS, ""), **judged})
+
+    def _keep(self, spec: BindingSpec, backend: str, outcome: BindingOutcome) -> None:
         """Store what the canonical binding or the oracle predicted with one thread."""
         method = spec.method
         roles: list[Role] = ["canonical"] if backend == method.canonical else []
@@ -80,25 +105,25 @@ class Judge:
                 versions=outcome.versions,
                 prediction=outcome.prediction,
                 shape=outcome.shape,
-                measured_at=at,
+                measured_at=outcome.measured_at,
             )
             self.store.save(reference, load_array(self.root / "arrays", outcome.prediction))
 
     def _row(self, run: Run, spec: BindingSpec, backend: str, outcome: Any) -> ParityRow:
-        facts = {"run_id": run.plan.run_id, "measured_at": run.facts.started_at}
+        at = getattr(outcome, "measured_at", "") or run.facts.started_at if outcome is not None else ""
+        facts = {"run_id": run.plan.run_id, "measured_at": at}
         if outcome is None:
             return base_row(spec, backend, BindingStatus.NOT_RUN, **facts)
         if isinstance(outcome, Failure):
             told = f"{outcome.error_type}: {outcome.error_message} (in {outcome.phase})"
             return base_row(spec, backend, _status(outcome), signal=outcome.signal, message=told, **facts)
         try:
-            judged = self._judged(spec, backend, outcome)
+            judged = self._judged(spec, backend, load_array(self.root / "arrays", outcome.prediction))
         except WrongShapeError as error:
             return base_row(spec, backend, BindingStatus.FAILED, message=str(error), **facts)
         return base_row(spec, backend, BindingStatus.OK, **_times(outcome), **judged, **facts)
 
-    def _judged(self, spec: BindingSpec, backend: str, outcome: BindingOutcome) -> dict[str, Any]:
-        prediction = load_array(self.root / "arrays", outcome.prediction)
+    def _judged(self, spec: BindingSpec, backend: str, prediction: NDArray[np.float64]) -> dict[str, Any]:
         marked = self._marked(spec)
         return {
             **self._against_canonical(spec, backend, prediction, marked),
@@ -108,15 +133,24 @@ class Judge:
     def _against_canonical(
         self, spec: BindingSpec, backend: str, prediction: NDArray[np.float64], marked: NDArray[np.bool_] | None
     ) -> dict[str, Any]:
-        """Gate 1, for the project's own bindings: the largest absolute difference."""
+        """Gate 1, for the project's own bindings: the largest absolute difference, unless a convention explains it."""
         if not BACKENDS[backend].own and backend != spec.method.canonical:
             return {}
         known = self._reference("canonical", spec)
         if known is None:
             return {"binding_verdict": Verdict.ORACLE_MISSING}
-        limit = spec.method.binding_tolerance
-        found = difference(known.array, prediction, "max_abs", limit, marked)
-        word = verdict(found, "max_abs", limit, marked_rows=marked is not None, convention=None)
+        method, limit = spec.method, spec.method.binding_tolerance
+        found = difference(
+            known.array, prediction, "jaccard" if method.metric == "jaccard" else "max_abs", limit, marked
+        )
+        word = verdict(
+            found,
+            "max_abs",
+            limit,
+            marked_rows=marked is not None,
+            convention=method.convention(backend),
+            band_metric=method.metric,
+        )
         return {"binding_verdict": word, "binding_max_abs": found.max_abs}
 
     def _against_oracle(
@@ -188,7 +222,7 @@ def is_oracle(oracle: Oracle, versions: Mapping[str, str]) -> bool:
 
 
 def _status(failure: Failure) -> BindingStatus:
-    if failure.error_type == "Timeout":
+    if failure.error_type == "Timeout" and failure.traceback is None:  # not an error of that name in the backend
         return BindingStatus.TIMEOUT
     if failure.signal is not None:
         return BindingStatus.CRASHED

@@ -143,6 +143,12 @@ class ProcessBackend(Backend):
         return None if found else f"{cls.program} cannot run this backend: {cls.install}"
 
     @classmethod
+    def load(cls) -> None:
+        """Ask the program once for its versions: each cell is forked from here, and need not ask again."""
+        super().load()
+        cls.versions()
+
+    @classmethod
     def versions(cls) -> dict[str, str]:
         """What the program tells of itself."""
         return dict(_versions(cls.command()))
@@ -166,5 +172,8 @@ def _versions(command: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     except (OSError, subprocess.TimeoutExpired):
         return ()
     line = next((line for line in done.stdout.splitlines() if line.startswith(MARK)), None)
-    versions = json.loads(line.removeprefix(MARK)).get("versions", {}) if line else {}
+    try:
+        versions = json.loads(line.removeprefix(MARK))["versions"] if line else {}
+    except (ValueError, KeyError, TypeError):
+        return ()
     return tuple((str(name).replace("_", " "), str(value)) for name, value in versions.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.modules import load_file
@@ -14,6 +14,8 @@ from boosters_eval.parity.method import METHODS, MethodSpec
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from boosters_eval.core.registry import Registry
+
 
 def register_file(file: Path) -> None:
     """Register whatever a file defines. A name that is taken is refused: nothing shipped is replaced in silence."""
@@ -22,12 +24,19 @@ def register_file(file: Path) -> None:
     if not found:
         raise ConfigError(f"The file {file} defines no method, backend or data generator.")
     for item in found:
-        if isinstance(item, MethodSpec):
-            METHODS.register(item.name, item)
-        elif issubclass(item, Backend):
-            BACKENDS.register(item.name, item)
-        else:
-            GENERATORS.register(item.name, item)
+        registry: Registry[Any] = _registry_of(item)
+        name = getattr(item, "name", None)
+        if not isinstance(name, str) or not name:
+            raise ConfigError(f"The file {file} defines the {registry.kind} {item.__name__}, which has no name.")
+        if name in registry and registry[name] is not item:
+            raise ConfigError(f"The file {file} defines the {registry.kind} '{name}', but that name is taken.")
+        registry.register(name, item, replace=True)
+
+
+def _registry_of(item: MethodSpec | type) -> Registry[Any]:
+    if isinstance(item, MethodSpec):
+        return METHODS
+    return BACKENDS if issubclass(item, Backend) else GENERATORS
 
 
 def _is_own(item: object, module: str) -> bool:

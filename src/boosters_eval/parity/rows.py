@@ -12,7 +12,7 @@ from pydantic import ConfigDict, ValidationError, field_validator
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
 from boosters_eval.core.model import FileModel
-from boosters_eval.core.text import csv_cell
+from boosters_eval.core.text import clean_lines, csv_cell, encodable
 from boosters_eval.parity.verdicts import BindingStatus, Verdict
 
 if TYPE_CHECKING:
@@ -90,6 +90,12 @@ class ParityRow(FileModel):
     def _from_json(cls, given: Any) -> Any:
         return json.loads(given or "[]") if isinstance(given, str) else given
 
+    @field_validator("*")
+    @classmethod
+    def _fit_for_a_cell(cls, given: Any) -> Any:
+        """Text comes from programs of every kind: what no file can hold, or a terminal would obey, goes here."""
+        return clean_lines(encodable(given)) if isinstance(given, str) else given
+
     @property
     def key(self) -> RowKey:
         """The exact key by which a newer row replaces an older one."""
@@ -101,12 +107,17 @@ _TEXT = frozenset(name for name, field in ParityRow.model_fields.items() if fiel
 
 
 def merge(*files: Iterable[ParityRow]) -> list[ParityRow]:
-    """The rows of several files; of rows with the same key, the last one given wins, in the place of the first."""
+    """The rows of several files; of rows with the same key the one measured last wins, in the place of the first.
+
+    A cell that was never run is older than any that was: that R is not installed here unmakes no measurement.
+    """
     found: dict[RowKey, ParityRow] = {}
     for rows in files:
         for row in rows:
-            found[row.key] = row
-    return list(found.values())
+            if row.key not in found or row.measured_at >= found[row.key].measured_at:
+                found[row.key] = row
+    known = {key._replace(data_digest="") for key in found if key.data_digest}
+    return [row for key, row in found.items() if key.data_digest or key not in known]  # its data could not be made then
 
 
 def render_rows(rows: Iterable[ParityRow]) -> str:
@@ -124,7 +135,12 @@ def _cell(name: str, value: Any) -> Any:
         return ""
     if name == "samples_ns":
         return json.dumps(value, separators=(",", ":"))
-    return csv_cell(value) if name in _TEXT else value
+    return _guarded(value) if name in _TEXT else value
+
+
+def _guarded(text: str) -> str:
+    """Text that a spreadsheet takes for text. Reading takes one apostrophe away, so one that was there is doubled."""
+    return f"'{text}" if text.startswith("'") else str(csv_cell(text))
 
 
 def write_rows(path: Path, rows: Iterable[ParityRow]) -> None:
@@ -150,7 +166,12 @@ def read_rows(path: Path) -> list[ParityRow]:
 def _row(header: list[str], values: list[str], path: Path, line: int) -> ParityRow:
     if len(values) != len(header):
         raise FileFormatError(f"{path}, line {line}: {len(header)} cells are required. Got {len(values)} instead.")
-    given = {name: value for name, value in zip(header, values, strict=True) if value != "" or name in _TEXT}
+    given: dict[str, str] = {}
+    for name, value in zip(header, values, strict=True):
+        if name in _TEXT:
+            given[name] = value.removeprefix("'")
+        elif value != "":
+            given[name] = value
     try:
         row = ParityRow.model_validate(given)
     except (ValidationError, ValueError) as error:

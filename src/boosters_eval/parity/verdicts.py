@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FEW_ROWS = 0.01  # of rows without a mark: a larger share is no boundary effect
 FEW_MARKED_ROWS = 0.5  # of rows that were made to sit on a boundary
+FAR = 10.0  # times the tolerance: a row on the other side of a boundary is far off, or it is no boundary effect
 
 
 class BindingStatus(Enum):
@@ -62,6 +63,7 @@ class Difference:
     max_abs: float
     relative_rmse: float
     rows_off: float  # the share of rows that are off by more than the tolerance
+    excess: float  # the largest gap, in units of what the tolerance allows
     marked_only: bool  # every row that is off was made to sit on a boundary
     jaccard: float | None = None  # the distance of two selections; None: these are no selections
 
@@ -84,16 +86,33 @@ def difference(
         raise WrongShapeError(f"The prediction must have shape {reference.shape}. Got {prediction.shape} instead.")
     if metric == "jaccard":
         return _selection_difference(reference, prediction)
-    gaps = np.abs(prediction - reference)
-    scale = float(np.sqrt(np.mean(reference**2))) if reference.size else 0.0
-    rmse = float(np.sqrt(np.mean(gaps**2))) if gaps.size else 0.0
-    off = (gaps > (tolerance if metric == "max_abs" else tolerance * scale)).reshape(len(gaps), -1).any(axis=1)
+    with np.errstate(over="ignore"):  # a gap that is too large for a number is infinite, and off
+        gaps = np.abs(prediction - reference)
+    scale, rmse, largest = root_mean_square(reference), root_mean_square(gaps), float(gaps.max(initial=0.0))
+    allowed = tolerance if metric == "max_abs" else tolerance * scale
+    off = (gaps > allowed).reshape(len(gaps), -1).any(axis=1)
     return Difference(
-        max_abs=float(gaps.max(initial=0.0)),
-        relative_rmse=rmse / scale if scale else (0.0 if rmse == 0 else float("inf")),
+        max_abs=largest,
+        relative_rmse=_ratio(rmse, scale),
         rows_off=float(off.mean()) if len(off) else 0.0,
+        excess=_ratio(largest, allowed),
         marked_only=marked is not None and not (off & ~marked).any(),
     )
+
+
+def root_mean_square(values: NDArray[np.float64]) -> float:
+    """Without squaring what is too large or too small for it: an infinite scale would forgive everything."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2)))
+
+
+def _ratio(part: float, whole: float) -> float:
+    if part == 0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        return float(np.float64(part) / whole) if whole else float("inf")
 
 
 def _selection_difference(reference: NDArray[np.float64], prediction: NDArray[np.float64]) -> Difference:
@@ -102,7 +121,12 @@ def _selection_difference(reference: NDArray[np.float64], prediction: NDArray[np
     distance = 1 - int((chosen & wanted).sum()) / union if union else 0.0
     unlike = chosen != wanted
     return Difference(
-        float(unlike.any()), float(unlike.mean()), float(unlike.mean()), marked_only=False, jaccard=distance
+        max_abs=float(unlike.any()),
+        relative_rmse=float(unlike.mean()),
+        rows_off=float(unlike.mean()),
+        excess=float("inf") if unlike.any() else 0.0,
+        marked_only=False,
+        jaccard=distance,
     )
 
 
@@ -113,16 +137,20 @@ def verdict(
     *,
     marked_rows: bool = False,
     convention: Convention | None = None,
+    band_metric: DifferenceMetric | None = None,
     stochastic: bool = False,
 ) -> Verdict:
-    """The one place in which a difference becomes a word. No rule depends on a name."""
+    """The one place in which a difference becomes a word. No rule depends on a name.
+
+    A convention's band is of the method's own metric, which may be another one than that of the tolerance.
+    """
     if found.max_abs == 0:
         return Verdict.BIT_EXACT
     if found.rows_off == 0 if metric != "jaccard" else found.of(metric) <= tolerance:
         return Verdict.ROUNDING
-    if convention is not None and convention.low <= found.of(metric) <= convention.high:
+    if convention is not None and convention.low <= found.of(band_metric or metric) <= convention.high:
         return Verdict.CONVENTION
     few = found.marked_only and found.rows_off <= FEW_MARKED_ROWS if marked_rows else found.rows_off <= FEW_ROWS
-    if few and metric != "jaccard":
+    if few and found.excess > FAR and found.jaccard is None:
         return Verdict.BOUNDARY
     return Verdict.CROSS_CHECK if stochastic else Verdict.DIVERGENT

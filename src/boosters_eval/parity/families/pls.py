@@ -9,7 +9,7 @@ import numpy as np
 
 from boosters_eval.datasets.streams import Stream
 from boosters_eval.parity.data import GeneratedData, Generator
-from boosters_eval.parity.method import MethodSpec, Oracle, Size
+from boosters_eval.parity.method import Convention, MethodSpec, Oracle, Size
 from boosters_eval.parity.process import ProcessBackend
 from boosters_eval.parity.python import PythonBackend, PythonSession
 
@@ -230,6 +230,19 @@ _BACKENDS = (
     "R.simpls",
     "octave.plsregress",
 )
+MARGIN = 2.0  # a band reaches this factor beyond the smallest and the largest difference on the shipped sizes
+_SCALES = "It scales the columns to unit variance by default; the method only centres them."
+_STOPS = "Its NIPALS stops when the weights move by less than 1e-6, squared; the oracle's goes on to 1e-28."
+_SIMPLS = "SIMPLS deflates the covariance; with several targets its components are not those of NIPALS."
+
+
+def _conventions(sentence: str, low: float, high: float, *backends: str) -> tuple[Convention, ...]:
+    """One convention of several backends, from the smallest and the largest relative RMSE that was measured."""
+    return tuple(
+        Convention(backend=name, sentence=sentence, low=low / MARGIN, high=high * MARGIN) for name in backends
+    )
+
+
 PLS = MethodSpec(
     name="pls",
     description="Partial least squares with one target, centred, not scaled.",
@@ -240,6 +253,7 @@ PLS = MethodSpec(
     parameters={"n_components": 5, "n_targets": 1},
     sizes=(Size(200, 50), Size(1000, 50), Size(1000, 200)),
     tolerance=1e-12,
+    conventions=_conventions(_SCALES, 6.5e-4, 2.2e-3, "pls4all.sklearn", "ikpls.default"),
 )
 PLS2 = MethodSpec(
     name="pls2",
@@ -250,5 +264,10 @@ PLS2 = MethodSpec(
     data="latent",
     parameters={"n_components": 5, "n_targets": 3},
     sizes=(Size(200, 50), Size(1000, 50)),
-    tolerance=1e-11,
+    tolerance=1e-12,
+    conventions=(
+        *_conventions(_SCALES, 1.3e-3, 2.2e-3, "pls4all.sklearn", "ikpls.default"),
+        *_conventions(_STOPS, 3.8e-7, 1.6e-6, "sklearn.default"),
+        *_conventions(_SIMPLS, 1.2e-4, 3.5e-4, "pls4all.simpls", "R.simpls", "octave.plsregress"),
+    ),
 )
