@@ -81,6 +81,16 @@ class Scaled(Wrong):
         return 2 * fitted.sum(axis=1)
 
 
+class OwnScaled(Sums):
+    """A binding of the project's own that doubles."""
+
+    name = "own-scaled"
+
+    @classmethod
+    def predict(cls, session: Any, fitted: Any) -> Any:
+        return 2 * fitted.sum(axis=1)
+
+
 class Absent(Sums):
     """Not installed."""
 
@@ -143,12 +153,28 @@ class Column(Wrong):
         return fitted.sum(axis=1)[:, None]
 
 
+class NoSumsError(RefusedError):
+    """A refusal of a kind of its own."""
+
+
 class Refuses(Wrong):
     name = "refuses"
 
     @classmethod
     def fit(cls, session: Any, prepared: Any) -> Any:
-        raise RefusedError("It does not do sums.")
+        raise NoSumsError("It does not do sums.")
+
+
+class Timeout(Exception):  # noqa: N818 (some libraries call theirs so)
+    """An error that has the name of a status."""
+
+
+class LosesConnection(Wrong):
+    name = "connection"
+
+    @classmethod
+    def fit(cls, session: Any, prepared: Any) -> Any:
+        raise Timeout("no answer")
 
 
 class HalfWay(Wrong):
@@ -165,8 +191,9 @@ class HalfWay(Wrong):
         return prepared["X"]
 
 
-BAD = (Segfault, Hang, Garbage, NotANumber, TooShort, Column, Refuses, HalfWay)
-ALL = (Sums, Close, Wrong, Scaled, Absent, *BAD)
+BAD = (Segfault, Hang, Garbage, NotANumber, TooShort, Column, Refuses, LosesConnection, HalfWay)
+GOOD = (Close, Wrong, Scaled, OwnScaled, Absent)
+ALL = (Sums, *GOOD, *BAD)
 
 
 def method(*backends: type[PythonBackend], **changes: Any) -> MethodSpec:

@@ -2,68 +2,106 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import fake_backends as fakes
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.engine.executor import EXECUTORS, Executor
 from boosters_eval.parity.backend import BACKENDS
 from boosters_eval.parity.data import GENERATORS
+from boosters_eval.parity.gate import decide
 from boosters_eval.parity.method import METHODS, Convention
-from boosters_eval.parity.rows import ParityRow, read_rows
+from boosters_eval.parity.rows import ParityRow, read_rows, write_rows
 from boosters_eval.parity.running import ParityRequest, run_parity
 from boosters_eval.parity.verdicts import BindingStatus, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    Rows = dict[str, ParityRow]
+    Run = Callable[..., Rows]
 
-@pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
+DOUBLES = tuple(
+    Convention(backend=name, sentence="It doubles.", low=0.99, high=1.01) for name in ("scaled", "own-scaled")
+)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Executor]:
+    """One pool for all tests, whose lanes stay warm; what is registered is gone afterwards."""
     GENERATORS.register("rows", fakes.Rows)
     for backend in fakes.ALL:
         BACKENDS.register(backend.name, backend)
-    yield
+    with EXECUTORS["local"](1) as executor:
+        yield executor
     GENERATORS.unregister("rows")
     for backend in fakes.ALL:
         BACKENDS.unregister(backend.name)
-    if "sum" in METHODS:
-        METHODS.unregister("sum")
+    METHODS.unregister("sum")
 
 
-def run(home: Path, *backends: Any, **options: Any) -> dict[str, ParityRow]:
-    changes = options.pop("changes", {})
-    METHODS.register("sum", fakes.method(*backends, **changes), replace=True)
+def carry_out(pool: Executor, home: Path, *backends: Any, **options: Any) -> Rows:
+    METHODS.register("sum", fakes.method(*backends, **options.pop("changes", {})), replace=True)
     request = ParityRequest(methods=("sum",), home=home, max_runs=options.pop("max_runs", 3), **options)
-    return {row.backend: row for row in run_parity(request)}
+    return {row.backend: row for row in run_parity(request, executor=pool)}
 
 
-def test_each_backend_is_judged_against_the_canonical_one_and_the_oracle(tmp_path: Path) -> None:
-    convention = Convention(backend="scaled", sentence="It doubles.", low=0.99, high=1.01)
-    backends = (fakes.Close, fakes.Wrong, fakes.Scaled, fakes.Absent)
-    rows = run(tmp_path, *backends, changes={"conventions": (convention,)})
-    assert {name: row.verdict for name, row in rows.items()} == {
-        "sums": Verdict.BIT_EXACT,
-        "close": Verdict.ROUNDING,
-        "wrong": Verdict.DIVERGENT,
-        "scaled": Verdict.CONVENTION,
-        "absent": None,
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def everything(pool: Executor, home: Path) -> Rows:
+    """One run of every backend, good and bad."""
+    return carry_out(
+        pool, home, *fakes.GOOD, *fakes.BAD, changes={"conventions": DOUBLES}, timeout_s=2.0, out_csv=home / "all.csv"
+    )
+
+
+@pytest.fixture
+def run(pool: Executor, tmp_path: Path) -> Run:
+    return lambda *backends, **options: carry_out(pool, options.pop("home", tmp_path), *backends, **options)
+
+
+def test_each_backend_is_judged_against_the_canonical_one_and_the_oracle(everything: Rows) -> None:
+    good = ("sums", *(backend.name for backend in fakes.GOOD))
+    assert {name: (everything[name].verdict, everything[name].binding_verdict) for name in good} == {
+        "sums": (Verdict.BIT_EXACT, Verdict.BIT_EXACT),
+        "close": (Verdict.ROUNDING, Verdict.ROUNDING),
+        "wrong": (Verdict.DIVERGENT, None),
+        "scaled": (Verdict.CONVENTION, None),
+        "own-scaled": (Verdict.CONVENTION, Verdict.CONVENTION),
+        "absent": (None, None),
     }
-    assert rows["close"].binding_verdict is Verdict.ROUNDING
-    assert rows["wrong"].binding_verdict is None
-    assert rows["scaled"].convention == "It doubles."
-    assert rows["absent"].status is BindingStatus.NOT_AVAILABLE
-    assert "no_such_module_at_all is not installed" in rows["absent"].message
-    assert rows["sums"].reported_ms is not None
-    assert rows["sums"].median_ms == rows["sums"].reported_ms
-    assert (rows["sums"].n_runs, rows["sums"].total_runs, rows["sums"].repeatable) == (2, 3, True)
+    assert everything["scaled"].convention == "It doubles."
+    assert everything["absent"].status is BindingStatus.NOT_AVAILABLE
+    assert "no_such_module_at_all is not installed" in everything["absent"].message
 
 
-def test_a_bad_backend_costs_its_cell_and_no_other(tmp_path: Path) -> None:
-    rows = run(tmp_path, *fakes.BAD, timeout_s=3.0)
-    assert {name: row.status.value for name, row in rows.items()} == {
-        "sums": "ok",
+def test_a_row_tells_times_threads_and_versions(everything: Rows) -> None:
+    row = everything["sums"]
+    assert row.reported_ms is not None
+    assert row.median_ms == row.reported_ms
+    assert (row.n_runs, row.total_runs, row.stop_reason, row.repeatable) == (2, 3, "max_runs", True)
+    assert row.timing_schema == "adaptive-v1"
+    assert len(row.samples_ns) == 3
+    assert (row.threads, row.threads_observed is not None) == (1, True)
+    assert json.loads(row.versions_json) == fakes.Sums.versions()
+    assert row.load_ms is not None
+    assert row.load_ms > 0
+    counted = (row.fit_ms or 0) + (row.predict_ms or 0)
+    assert row.reported_ms < counted + row.load_ms, "reading the data is part of no time"
+
+
+def test_a_bad_backend_costs_its_cell_and_no_other(everything: Rows) -> None:
+    bad = [backend.name for backend in fakes.BAD]
+    assert {name: everything[name].status.value for name in bad} == {
         "segfault": "crashed",
         "hang": "timeout",
         "garbage": "ok",
@@ -71,46 +109,79 @@ def test_a_bad_backend_costs_its_cell_and_no_other(tmp_path: Path) -> None:
         "short": "failed",
         "column": "failed",
         "refuses": "refused",
+        "connection": "failed",
         "half-way": "failed",
     }
-    assert rows["garbage"].verdict is Verdict.BIT_EXACT
-    assert rows["segfault"].signal == "SIGSEGV"
-    assert "finite" in rows["nan"].message
-    assert "must have shape (20,). Got (19,) instead." in rows["short"].message
-    assert "must have shape (20,). Got (20, 1) instead." in rows["column"].message
-    assert "It does not do sums." in rows["refuses"].message
-    assert all(rows[name].verdict is None for name in ("segfault", "hang", "nan", "short", "refuses", "half-way"))
+    assert everything["garbage"].verdict is Verdict.BIT_EXACT
+    assert everything["segfault"].signal == "SIGSEGV"
+    assert "finite" in everything["nan"].message
+    assert "must have shape (20,). Got (19,) instead." in everything["short"].message
+    assert "must have shape (20,). Got (20, 1) instead." in everything["column"].message
+    assert "It does not do sums." in everything["refuses"].message
+    assert all(everything[name].verdict is None for name in bad if name != "garbage")
 
 
-def test_a_stored_oracle_judges_without_being_run_and_a_missing_one_is_no_pass(tmp_path: Path) -> None:
-    alone = run(tmp_path / "a", fakes.Close, backends=("close",))
-    assert alone["close"].verdict is Verdict.ORACLE_MISSING
-    run(tmp_path / "b", fakes.Close)
-    later = run(tmp_path / "b", fakes.Close, backends=("close",))
-    assert later["close"].verdict is Verdict.ROUNDING
+def test_the_file_holds_the_rows_of_the_run(everything: Rows, home: Path) -> None:
+    assert {row.backend: row for row in read_rows(home / "all.csv")} == everything
 
 
-def test_another_version_of_the_oracle_is_no_oracle(tmp_path: Path) -> None:
-    oracle = fakes.Oracle(backend="sums", version="<1")
-    assert run(tmp_path, changes={"oracle": oracle})["sums"].verdict is Verdict.ORACLE_MISSING
+def test_the_gate_fails_for_external_backends_only_on_request(everything: Rows) -> None:
+    assert decide(everything.values()).exit_code == 0
+    strict = decide(everything.values(), strict_external=True)
+    assert strict.exit_code == 1
+    assert [text.partition(":")[0] for text in strict.divergent] == ["sum 20x3 wrong, 1 thread"]
 
 
-def test_resume_runs_only_what_is_missing_and_rows_survive_a_round_trip(tmp_path: Path) -> None:
+def test_a_stored_oracle_judges_without_being_run(everything: Rows, home: Path, run: Run) -> None:
+    later = run(fakes.Close, backends=("close",), home=home)
+    assert list(later) == ["close"]
+    assert later["close"].verdict is everything["close"].verdict
+    declared = fakes.Oracle(backend="sums", version="<1")
+    other = run(fakes.Close, backends=("close",), home=home, changes={"oracle": declared})
+    assert other["close"].verdict is Verdict.ORACLE_MISSING, "what is stored is not the version that is declared"
+    assert "sums <1" in other["close"].message
+
+
+def test_a_row_without_an_oracle_is_no_pass_and_is_judged_when_the_oracle_has_come(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "matrix.csv"
-    first = run(tmp_path, fakes.Close, out_csv=out)
-    assert {row.backend: row for row in read_rows(out)} == first
-    more = run(tmp_path, fakes.Close, fakes.Wrong, out_csv=out, resume=True)
-    assert (more["sums"], more["close"]) == (first["sums"], first["close"])
-    assert more["wrong"].run_id != first["sums"].run_id
-    assert len(read_rows(out)) == 3
-    again = run(tmp_path, fakes.Close, fakes.Wrong, out_csv=out, resume=True)
-    assert again == more
+    alone = run(fakes.Close, backends=("close",), out_csv=out)["close"]
+    assert (alone.verdict, alone.binding_verdict) == (Verdict.ORACLE_MISSING, Verdict.ORACLE_MISSING)
+    assert decide([alone]).exit_code == 2
+    both = run(fakes.Close, out_csv=out, resume=True)
+    assert both["close"].verdict is Verdict.ROUNDING
+    assert both["close"].run_id == alone.run_id, "it was not run again"
+    strict = run(fakes.Close, out_csv=out, resume=True, changes={"tolerance": 0.0})
+    assert strict["close"].verdict is Verdict.DIVERGENT
+    assert strict["close"].run_id == alone.run_id
+    assert {row.backend: row for row in read_rows(out)} == strict
 
 
-def test_failed_cells_are_run_again_on_request(tmp_path: Path) -> None:
+def test_resume_runs_what_is_missing_deferred_or_stale(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "matrix.csv"
-    run(tmp_path, fakes.Refuses, out_csv=out)
-    kept = run(tmp_path, fakes.Refuses, out_csv=out, resume=True)
-    again = run(tmp_path, fakes.Refuses, out_csv=out, rerun_failed=True)
-    assert again["refuses"].run_id != kept["refuses"].run_id
-    assert again["sums"] == kept["sums"]
+    first = run(fakes.Close, fakes.Refuses, out_csv=out, max_cells=1)
+    assert [row.status.value for row in first.values()] == ["ok", "deferred", "deferred"]
+    assert decide(first.values()).exit_code == 2, "what was put off is no pass"
+    more = run(fakes.Close, fakes.Refuses, out_csv=out, resume=True)
+    assert more["sums"] == first["sums"]
+    assert [row.status.value for row in more.values()] == ["ok", "ok", "refused"]
+    assert run(fakes.Close, fakes.Refuses, out_csv=out, resume=True) == more
+    again = run(fakes.Close, fakes.Refuses, out_csv=out, rerun_failed=True)
+    assert again["refuses"].run_id != more["refuses"].run_id
+    assert (again["sums"], again["close"]) == (more["sums"], more["close"])
+    write_rows(out, [row.model_copy(update={"versions_json": '{"numpy": "1.0"}'}) for row in again.values()])
+    new = run(fakes.Close, fakes.Refuses, out_csv=out, resume=True)
+    assert json.loads(new["close"].versions_json) == fakes.Close.versions(), "another version is another measurement"
+    longer = run(fakes.Close, fakes.Refuses, out_csv=out, resume=True, max_runs=4)
+    assert longer["close"].total_runs == 4
+
+
+def test_what_contradicts_itself_or_has_no_data_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Use --force to run everything again, or --resume"):
+        run(force=True, resume=True)
+    with pytest.raises(ConfigError, match="Unknown backend 'clos'. Did you mean 'close'"):
+        run(backends=("clos",))
+    METHODS.register("sum", fakes.method(), replace=True)
+    request = ParityRequest(methods=("sum",), home=tmp_path, sizes=(fakes.Size(0, 3),))
+    broken = dataclasses.replace(request, sizes=(fakes.Size(-1, 3),))
+    with pytest.raises(ConfigError, match=r"The method 'sum' has no data of size -1x3 \(--sizes\): "):
+        run_parity(broken)

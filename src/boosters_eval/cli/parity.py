@@ -48,6 +48,9 @@ def run(
     ] = False,
     threads: Annotated[list[int] | None, typer.Option("--threads", min=1, help="Thread counts. Default: 1.")] = None,
     max_runs: Annotated[int, typer.Option("--max-runs", min=1, help="The most runs per cell.")] = 40,
+    max_cells: Annotated[
+        int | None, typer.Option("--max-cells", min=1, help="Run only so many cells now, and defer the others.")
+    ] = None,
     budget: Annotated[
         float | None, typer.Option("--budget", help="Seconds after which a cell begins no further run.")
     ] = None,
@@ -68,8 +71,9 @@ def run(
     from boosters_eval.parity.running import ParityRequest, run_parity, selected
 
     load_registries(registry)
-    if timeout <= 0:
-        raise ConfigError(f"The '--timeout' option must be above 0. Got {timeout:g} instead.")
+    for option, seconds in (("--timeout", timeout), ("--budget", budget)):
+        if seconds is not None and not 0 < seconds < float("inf"):
+            raise ConfigError(f"The '{option}' option must be seconds above 0. Got {seconds:g} instead.")
     check_output(out_csv)
     request = ParityRequest(
         methods=selected(_spread(methods)),
@@ -78,6 +82,7 @@ def run(
         registry_cells=registry_cells,
         threads=tuple(dict.fromkeys(threads or [1])),
         max_runs=max_runs,
+        max_cells=max_cells,
         budget_s=budget,
         timeout_s=timeout,
         resume=resume,
@@ -87,7 +92,7 @@ def run(
         oracles=oracles,
         command=tuple(typed()),
     )
-    with resumable():
+    with resumable(without=("--force",)):
         rows = run_parity(request, None if quiet else progress())
     _show(rows)
     if not quiet:

@@ -153,7 +153,9 @@ class Binding(Workload):
             budget = None if spec.budget_s is None else round(spec.budget_s * 1e9)
             timing = adaptive_v1(work, max_runs=spec.max_runs, budget_ns=budget)
         except RefusedError as error:
-            raise RefusedError(str(error)) from error  # a failure is known by its type's name: that of a subclass is not
+            raise RefusedError(
+                str(error)
+            ) from error  # a failure is known by its type's name: that of a subclass is not
         finally:
             session.close()
         first = work.predictions[0]

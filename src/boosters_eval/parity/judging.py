@@ -71,8 +71,11 @@ class Judge:
             self._row(run, specs[cell.spec.name], cell.target, run.outcomes.get(cell.key)) for cell in run.plan.cells
         ]
 
-    def again(self, row: ParityRow, spec: BindingSpec) -> ParityRow | None:
-        """A row of an earlier run under today's references, tolerances and conventions; None: its array is gone."""
+    def again(self, row: ParityRow, spec: BindingSpec) -> ParityRow:
+        """A row of an earlier run under today's references, tolerances and conventions.
+
+        One whose array is not here was measured elsewhere, and keeps the verdict that it got there.
+        """
         if row.status is not BindingStatus.OK:
             return row
         try:
@@ -80,7 +83,7 @@ class Judge:
         except WrongShapeError as error:
             judged = {"status": BindingStatus.FAILED, "message": str(error)}
         except RunError:
-            return None
+            return row
         return row.model_copy(update={**dict.fromkeys(_JUDGED_NUMBERS), **dict.fromkeys(_JUDGED_WORDS, ""), **judged})
 
     def _keep(self, spec: BindingSpec, backend: str, outcome: BindingOutcome) -> None:

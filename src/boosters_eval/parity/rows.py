@@ -94,7 +94,7 @@ class ParityRow(FileModel):
     @classmethod
     def _fit_for_a_cell(cls, given: Any) -> Any:
         """Text comes from programs of every kind: what no file can hold, or a terminal would obey, goes here."""
-        return clean_lines(encodable(given)) if isinstance(given, str) else given
+        return clean_lines(encodable(given)).rstrip("\n") if isinstance(given, str) else given
 
     @property
     def key(self) -> RowKey:

@@ -238,9 +238,7 @@ _SIMPLS = "SIMPLS deflates the covariance; with several targets its components a
 
 def _conventions(sentence: str, low: float, high: float, *backends: str) -> tuple[Convention, ...]:
     """One convention of several backends, from the smallest and the largest relative RMSE that was measured."""
-    return tuple(
-        Convention(backend=name, sentence=sentence, low=low / MARGIN, high=high * MARGIN) for name in backends
-    )
+    return tuple(Convention(backend=name, sentence=sentence, low=low / MARGIN, high=high * MARGIN) for name in backends)
 
 
 PLS = MethodSpec(
