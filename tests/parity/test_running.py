@@ -175,6 +175,42 @@ def test_resume_runs_what_is_missing_deferred_or_stale(run: Run, tmp_path: Path)
     assert longer["close"].total_runs == 4
 
 
+class Interrupted(Executor):
+    """The pool, until the user presses Ctrl-C."""
+
+    def __init__(self, pool: Executor, after: int) -> None:
+        super().__init__(1)
+        self.pool, self.after = pool, after
+
+    def run(self, works: Any, started: Any) -> Any:
+        for number, outcome in enumerate(self.pool.run(works, started)):
+            if number == self.after:
+                raise KeyboardInterrupt
+            yield outcome
+
+    def close(self) -> None:
+        pass
+
+
+def test_after_an_interruption_the_file_has_what_finished_and_the_rest_as_not_run(
+    run: Run, pool: Executor, tmp_path: Path
+) -> None:
+    out = tmp_path / "matrix.csv"
+    before = run(fakes.Close, fakes.Wrong, out_csv=out)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(Interrupted(pool, after=1), tmp_path, fakes.Close, fakes.Wrong, fakes.Scaled, out_csv=out)
+    told = {row.backend: row for row in read_rows(out)}
+    first = before["sums"].run_id
+    new = {name for name, row in told.items() if row.run_id != first and row.status is BindingStatus.OK}
+    not_run = {name for name, row in told.items() if row.status is BindingStatus.NOT_RUN}
+    assert len(new) == 1, "one cell finished before the interruption"
+    assert new | not_run >= {"scaled"}
+    after = run(fakes.Close, fakes.Wrong, fakes.Scaled, out_csv=out, resume=True)
+    assert {row.status.value for row in after.values()} == {"ok"}
+    assert len({row.run_id for row in after.values()}) == 1, "the interrupted run was continued"
+    assert after[new.pop()].samples_ns in {row.samples_ns for row in told.values()}, "and nothing was repeated"
+
+
 def test_what_contradicts_itself_or_has_no_data_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Use --force to run everything again, or --resume"):
         run(force=True, resume=True)
