@@ -45,6 +45,7 @@ class PaperResults(Model):
     paper: str
     specification_digest: str
     run_id: str | None  # None: nothing could be run
+    only: tuple[str, ...] = ()  # what the run was restricted to; other targets are not missing then
     environment: dict[str, str] = Field(
         default_factory=dict
     )  # commit, versions, machine, command: of the time when it ran

@@ -239,6 +239,7 @@ class PaperTable(PlacedModel):
     tolerance: dict[str, Annotated[float, Ge(0)]] = Field(
         default_factory=dict
     )  # absolute by metric; `<metric>_relative` is a fraction
+    our_units: dict[str, str] = Field(default_factory=dict)  # of our values, where they differ from the paper's
     std_over: StdOver | None = None
     hardware: str | None = None
     notes: tuple[str, ...] = ()
@@ -346,17 +347,21 @@ def _faults(spec: PaperSpecification) -> Iterator[tuple[str, tuple[str | int, ..
             pairs = [(r.row, r.dataset) for r in table.results[:j]]
             if (result.row, result.dataset) in pairs:
                 yield f"'{table.id}' has two results of '{result.row}' on '{result.dataset}'.", here
-        yield from _tolerance_faults(table, (*at, "tolerance"))
+        yield from _metric_faults(table, at)
     for kind in ("primary", "secondary"):
         for i, target in enumerate(getattr(spec.reproduction_targets, kind)):
             yield from _target_faults(spec, target, ("reproduction_targets", kind, i))
 
 
-def _tolerance_faults(table: PaperTable, at: tuple[str | int, ...]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+def _metric_faults(table: PaperTable, at: tuple[str | int, ...]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
     known = {name for result in table.results for name in result.values} | {table.primary_metric or ""}
     for name in table.tolerance if table.results else ():
         if name.removesuffix("_relative") not in known and name not in known:
-            yield f"'{table.id}' has no metric '{name}'.{suggest(name, known)}", (*at, name)
+            yield f"'{table.id}' has no metric '{name}'.{suggest(name, known)}", (*at, "tolerance", name)
+    for key in ("directions", "our_units") if table.results else ():
+        for name in getattr(table, key):
+            if name not in known:
+                yield f"'{table.id}' has no metric '{name}'.{suggest(name, known)}", (*at, key, name)
 
 
 def _target_faults(

@@ -1,0 +1,283 @@
+"""From what a paper prints and what was measured to a comparison."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from boosters_eval import metrics
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.paper.comparison import MetricComparison, PaperComparison, TargetComparison, combined_std, exact
+from boosters_eval.paper.conditions import conditions_of, differences_of
+from boosters_eval.paper.results import Measured
+from boosters_eval.paper.tolerances import is_share, kind_of, tolerance_of
+from boosters_eval.paper.units import FRACTION, PERCENT, Unit, canonical, known_metric, parse_unit
+from boosters_eval.reports.numbers import mean_and_std, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from boosters_eval.paper.results import PaperResults
+    from boosters_eval.paper.specification import PaperResult, PaperSpecification, PaperTable, Target
+    from boosters_eval.paper.tolerances import MetricKind
+
+
+class Claim(NamedTuple):
+    """A row of a table on a data set that is to be reproduced, and what the paper prints for it."""
+
+    table: PaperTable
+    row: str
+    dataset: str
+    primary: bool
+    printed: PaperResult | None  # None: the specification does not have it
+
+
+def compare_results(spec: PaperSpecification, results: PaperResults, *, files: Sequence[str] = ()) -> PaperComparison:
+    """Compare every target of the specification; one that was not measured is missing."""
+    if results.paper != spec.paper:
+        raise ConfigError(f"The results are of '{results.paper}', but the specification is of '{spec.paper}'.")
+    measured = {(one.table, one.row, one.dataset): one for one in results.targets}
+    wanted = [claim for claim in claims(spec) if not results.only or _key(claim) in measured]
+    targets = tuple(_target(claim, measured.get(_key(claim))) for claim in wanted)
+    environment = results.environment
+    return PaperComparison.of(
+        targets,
+        paper=spec.paper,
+        arxiv_id=spec.arxiv_id,
+        source=spec.source,
+        date=environment.get("date", ""),
+        hardware=environment.get("hardware", ""),
+        specification_digest=results.specification_digest,
+        run_id=results.run_id,
+        only=results.only,
+        environment=environment,
+        differences=differences_of(spec, results, targets),
+        files=tuple(files),
+    )
+
+
+def _key(claim: Claim) -> tuple[str, str, str]:
+    return claim.table.id, claim.row, claim.dataset
+
+
+def claims(spec: PaperSpecification) -> list[Claim]:
+    """Every target in the order of the file; one that is primary and secondary is primary."""
+    found: dict[tuple[str, str, str], Claim] = {}
+    targets = spec.reproduction_targets
+    for primary, group in ((True, targets.primary), (False, targets.secondary)):
+        for target in group:
+            table = spec.table(target.table)
+            for claim in _expanded(table, target, primary=primary) if table else ():
+                found.setdefault(_key(claim), claim)
+    return list(found.values())
+
+
+def _expanded(table: PaperTable, target: Target, *, primary: bool) -> Iterator[Claim]:
+    """Without rows, all that the paper reports; without data sets, all that it reports for a row."""
+    printed = {(result.row, result.dataset): result for result in table.results}
+    names = {row.key: row.name for row in table.models} | {result.row: result.model for result in table.results}
+    rows = [key for key in names if not target.rows or key in target.rows or names[key] in target.rows]
+    for row in rows or target.rows or ("",):
+        datasets = target.datasets or tuple(dataset for key, dataset in printed if key == row) or ("",)
+        for dataset in datasets:
+            yield Claim(table, row, dataset, primary, printed.get((row, dataset)))
+
+
+def _target(claim: Claim, measured: Measured | None) -> TargetComparison:
+    table, printed = claim.table, claim.printed
+    if measured is None:
+        measured = _absent(claim, "It was not run.")
+    reason = measured.reason or ("" if measured.status == "ok" else "It failed, and the results do not say why.")
+    if printed is None:
+        reason = f"The specification has no result of '{claim.row}' on '{claim.dataset}' in '{table.id}'."
+    return TargetComparison(
+        table=table.id,
+        title=table.title,
+        row=claim.row,
+        dataset=claim.dataset,
+        primary=claim.primary,
+        status=measured.status,
+        reason=reason,
+        metrics=() if printed is None else tuple(_metric(table, printed, measured, name) for name in printed.values),
+        paper_conditions={} if printed is None else conditions_of(printed),
+        our_conditions=measured.conditions,
+        versions=measured.versions,
+        seeds=measured.seeds,
+        notes=() if printed is None else printed.notes,
+        warnings=measured.warnings,
+    )
+
+
+def _absent(claim: Claim, reason: str) -> Measured:
+    return Measured(
+        table=claim.table.id,
+        row=claim.row,
+        dataset=claim.dataset,
+        primary=claim.primary,
+        status="not_runnable",
+        reason=reason,
+    )
+
+
+def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: str) -> MetricComparison:
+    paper, std = printed.values[name], printed.stds.get(name)
+    kind, stated = kind_of(name, printed.units.get(name))
+    values = _values(measured, name)
+    units = _units(table, name, kind, stated, values)
+    tolerance = tolerance_of(table, name, kind, units.paper)
+    scaled = [] if units.fault else [float(exact(value) * units.factor) for value in values if math.isfinite(value)]
+    mean, spread = mean_and_std(scaled)
+    reason = _incomplete(measured, name, values) or units.fault
+    found = MetricComparison.of(
+        metric_name=name,
+        kind=kind,
+        unit=units.paper.name if units.paper and units.paper != FRACTION else "",
+        paper_value=paper.value,
+        paper_printed=paper.printed,
+        paper_std=None if std is None else std.value,
+        paper_std_over=None if std is None else printed.std_over or table.std_over,
+        our_value=mean,
+        our_std=spread,
+        our_std_over=None if spread is None else measured.std_over,
+        n=len(scaled),
+        complete=not reason,
+        tolerance_absolute=None if tolerance.absolute is None else float(tolerance.absolute),
+        tolerance_relative=None if tolerance.relative is None else float(tolerance.relative * 100),
+        tolerance_source=tolerance.source,
+        higher_is_better=direction(table, name),
+        notes=units.notes,
+    )
+    return found.replace(explanation=reason or explain(found))
+
+
+def _values(measured: Measured, name: str) -> tuple[float, ...]:
+    """Our values of a metric, which may have another spelling here: that of `Log loss` is `logloss`."""
+    if name in measured.values:
+        return measured.values[name]
+    return next((values for own, values in measured.values.items() if canonical(own) == canonical(name)), ())
+
+
+def _incomplete(measured: Measured, name: str, values: Sequence[float]) -> str:
+    """Why our values prove nothing, or nothing."""
+    if measured.status != "ok":
+        return measured.reason or "It failed, and the results do not say why."
+    if not values:
+        return f"'{name}' was not computed."
+    if not all(map(math.isfinite, values)):
+        return f"'{name}' is not finite in {sum(not math.isfinite(v) for v in values)} of {len(values)} repeats."
+    if len(values) < measured.planned:
+        return f"'{name}' has values from {len(values)} of {measured.planned} repeats only."
+    return ""
+
+
+def direction(table: PaperTable, name: str) -> bool | None:
+    """Whether higher is better: as the program knows, else as the table says. A contradiction is refused."""
+    known = known_metric(name)
+    sure = known.higher_is_better if known is not None else False if name in metrics.RESOURCES else None
+    said = {"lower": False, "higher": True}.get(table.directions.get(name, ""))
+    if said is None and name == table.primary_metric and table.lower_is_better is not None:
+        said = not table.lower_is_better
+    if sure is not None and said is not None and sure is not said:
+        raise ConfigError(
+            f"'{table.id}' says that of the metric '{name}' {'higher' if said else 'lower'} is better, "
+            f"but {'higher' if sure else 'lower'} is."
+        )
+    return said if sure is None else sure
+
+
+class _Units(NamedTuple):
+    paper: Unit | None
+    factor: Any = 1  # from ours to the paper's
+    notes: tuple[str, ...] = ()
+    fault: str = ""  # why they cannot be compared
+
+
+def _units(table: PaperTable, name: str, kind: MetricKind, stated: Unit | None, values: Sequence[float]) -> _Units:
+    """The unit of both sides: as stated, or by a rule that leaves no choice, which is then said in a note."""
+    own = table.our_units.get(name)
+    ours = parse_unit(own, counts=kind == "parameters") if own else None
+    paper, notes = stated, []
+    if paper is None and is_share(name):
+        printed = [result.values[name].value for result in table.results if name in result.values]
+        paper = FRACTION if max(map(abs, printed), default=0) <= 1 else PERCENT
+    if paper is None or paper.dimension != "share":
+        if ours is None or ours == paper:
+            return _Units(paper)
+        if paper is None or ours.dimension is None or ours.dimension != paper.dimension:
+            raise ConfigError(
+                f"'{table.id}' gives '{name}' in {paper.name if paper else 'no unit'}, which our unit "
+                f"'{own}' cannot be converted to."
+            )
+        return _Units(paper, ours.factor / paper.factor)
+    if ours is None:
+        largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+        ours = FRACTION if largest <= 1 else PERCENT
+        if ours == FRACTION and paper == PERCENT and not is_share(name):
+            return _Units(
+                paper, fault=f"Whether our '{name}' is in percent or a fraction is not known: state it in 'our_units'."
+            )
+        if ours != paper and values:
+            notes.append(
+                f"Ours is taken as {'a fraction' if ours == FRACTION else 'percent'}, because "
+                f"{'no value is' if ours == FRACTION else 'some value is'} beyond 1; the paper's is "
+                f"{'a fraction' if paper == FRACTION else 'in percent'}."
+            )
+    if ours.dimension != "share":
+        raise ConfigError(f"'{table.id}' gives '{name}' in {paper.name}, which '{own}' cannot be converted to.")
+    return _Units(paper, ours.factor / paper.factor, tuple(notes))
+
+
+def explain(found: MetricComparison) -> str | None:
+    """What a reader must know of a comparison beyond its status."""
+    parts = []
+    if found.equal_as_printed and found.relative_diff:
+        parts.append("Equal to all digits that the paper prints.")
+    if not found.within_tolerance:
+        side = {True: "better", False: "worse", None: "different"}[found.better]
+        parts.append(f"Ours is {side}: {size_of(found)} is outside the tolerance of {tolerance_text(found)}.")
+    return " ".join([*parts, *_spread_sentences(found)]) or None
+
+
+def size_of(found: MetricComparison) -> str:
+    """The difference with its sign, in percent where the paper's value is not 0."""
+    difference = found.difference
+    if difference is None:
+        return ""
+    if found.relative_diff is None:
+        return f"{number(difference, 3)}"
+    return percent(math.copysign(found.relative_diff / 100, difference))
+
+
+def tolerance_text(found: MetricComparison) -> str:
+    """Both tolerances, as a reader writes them."""
+    parts = []
+    if found.tolerance_absolute is not None:
+        points = found.kind == "accuracy" and found.unit == PERCENT.name
+        unit = " points" if points else f" {found.unit}" if found.unit else ""
+        parts.append(f"± {found.tolerance_absolute:g}{unit}")
+    if found.tolerance_relative is not None:
+        parts.append(f"± {found.tolerance_relative:g} %")
+    return " or ".join(parts)
+
+
+def _spread_sentences(found: MetricComparison) -> list[str]:
+    """The difference in standard deviations, and what these are over."""
+    if found.z_score is None:
+        return []
+    spread = combined_std(found.paper_std, found.our_std) or math.nan
+    theirs = _over("the paper's", found.paper_std, found.paper_std_over)
+    ours = _over("ours", found.our_std, found.our_std_over, f", n = {found.n}")
+    parts = [f"z = {number(found.z_score, 2)} by the combined standard deviation of {number(spread, 2)} ({theirs}; {ours})."]
+    if found.paper_std_over == "seeds":
+        alone = ""
+        if found.paper_std and found.our_std_over != "seeds":
+            sigmas = abs(found.difference or 0.0) / found.paper_std
+            alone = f"; by it alone the difference would be {number(sigmas, 2)} standard deviations"
+        parts.append(f"The paper's standard deviation is over seeds only, not over splits of the data{alone}.")
+    return parts
+
+
+def _over(side: str, std: float | None, over: str | None, more: str = "") -> str:
+    if std is None:
+        return f"{side} has none{more}"
+    return f"{side} {number(std, 2)} over {over or 'what is not said'}{more}"

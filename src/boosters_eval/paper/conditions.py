@@ -1,0 +1,98 @@
+"""What was not the same in the paper and here: listed by the program, not left to the reader."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from boosters_eval.paper.comparison import ConditionDifference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from boosters_eval.paper.comparison import TargetComparison
+    from boosters_eval.paper.results import PaperResults
+    from boosters_eval.paper.specification import PaperResult, PaperSpecification
+
+_NOT_STATED = "not stated"
+_NOT_RECORDED = "not recorded"
+
+
+def conditions_of(printed: PaperResult) -> dict[str, str]:
+    """The paper's conditions of a result as text."""
+    found = {name: _text(value) for name, value in printed.conditions.items()}
+    return found | ({"hardware": printed.hardware} if printed.hardware else {})
+
+
+def differences_of(
+    spec: PaperSpecification, results: PaperResults, targets: Sequence[TargetComparison]
+) -> tuple[ConditionDifference, ...]:
+    """Hardware, versions, seeds, what a deviation is over, and every other condition that the paper states."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    ran = [target for target in targets if target.status == "ok"]
+    hardware = results.environment.get("hardware") or _NOT_RECORDED
+    for target in ran:
+        table = spec.table(target.table)
+        theirs = target.paper_conditions.get("hardware") or (table and table.hardware) or spec.conditions.hardware
+        differing = (
+            ("hardware", theirs or _NOT_STATED, hardware),
+            *_versions(spec.conditions.versions, target.versions),
+            *_seeds(spec.conditions.seeds, len(target.seeds)),
+            *_stds(target),
+            *_others(target.paper_conditions, target.our_conditions),
+        )
+        for difference in dict.fromkeys(differing):
+            found.setdefault(difference, []).append(f"{target.table}: {target.row}, {target.dataset}")
+    return tuple(
+        ConditionDifference(what=what, where="" if len(where) == len(ran) else "; ".join(where), paper=paper, ours=ours)
+        for (what, paper, ours), where in found.items()
+        if paper != ours
+    )
+
+
+def _versions(paper: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """A version that the paper states counts where its library ran, or where nothing tells which one did."""
+    stated = {name.lower(): version for name, version in paper.items()}
+    for name, version in ours.items():
+        theirs = stated.get(name.lower())
+        if theirs is None or not _same_version(theirs, version):
+            yield f"version of {name}", theirs or _NOT_STATED, version
+    if not ours:
+        yield from ((f"version of {name}", version, _NOT_RECORDED) for name, version in paper.items())
+
+
+def _same_version(stated: str, ours: str) -> bool:
+    """A paper that states 1.4 means any 1.4.x."""
+    parts = re.findall(r"[0-9a-z]+", stated.lower().removeprefix("v"))
+    return parts == re.findall(r"[0-9a-z]+", ours.lower().removeprefix("v"))[: len(parts)]
+
+
+def _seeds(paper: int | None, ours: int) -> Iterator[tuple[str, str, str]]:
+    if paper != ours and (paper or ours):
+        yield "number of seeds", _NOT_STATED if paper is None else str(paper), str(ours) if ours else _NOT_RECORDED
+
+
+def _stds(target: TargetComparison) -> Iterator[tuple[str, str, str]]:
+    for metric in target.metrics:
+        if metric.paper_std is not None and metric.our_std is not None:
+            yield "standard deviation over", metric.paper_std_over or _NOT_STATED, metric.our_std_over or _NOT_RECORDED
+
+
+def _others(paper: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    known = {_plain(name): value for name, value in ours.items()}
+    for name, value in paper.items():
+        mine = known.get(_plain(name))
+        if name != "hardware" and (mine is None or _plain(mine) != _plain(value)):
+            yield _spelt(name), value, _NOT_RECORDED if mine is None else mine
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", " ", text.lower()).strip()
+
+
+def _spelt(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)
