@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from boosters_eval.cli import paper_compare
 from boosters_eval.cli.output import print_rows
 
 paper = typer.Typer(
@@ -33,4 +34,5 @@ def list_targets(
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the program."""
+    paper_compare.register(paper)
     app.add_typer(paper)

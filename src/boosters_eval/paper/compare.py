@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
 
 from boosters_eval import metrics
 from boosters_eval.core.errors import ConfigError
@@ -12,14 +13,14 @@ from boosters_eval.paper.conditions import conditions_of, differences_of
 from boosters_eval.paper.results import Measured
 from boosters_eval.paper.tolerances import is_share, kind_of, tolerance_of
 from boosters_eval.paper.units import FRACTION, PERCENT, Unit, canonical, known_metric, parse_unit
-from boosters_eval.reports.numbers import mean_and_std, number, percent
+from boosters_eval.paper.wording import difference_text, tolerance_text
+from boosters_eval.reports.numbers import mean_and_std, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boosters_eval.paper.results import PaperResults
     from boosters_eval.paper.specification import PaperResult, PaperSpecification, PaperTable, Target
-    from boosters_eval.paper.tolerances import MetricKind
 
 
 class Claim(NamedTuple):
@@ -78,8 +79,8 @@ def _expanded(table: PaperTable, target: Target, *, primary: bool) -> Iterator[C
     names = {row.key: row.name for row in table.models} | {result.row: result.model for result in table.results}
     rows = [key for key in names if not target.rows or key in target.rows or names[key] in target.rows]
     for row in rows or target.rows or ("",):
-        datasets = target.datasets or tuple(dataset for key, dataset in printed if key == row) or ("",)
-        for dataset in datasets:
+        reported = tuple(dataset for key, dataset in printed if key == row)
+        for dataset in target.datasets or reported or tuple(each.name for each in table.datasets) or ("",):
             yield Claim(table, row, dataset, primary, printed.get((row, dataset)))
 
 
@@ -89,7 +90,8 @@ def _target(claim: Claim, measured: Measured | None) -> TargetComparison:
         measured = _absent(claim, "It was not run.")
     reason = measured.reason or ("" if measured.status == "ok" else "It failed, and the results do not say why.")
     if printed is None:
-        reason = f"The specification has no result of '{claim.row}' on '{claim.dataset}' in '{table.id}'."
+        on = f" on '{claim.dataset}'" if claim.dataset else ""
+        reason = f"The specification has no values of '{claim.row}'{on} in '{table.id}' to compare with."
     return TargetComparison(
         table=table.id,
         title=table.title,
@@ -122,8 +124,8 @@ def _absent(claim: Claim, reason: str) -> Measured:
 def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: str) -> MetricComparison:
     paper, std = printed.values[name], printed.stds.get(name)
     kind, stated = kind_of(name, printed.units.get(name))
-    values = _values(measured, name)
-    units = _units(table, name, kind, stated, values)
+    own, values = _values(measured, name)
+    units = _units(table, name, stated, own, values)
     tolerance = tolerance_of(table, name, kind, units.paper)
     scaled = [] if units.fault else [float(exact(value) * units.factor) for value in values if math.isfinite(value)]
     mean, spread = mean_and_std(scaled)
@@ -150,11 +152,12 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
     return found.replace(explanation=reason or explain(found))
 
 
-def _values(measured: Measured, name: str) -> tuple[float, ...]:
-    """Our values of a metric, which may have another spelling here: that of `Log loss` is `logloss`."""
+def _values(measured: Measured, name: str) -> tuple[str, tuple[float, ...]]:
+    """Our name and values of a metric, which may be spelt differently here: `Log loss` as `logloss`."""
     if name in measured.values:
-        return measured.values[name]
-    return next((values for own, values in measured.values.items() if canonical(own) == canonical(name)), ())
+        return name, measured.values[name]
+    alike = ((own, values) for own, values in measured.values.items() if canonical(own) == canonical(name))
+    return next(alike, (name, ()))
 
 
 def _incomplete(measured: Measured, name: str, values: Sequence[float]) -> str:
@@ -187,44 +190,50 @@ def direction(table: PaperTable, name: str) -> bool | None:
 
 class _Units(NamedTuple):
     paper: Unit | None
-    factor: Any = 1  # from ours to the paper's
+    factor: Decimal = Decimal(1)  # from ours to the paper's
     notes: tuple[str, ...] = ()
     fault: str = ""  # why they cannot be compared
 
 
-def _units(table: PaperTable, name: str, kind: MetricKind, stated: Unit | None, values: Sequence[float]) -> _Units:
-    """The unit of both sides: as stated, or by a rule that leaves no choice, which is then said in a note."""
-    own = table.our_units.get(name)
-    ours = parse_unit(own, counts=kind == "parameters") if own else None
-    paper, notes = stated, []
+def _units(table: PaperTable, name: str, stated: Unit | None, own: str, values: Sequence[float]) -> _Units:
+    """The units of the paper's values and of ours: as stated, or by a rule that a note tells of; never a guess.
+
+    A share is at most 1 by definition, so values beyond 1 can only be in percent.
+    """
+    paper = stated
     if paper is None and is_share(name):
         printed = [result.values[name].value for result in table.results if name in result.values]
-        paper = FRACTION if max(map(abs, printed), default=0) <= 1 else PERCENT
-    if paper is None or paper.dimension != "share":
-        if ours is None or ours == paper:
-            return _Units(paper)
-        if paper is None or ours.dimension is None or ours.dimension != paper.dimension:
-            raise ConfigError(
-                f"'{table.id}' gives '{name}' in {paper.name if paper else 'no unit'}, which our unit "
-                f"'{own}' cannot be converted to."
-            )
-        return _Units(paper, ours.factor / paper.factor)
-    if ours is None:
-        largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-        ours = FRACTION if largest <= 1 else PERCENT
-        if ours == FRACTION and paper == PERCENT and not is_share(name):
-            return _Units(
-                paper, fault=f"Whether our '{name}' is in percent or a fraction is not known: state it in 'our_units'."
-            )
-        if ours != paper and values:
-            notes.append(
-                f"Ours is taken as {'a fraction' if ours == FRACTION else 'percent'}, because "
-                f"{'no value is' if ours == FRACTION else 'some value is'} beyond 1; the paper's is "
-                f"{'a fraction' if paper == FRACTION else 'in percent'}."
-            )
-    if ours.dimension != "share":
-        raise ConfigError(f"'{table.id}' gives '{name}' in {paper.name}, which '{own}' cannot be converted to.")
-    return _Units(paper, ours.factor / paper.factor, tuple(notes))
+        paper = _share_of(printed)
+    if not values:
+        return _Units(paper)
+    kind, named = kind_of(own)
+    given = table.our_units.get(name)
+    ours = parse_unit(given, counts=kind == "parameters") if given else None if is_share(name) else named
+    if ours is None and paper is not None and paper.dimension == "share":
+        return _inferred(name, paper, _share_of(values))
+    if ours is None or ours == paper:
+        return _Units(paper)
+    if paper is None or paper.dimension is None or ours.dimension != paper.dimension:
+        their = f"in '{paper.name}'" if paper else "without a unit"
+        raise ConfigError(f"'{table.id}' has '{name}' {their}, but ours is in '{ours.name}': state both units.")
+    return _Units(paper, ours.factor / paper.factor)
+
+
+def _share_of(values: Sequence[float]) -> Unit:
+    return FRACTION if max((abs(value) for value in values if math.isfinite(value)), default=0) <= 1 else PERCENT
+
+
+def _inferred(name: str, paper: Unit, ours: Unit) -> _Units:
+    """Our unit is not stated: of a share its size tells, of anything else only if it is as the paper's."""
+    if ours == paper:
+        return _Units(paper)
+    if not is_share(name):
+        return _Units(
+            paper, fault=f"Whether our '{name}' is in percent or a fraction is not known: state it in 'our_units'."
+        )
+    here, there = ("a fraction", "in percent") if ours == FRACTION else ("in percent", "a fraction")
+    size = "no value is beyond 1" if ours == FRACTION else "a value is beyond 1"
+    return _Units(paper, ours.factor / paper.factor, (f"Ours is {here}, because {size}; the paper's is {there}.",))
 
 
 def explain(found: MetricComparison) -> str | None:
@@ -234,30 +243,8 @@ def explain(found: MetricComparison) -> str | None:
         parts.append("Equal to all digits that the paper prints.")
     if not found.within_tolerance:
         side = {True: "better", False: "worse", None: "different"}[found.better]
-        parts.append(f"Ours is {side}: {size_of(found)} is outside the tolerance of {tolerance_text(found)}.")
+        parts.append(f"Ours is {side}: {difference_text(found)} is outside the tolerance of {tolerance_text(found)}.")
     return " ".join([*parts, *_spread_sentences(found)]) or None
-
-
-def size_of(found: MetricComparison) -> str:
-    """The difference with its sign, in percent where the paper's value is not 0."""
-    difference = found.difference
-    if difference is None:
-        return ""
-    if found.relative_diff is None:
-        return f"{number(difference, 3)}"
-    return percent(math.copysign(found.relative_diff / 100, difference))
-
-
-def tolerance_text(found: MetricComparison) -> str:
-    """Both tolerances, as a reader writes them."""
-    parts = []
-    if found.tolerance_absolute is not None:
-        points = found.kind == "accuracy" and found.unit == PERCENT.name
-        unit = " points" if points else f" {found.unit}" if found.unit else ""
-        parts.append(f"± {found.tolerance_absolute:g}{unit}")
-    if found.tolerance_relative is not None:
-        parts.append(f"± {found.tolerance_relative:g} %")
-    return " or ".join(parts)
 
 
 def _spread_sentences(found: MetricComparison) -> list[str]:
@@ -265,9 +252,11 @@ def _spread_sentences(found: MetricComparison) -> list[str]:
     if found.z_score is None:
         return []
     spread = combined_std(found.paper_std, found.our_std) or math.nan
-    theirs = _over("the paper's", found.paper_std, found.paper_std_over)
+    theirs = _over("the paper", found.paper_std, found.paper_std_over)
     ours = _over("ours", found.our_std, found.our_std_over, f", n = {found.n}")
-    parts = [f"z = {number(found.z_score, 2)} by the combined standard deviation of {number(spread, 2)} ({theirs}; {ours})."]
+    parts = [
+        f"z = {number(found.z_score, 2)} by the combined standard deviation of {number(spread, 2)} ({theirs}; {ours})."
+    ]
     if found.paper_std_over == "seeds":
         alone = ""
         if found.paper_std and found.our_std_over != "seeds":
@@ -279,5 +268,5 @@ def _spread_sentences(found: MetricComparison) -> list[str]:
 
 def _over(side: str, std: float | None, over: str | None, more: str = "") -> str:
     if std is None:
-        return f"{side} has none{more}"
-    return f"{side} {number(std, 2)} over {over or 'what is not said'}{more}"
+        return f"{side}: none{more}"
+    return f"{side}: {number(std, 2)} over {over or 'what is not stated'}{more}"

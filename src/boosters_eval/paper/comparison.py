@@ -1,4 +1,4 @@
-"""The comparison of a paper's values with ours, as a file. What follows from other fields is checked when it is read."""
+"""The comparison of a paper's values with ours, as a file. What follows from other fields is checked on reading."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 
 from boosters_eval.core.errors import ExitCode, FileFormatError
 from boosters_eval.core.model import Model
-from boosters_eval.paper.results import TargetStatus  # noqa: TC001 (read by pydantic)
+from boosters_eval.paper.results import TargetStatus
 from boosters_eval.paper.specification import Quantity, StdOver
-from boosters_eval.paper.tolerances import MetricKind  # noqa: TC001 (read by pydantic)
+from boosters_eval.paper.tolerances import MetricKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,9 @@ def judge(
     better = None if higher_is_better is None or not difference else (difference > 0) == higher_is_better
     percent = None if share is None else float(share * 100)
     status = _status(share, equal=equal, within=within, better=bool(better))
-    return Judgement(float(size), percent, equal_as_printed=equal, within_tolerance=within, better=better, status=status)
+    return Judgement(
+        float(size), percent, equal_as_printed=equal, within_tolerance=within, better=better, status=status
+    )
 
 
 def _status(share: Decimal | None, *, equal: bool, within: bool, better: bool) -> Status:
@@ -191,7 +193,7 @@ class ConditionDifference(Model):
     """Something that was not the same in the paper and here, or of which one side does not tell."""
 
     what: str
-    where: str = ""  # the rows concerned; empty: all
+    where: tuple[str, ...] = ()  # the tables, or rows with their data sets, concerned; none: everywhere
     paper: str
     ours: str
 
@@ -213,6 +215,11 @@ class TargetComparison(Model):
     seeds: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()  # the paper's
     warnings: tuple[str, ...] = ()  # of our run
+
+    @property
+    def place(self) -> str:
+        """The table, the row and the data set."""
+        return f"{self.table}: {self.row}, {self.dataset}" if self.dataset else f"{self.table}: {self.row}"
 
     @property
     def statuses(self) -> tuple[Status, ...]:
@@ -314,7 +321,9 @@ class Evidence(NamedTuple):
         if self.verdict in ("incomplete", "not reproduced"):
             return "low"
         enough = self.comparisons >= 3 and self.repeats >= 3
-        return "high" if self.verdict == "reproduced" and enough and 5 * self.matched >= 4 * self.comparisons else "medium"
+        return (
+            "high" if self.verdict == "reproduced" and enough and 5 * self.matched >= 4 * self.comparisons else "medium"
+        )
 
     @property
     def exit_code(self) -> ExitCode:

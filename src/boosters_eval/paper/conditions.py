@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.paper.comparison import ConditionDifference
@@ -28,7 +29,7 @@ def differences_of(
     spec: PaperSpecification, results: PaperResults, targets: Sequence[TargetComparison]
 ) -> tuple[ConditionDifference, ...]:
     """Hardware, versions, seeds, what a deviation is over, and every other condition that the paper states."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    found: dict[tuple[str, str, str], list[TargetComparison]] = {}
     ran = [target for target in targets if target.status == "ok"]
     hardware = results.environment.get("hardware") or _NOT_RECORDED
     for target in ran:
@@ -42,12 +43,21 @@ def differences_of(
             *_others(target.paper_conditions, target.our_conditions),
         )
         for difference in dict.fromkeys(differing):
-            found.setdefault(difference, []).append(f"{target.table}: {target.row}, {target.dataset}")
+            found.setdefault(difference, []).append(target)
     return tuple(
-        ConditionDifference(what=what, where="" if len(where) == len(ran) else "; ".join(where), paper=paper, ours=ours)
+        ConditionDifference(what=what, where=_places(where, ran), paper=paper, ours=ours)
         for (what, paper, ours), where in found.items()
         if paper != ours
     )
+
+
+def _places(where: Sequence[TargetComparison], ran: Sequence[TargetComparison]) -> tuple[str, ...]:
+    """As few names as say where: nothing for everywhere, a table for all of its rows."""
+    if len(where) == len(ran):
+        return ()
+    counts = Counter(target.table for target in ran)
+    whole = {table for table, count in Counter(target.table for target in where).items() if count == counts[table]}
+    return tuple(dict.fromkeys(target.table if target.table in whole else target.place for target in where))
 
 
 def _versions(paper: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

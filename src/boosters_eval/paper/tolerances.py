@@ -6,7 +6,17 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.paper.units import FRACTION, MEGABYTE, ONE, PERCENT, Unit, known_metric, parse_unit, unit_in_name, words
+from boosters_eval.paper.units import (
+    FRACTION,
+    MEGABYTE,
+    ONE,
+    PERCENT,
+    Unit,
+    known_metric,
+    parse_unit,
+    unit_in_name,
+    words,
+)
 
 if TYPE_CHECKING:
     from boosters_eval.paper.specification import PaperTable
@@ -36,7 +46,7 @@ _WORDS: dict[MetricKind, str] = {  # in the order in which they are looked for
     "memory": "memory mem vram ram rss",
     "speed": "time latency throughput speed speedup runtime duration fps qps sec second seconds hours minutes",
     "accuracy": "accuracy acc auc auroc auprc f1 precision recall sensitivity specificity em map mrr ndcg bleu rouge "
-    "iou dice retrieval",
+    "iou dice retrieval top1 top5",
 }
 _SUFFIXED = ("speed", "memory", "parameters")  # whose names end in units: train_time_s, peak_memory_mb
 _BY_UNIT: dict[str | None, MetricKind] = {"share": "accuracy", "time": "speed", "bytes": "memory"}
@@ -53,10 +63,11 @@ class Tolerance(NamedTuple):
 
 def kind_of(metric: str, stated: str | None = None) -> tuple[MetricKind, Unit | None]:
     """What a metric measures and in which unit, by the words of its name and the unit that is stated."""
-    found = words(metric)
-    kind = next((kind for kind, names in _WORDS.items() if found & set(names.split())), None)
+    kind = _by_words(metric)
     counts = kind == "parameters"
-    unit = parse_unit(stated, counts=counts) if stated else unit_in_name(metric, counts=counts, suffix=kind in _SUFFIXED)
+    unit = (
+        parse_unit(stated, counts=counts) if stated else unit_in_name(metric, counts=counts, suffix=kind in _SUFFIXED)
+    )
     if kind is not None:
         return kind, unit
     known = known_metric(metric)
@@ -65,12 +76,17 @@ def kind_of(metric: str, stated: str | None = None) -> tuple[MetricKind, Unit | 
     return _BY_UNIT.get(unit.dimension if unit else None, "other"), unit
 
 
+def _by_words(metric: str) -> MetricKind | None:
+    found = words(metric)
+    return next((kind for kind, names in _WORDS.items() if found & set(names.split())), None)
+
+
 def is_share(metric: str) -> bool:
     """Whether the metric's values are at most 1 by definition, so that one beyond 1 can only be in percent."""
     known = known_metric(metric)
     if known is not None:
         return known.high == 1 and known.low is not None and known.low >= -1
-    return bool(words(metric) & set(_WORDS["accuracy"].split()))
+    return _by_words(metric) == "accuracy"
 
 
 def tolerance_of(table: PaperTable, metric: str, kind: MetricKind, unit: Unit | None) -> Tolerance:

@@ -70,7 +70,7 @@ def unit_in_name(metric: str, *, counts: bool = False, suffix: bool = True) -> U
 
 def words(metric: str) -> frozenset[str]:
     """The words of a name in lower case: those of "trainTime_ms" are train, time and ms."""
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", metric)
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"(?i)(?<=top)[-_ ](?=\d)", "", metric))
     return frozenset(re.findall(r"[a-z]+\d*", apart.lower()))
 
 

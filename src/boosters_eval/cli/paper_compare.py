@@ -1,0 +1,140 @@
+"""The commands `paper compare|report|validate`: what was measured against what the paper prints."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from boosters_eval.cli.output import check_output, console, emit, note, say
+from boosters_eval.core.errors import ConfigError, ExitCode, suggest
+
+if TYPE_CHECKING:
+    from boosters_eval.paper.comparison import PaperComparison
+
+FORMATS = ("yaml", "json", "markdown", "html")
+_SUFFIXES = {
+    **dict.fromkeys((".yaml", ".yml"), "yaml"),
+    ".json": "json",
+    **dict.fromkeys((".md", ".markdown", ".txt"), "markdown"),
+    **dict.fromkeys((".html", ".htm"), "html"),
+}
+_FORMAT_HELP = "yaml, json, markdown or html. Default: by the ending of --output."
+FormatOption = Annotated[str | None, typer.Option("--format", "-f", help=_FORMAT_HELP)]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+def compare(
+    *,
+    results: Annotated[Path, typer.Option("--results", help="The results that 'paper run' wrote.")],
+    paper: Annotated[Path, typer.Option("--paper", help="The paper's specification (benchmarks.yaml).")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File for the comparison: .yaml, .json, .md or .html.")
+    ] = None,
+    format_: FormatOption = None,
+    quiet: QuietOption = False,
+) -> int:
+    """Compare results with the values of a paper.
+
+    Exit 0 if every primary target is within tolerance, 1 if one is not, 2 if something could not run, 3 for a bad file.
+    """
+    from boosters_eval.paper.compare import compare_results
+    from boosters_eval.paper.files import read_results
+    from boosters_eval.paper.specification import read_specification
+
+    kind = _format(format_, output)
+    check_output(output)
+    files = tuple(str(path) for path in (results, output) if path is not None)
+    found = compare_results(read_specification(paper), read_results(results), files=files)
+    if kind is not None:
+        emit(_rendered(found, kind), output, quiet=quiet)
+    if not quiet and (output is not None or kind is None):
+        _print(found)
+    return found.exit_code
+
+
+def report(
+    *,
+    comparison: Annotated[Path, typer.Option("--comparison", help="The comparison that 'paper compare' wrote.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File for the report: .md, .html, .json or .yaml.")
+    ] = None,
+    format_: FormatOption = None,
+    quiet: QuietOption = False,
+) -> int:
+    """Write the report of a comparison.
+
+    The same comparison always gives the same bytes. Exit 0 if the report was written, whatever its verdict.
+    """
+    from boosters_eval.paper.files import read_comparison
+
+    kind = _format(format_, output) or "markdown"
+    check_output(output)
+    found = read_comparison(comparison)
+    emit(_rendered(found, kind), output, quiet=quiet)
+    return ExitCode.SUCCESS
+
+
+def _format(given: str | None, output: Path | None) -> str | None:
+    """The requested format, or that of the file's extension."""
+    if given is not None:
+        name = {"md": "markdown", "yml": "yaml"}.get(given, given)
+        if name not in FORMATS:
+            raise ConfigError(
+                f"The '--format' option must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
+                f" Got '{given}' instead.{suggest(given, FORMATS)}"
+            )
+        return name
+    if output is None:
+        return None
+    if output.suffix.lower() not in _SUFFIXES:
+        raise ConfigError(
+            "The '--output' option must end in .yaml, .json, .md or .html unless --format is given."
+            f" Got '{output}' instead."
+        )
+    return _SUFFIXES[output.suffix.lower()]
+
+
+def _rendered(found: "PaperComparison", kind: str) -> str:
+    from boosters_eval.paper import files, page, report
+
+    render = {
+        "yaml": files.to_yaml,
+        "json": files.to_json,
+        "markdown": report.render_markdown,
+        "html": page.render_html,
+    }
+    return render[kind](found)
+
+
+def _print(found: "PaperComparison") -> None:
+    """The comparisons and the verdict, for a person."""
+    from boosters_eval import reports
+    from boosters_eval.paper.page import tables_of
+    from boosters_eval.paper.wording import CONFIDENCE, OVERALL, overall
+
+    report = reports.Report(tuple(tables_of(found)), notes=found.notes)
+    if sys.stdout.isatty():
+        reports.print_report(report, console())
+    else:
+        sys.stdout.write(reports.render_markdown(report))
+    mark, verdict = OVERALL[found.verdict]
+    say(f"{mark} {verdict} ({CONFIDENCE[found.confidence].lower()}): {overall(found)}")
+    for place, reason in _missing(found):
+        note(f"Missing: {place}: {reason}")
+
+
+def _missing(found: "PaperComparison") -> list[tuple[str, str]]:
+    from boosters_eval.paper.report import reasons, unexplained
+
+    return [
+        (place, " ".join(reasons(found, target, metric)))
+        for place, target, metric in unexplained(found)
+        if metric is None or metric.status == "missing"
+    ]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to `paper`."""
+    app.command()(compare)
+    app.command()(report)
