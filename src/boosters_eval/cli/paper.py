@@ -1,12 +1,8 @@
 """The commands `paper ...`: from a paper's table to a verdict."""
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from boosters_eval.cli import paper_compare
-from boosters_eval.cli.output import print_rows
+from boosters_eval.cli import paper_compare, paper_run
 
 paper = typer.Typer(
     name="paper",
@@ -14,25 +10,10 @@ paper = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-@paper.command("list")
-def list_targets(
-    files: Annotated[list[Path], typer.Argument(metavar="SPEC...", help="Specification files (benchmarks.yaml).")],
-) -> None:
-    """List the targets of specifications."""
-    from boosters_eval.paper.specification import read_specification
-
-    rows = []
-    for file in files:
-        spec = read_specification(file)
-        for kind in ("primary", "secondary"):
-            for target in getattr(spec.reproduction_targets, kind):
-                rows.append((spec.paper, kind, target.table, ", ".join(target.rows), ", ".join(target.datasets)))
-    print_rows(("paper", "kind", "table", "rows", "data sets"), rows)
+paper_run.register(paper)
+paper_compare.register(paper)
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    paper_compare.register(paper)
     app.add_typer(paper)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from annotated_types import Ge, Gt, MinLen
-from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from annotated_types import Ge, Gt, Lt, MinLen
+from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import read_text
 from boosters_eval.core.model import Model, explained
 from boosters_eval.paper.source import PlacedError, PrintedFloat, PrintedInt, parse_yaml, place
+from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -81,12 +83,25 @@ def _quantity(given: Any) -> Any:
 Printed = Annotated[Quantity, BeforeValidator(_quantity)]
 
 
+def _inside(text: str) -> str:
+    """A path of a specification is relative to it, and does not leave its folder."""
+    path = PurePath(text)
+    if path.is_absolute() or ".." in path.parts or text.startswith("~"):
+        raise ConfigError(
+            f"A path in a specification must be relative to it and stay in its folder. Got '{text}' instead."
+        )
+    return text
+
+
+InsidePath = Annotated[str, MinLen(1), AfterValidator(_inside)]
+
+
 class SplitSizes(PlacedModel):
     """How many rows are trained on, used to stop early, and tested on. `official` is the data set's own test set."""
 
     train: Annotated[int, Ge(1)] | None = None
     validation: Annotated[int, Ge(1)] | None = None
-    test: Annotated[int, Ge(1)] | Annotated[float, Gt(0)] | Literal["official"] = 0.2
+    test: Annotated[int, Ge(1)] | Annotated[float, Gt(0), Lt(1)] | Literal["official"] = 0.2
 
 
 class PaperDataset(PlacedModel):
@@ -95,7 +110,7 @@ class PaperDataset(PlacedModel):
     name: Name
     split: str = ""
     preprocessing: str = ""  # in the paper's words; what runs is named by the binding
-    use: str | None = None  # a registered data set, or a file; None: the name, in lower case
+    use: InsidePath | None = None  # a registered data set, or a file; None: the name, in lower case
     sizes: SplitSizes | None = None
 
 
@@ -106,13 +121,22 @@ class EarlyStopping(PlacedModel):
     metric: str | None = None  # the library's own name of it; None: its default
 
 
+def _canonical(parameters: dict[str, Any]) -> dict[str, Any]:
+    TrainingConfig(**parameters)
+    if "early_stopping_rounds" in parameters:
+        raise ConfigError("The 'early_stopping_rounds' parameter is written as 'early_stopping: {rounds: ...}'.")
+    return parameters
+
+
 class LibraryRun(PlacedModel):
     """A row that a library reproduces: trained, predicted and scored here."""
 
     library: Name
-    parameters: dict[str, Any] = Field(default_factory=dict)  # canonical: the fields of TrainingConfig
+    parameters: Annotated[dict[str, Any], AfterValidator(_canonical)] = Field(
+        default_factory=dict
+    )  # the fields of TrainingConfig
     native: dict[str, Any] = Field(default_factory=dict)  # the library's own, as it spells them; they win
-    booster: str = "gbdt"
+    booster: Literal["gbdt", "gblinear", "linear_trees"] = "gbdt"
     preprocessing: tuple[str, ...] = ()  # steps in their order
     early_stopping: EarlyStopping | None = None
 
@@ -120,15 +144,21 @@ class LibraryRun(PlacedModel):
 class ModelRun(PlacedModel):
     """A row that a saved model reproduces: only predicted and scored here."""
 
-    model: Name  # a path, relative to the specification
+    model: InsidePath  # relative to the specification
     format: Literal["xgboost", "lightgbm", "catboost", "boosters", "onnx", "pickle"] | None = None  # by the suffix
     preprocessing: tuple[str, ...] = ()
+
+
+def _function(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", text):
+        raise ConfigError(f"A callable must be written 'module:function'. Got '{text}' instead.")
+    return text
 
 
 class CallableRun(PlacedModel):
     """A row that a Python function reproduces: it returns the metrics."""
 
-    callable: Annotated[str, MinLen(3)]  # module:function
+    callable: Annotated[str, AfterValidator(_function)]  # module:function
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -142,7 +172,7 @@ class EvaluatorRun(PlacedModel):
     """A row that a language model reproduces under one of the shipped evaluators."""
 
     evaluator: Literal["perplexity", "passkey", "needle"]
-    model: str | None = None  # a folder or a hub name; None: what `--model` names
+    model: InsidePath | None = None  # a folder or a hub name; None: what `--model` names
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -167,6 +197,9 @@ def _binding(given: Any) -> Any:
     return _BINDINGS[kind].model_validate(given)
 
 
+BoundRun = Annotated[Binding, BeforeValidator(_binding)]
+
+
 class PaperRow(PlacedModel):
     """A row of a table: a model with its configuration. Rows of the same name are told apart by their group."""
 
@@ -175,7 +208,7 @@ class PaperRow(PlacedModel):
     is_ours: bool = False
     is_baseline: bool = False
     config: str = ""
-    run: Annotated[Binding | None, BeforeValidator(_binding)] = None
+    run: BoundRun | None = None
 
     @property
     def key(self) -> str:

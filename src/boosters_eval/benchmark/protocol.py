@@ -1,0 +1,191 @@
+"""How a paper splits and prepares its data and sets a library up, where that is not our way; part of a fit's spec."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge, Gt, Lt
+from pydantic import Field
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.model import Model
+from boosters_eval.core.modules import address_of, at_address
+from boosters_eval.core.registry import Registry, must_extend
+from boosters_eval.runners.parameters import Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from boosters_eval.metrics.task import Task
+    from boosters_eval.runners.base import Translation
+
+
+class Protocol(Model):
+    """What a fit does in another way than ours. The fields that are left out keep our way."""
+
+    preprocessing: tuple[str, ...] = ()  # steps in their order, by the names in STEPS
+    sources: dict[str, str] = Field(default_factory=dict)  # digests of the files of steps that are not our own
+    train: Annotated[int, Ge(1)] | None = None  # rows; None: all that are left
+    validation: Annotated[int, Ge(1)] | None = None  # rows to stop early on; None: a fifth of the others if needed
+    test: Annotated[int, Ge(1)] | Annotated[float, Gt(0), Lt(1)] | Literal["official"] = 0.2
+    native: dict[str, Any] = Field(default_factory=dict)  # the library's own parameters, which win; None takes one away
+
+    @property
+    def encodes_categories(self) -> bool:
+        """Whether no categorical column is left after the steps."""
+        return any(STEPS[name].encodes for name in self.preprocessing)
+
+    def unsupported(self, task: Task) -> str | None:
+        """Why this cannot be done for a task, or None."""
+        if task.value == "ranking" and (self.train or self.validation or isinstance(self.test, int)):
+            return "sizes in rows would cut the queries of a ranking data set"
+        reasons = ((name, STEPS[name].unsupported(task)) for name in self.preprocessing)
+        return next((f"the step '{name}' {reason}" for name, reason in reasons if reason), None)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows on their way through the steps. Categorical columns hold codes 0, 1, ...; NaN is missing."""
+
+    x: NDArray[np.float32]
+    y: NDArray[np.float64]
+    categorical: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+class Step(ABC):
+    """One step of preprocessing: fitted on the training rows only, then applied to the others. One object per cell."""
+
+    encodes: ClassVar[bool] = False  # leaves no categorical column
+
+    @classmethod
+    def unsupported(cls, task: Task) -> str | None:  # noqa: ARG003 (most steps suit every task)
+        """Why the step makes no sense for a task ("needs ..."), or None. Imports nothing."""
+        return None
+
+    @abstractmethod
+    def fit(self, rows: Rows, seed: int) -> Rows:
+        """Learn from the training rows, and return them as the library shall see them."""
+
+    @abstractmethod
+    def apply(self, rows: Rows) -> Rows:
+        """Other rows, with what was learned."""
+
+    def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
+        """Predictions in the units of the original target."""
+        return predictions
+
+
+def _own() -> dict[str, type[Step]]:
+    from boosters_eval.benchmark import preprocessing  # noqa: PLC0415 (its classes extend Step)
+
+    return preprocessing.OWN
+
+
+STEPS: Registry[type[Step]] = Registry(
+    "preprocessing step", group="boosters_eval.preprocessing", builtin=_own, fault=must_extend(Step)
+)
+
+
+def step_addresses(names: tuple[str, ...]) -> dict[str, str]:
+    """Where the process of a cell finds the steps: a script may have registered one that it does not know."""
+    found = {name: address_of(STEPS[name], "preprocessing step") for name in names}
+    return {"steps": json.dumps(found)} if found else {}
+
+
+def load_steps(inputs: Mapping[str, str]) -> None:
+    """Register what `step_addresses` described."""
+    for name, address in json.loads(inputs.get("steps", "{}")).items():
+        STEPS.register(name, at_address(address), replace=True)
+
+
+# The parameter that names the metric on which a library stops early.
+STOPPING_METRIC = {"xgboost": "eval_metric", "lightgbm": "metric", "catboost": "eval_metric"}
+# Native parameters have several names, and a library that is given two of them chooses one in silence.
+_ALIASES: dict[str, dict[str, tuple[str, ...]]] = {
+    "xgboost": {
+        "num_boost_round": ("n_estimators", "num_round"),
+        "eta": ("learning_rate",),
+        "lambda": ("reg_lambda",),
+        "alpha": ("reg_alpha",),
+        "gamma": ("min_split_loss",),
+        "seed": ("random_state",),
+        "nthread": ("n_jobs",),
+    },
+    "lightgbm": {
+        "num_iterations": ("n_estimators", "num_boost_round", "num_round", "num_rounds", "num_trees", "n_iter"),
+        "learning_rate": ("eta", "shrinkage_rate"),
+        "num_leaves": ("num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"),
+        "min_data_in_leaf": ("min_data", "min_data_per_leaf", "min_child_samples", "min_samples_leaf"),
+        "min_sum_hessian_in_leaf": ("min_hessian", "min_sum_hessian", "min_child_weight", "min_sum_hessian_per_leaf"),
+        "lambda_l1": ("reg_alpha", "l1_regularization"),
+        "lambda_l2": ("reg_lambda", "lambda", "l2_regularization"),
+        "bagging_fraction": ("subsample", "sub_row", "bagging"),
+        "bagging_freq": ("subsample_freq",),
+        "feature_fraction": ("colsample_bytree", "sub_feature"),
+        "min_gain_to_split": ("min_split_gain",),
+        "max_bin": ("max_bins",),
+        "seed": ("random_state", "random_seed"),
+        "num_threads": ("n_jobs", "nthread", "nthreads", "num_thread"),
+        "objective": ("objective_type", "app", "application", "loss"),
+        "metric": ("metrics", "metric_types"),
+        "verbosity": ("verbose",),
+    },
+    "catboost": {
+        "iterations": ("n_estimators", "num_boost_round", "num_trees"),
+        "learning_rate": ("eta",),
+        "depth": ("max_depth",),
+        "l2_leaf_reg": ("reg_lambda",),
+        "border_count": ("max_bin",),
+        "max_leaves": ("num_leaves",),
+        "min_data_in_leaf": ("min_child_samples",),
+        "rsm": ("colsample_bylevel",),
+        "random_seed": ("random_state",),
+        "loss_function": ("objective",),
+        "logging_level": ("verbose", "verbose_eval", "silent"),
+    },
+}
+_THREADS = frozenset({"nthread", "num_threads", "thread_count", "n_threads"})
+
+
+def canonical_native(library: str, native: dict[str, Any]) -> dict[str, Any]:
+    """Native parameters under the names that our own tables use, so that they replace what these would pass."""
+    names = {alias: name for name, aliases in _ALIASES.get(library, {}).items() for alias in aliases}
+    found: dict[str, Any] = {}
+    for given, value in native.items():
+        name = names.get(given, given)
+        if name in found:
+            raise ConfigError(f"The native parameter '{name}' of {library} is given twice, once as '{given}'.")
+        if name in _THREADS:
+            raise ConfigError(f"The native parameter '{given}' must be given as the canonical 'n_threads'.")
+        found[name] = value
+    return found
+
+
+def overridden(translation: Translation, protocol: Protocol | None) -> Translation:
+    """The translation with the protocol's native parameters in it, each with a mark."""
+    if protocol is None or not protocol.native:
+        return translation
+    marks = tuple(
+        Mark(parameter=name, kind="approximated", reason=_told(value, translation.native.get(name)))
+        for name, value in protocol.native.items()
+        if value != translation.native.get(name)
+    )
+    merged = {**translation.native, **protocol.native}
+    return replace(
+        translation,
+        native={name: value for name, value in merged.items() if value is not None},
+        marks=(*translation.marks, *marks),
+        origins={**translation.origins, **dict.fromkeys(protocol.native, "the protocol")},
+    )
+
+
+def _told(value: Any, before: Any) -> str:
+    instead = "" if before is None else f" instead of {before}"
+    return f"the protocol leaves it to the library{instead}" if value is None else f"the protocol sets {value}{instead}"
