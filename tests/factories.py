@@ -180,7 +180,7 @@ def paper_results(*targets, **changes):
         "paper": "A Paper",
         "specification_digest": digest("paper"),
         "run_id": "0123456789ab",
-        "environment": {"date": "2025-01-02", "hardware": "Some CPU, 4 cores"},
+        "environment": {"started_at": "2025-01-02T03:04:05+00:00", "cpu_model": "Some CPU", "cpu_cores": "4"},
         "targets": targets or (measured(),),
     }
     return PaperResults(**{**fields, **changes})

@@ -7,6 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from boosters_eval.cli.output import check_output, console, emit, note, say
+from boosters_eval.cli.paper_run import (
+    JobsOption,
+    ModelOption,
+    OnlyOption,
+    OutputOption,
+    PickleOption,
+    QuietOption,
+    RerunOption,
+    ResumeOption,
+    SeedsOption,
+    SpecOption,
+    ThreadsOption,
+    TimeoutOption,
+    run_targets,
+)
 from boosters_eval.core.errors import ConfigError, ExitCode, suggest
 
 if TYPE_CHECKING:
@@ -21,7 +36,7 @@ _SUFFIXES = {
 }
 _FORMAT_HELP = "yaml, json, markdown or html. Default: by the ending of --output."
 FormatOption = Annotated[str | None, typer.Option("--format", "-f", help=_FORMAT_HELP)]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+_REPORTS = ("comparison.yaml", "benchmark_report.md", "benchmark_report.html", "benchmark_report.json")
 
 
 def compare(
@@ -39,18 +54,18 @@ def compare(
     Exit 0 if every primary target is within tolerance, 1 if one is not, 2 if something could not run, 3 for a bad file.
     """
     from boosters_eval.paper.compare import compare_results
-    from boosters_eval.paper.files import read_results
+    from boosters_eval.paper.files import digest_of, read_results
     from boosters_eval.paper.specification import read_specification
 
     kind = _format(format_, output)
     check_output(output)
     files = tuple(str(path) for path in (results, output) if path is not None)
-    found = compare_results(read_specification(paper), read_results(results), files=files)
+    found = compare_results(read_specification(paper), read_results(results), digest=digest_of(paper), files=files)
     if kind is not None:
         emit(_rendered(found, kind), output, quiet=quiet)
     if not quiet and (output is not None or kind is None):
         _print(found)
-    return found.exit_code
+    return _complain(found)
 
 
 def report(
@@ -73,6 +88,57 @@ def report(
     found = read_comparison(comparison)
     emit(_rendered(found, kind), output, quiet=quiet)
     return ExitCode.SUCCESS
+
+
+def validate(
+    *,
+    spec: SpecOption,
+    model: ModelOption = None,
+    only: OnlyOption = None,
+    output: OutputOption = Path("results"),
+    seeds: SeedsOption = None,
+    threads: ThreadsOption = None,
+    jobs: JobsOption = None,
+    timeout: TimeoutOption = None,
+    resume: ResumeOption = False,
+    rerun_failed: RerunOption = False,
+    allow_pickle: PickleOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Run the reproduction targets, compare them with the paper, and write the reports.
+
+    Functions and programs that the specification names are executed: run only what you trust.
+    Exit 0 if every primary target is within tolerance, 1 if one is not, 2 if something could not run, 3 for a bad file.
+    """
+    from boosters_eval.paper.compare import compare_results
+    from boosters_eval.paper.files import digest_of
+    from boosters_eval.paper.running import RESULTS
+    from boosters_eval.paper.specification import read_specification
+
+    declared, digest = read_specification(spec), digest_of(spec)  # it may be edited while the targets run
+    for name in _REPORTS:
+        check_output(output / name)
+    results = run_targets(
+        spec,
+        output,
+        quiet=quiet,
+        model=model,
+        only=only or (),
+        seeds=seeds,
+        threads=threads,
+        jobs=jobs,
+        timeout=timeout,
+        resume=resume,
+        rerun_failed=rerun_failed,
+        allow_pickle=allow_pickle,
+    )
+    files = [str(output / name) for name in (RESULTS, *_REPORTS)]
+    found = compare_results(declared, results, digest=digest, files=files)
+    for name in _REPORTS:
+        emit(_rendered(found, _SUFFIXES[Path(name).suffix]), output / name, quiet=quiet)
+    if not quiet:
+        _print(found)
+    return _complain(found)
 
 
 def _format(given: str | None, output: Path | None) -> str | None:
@@ -120,21 +186,20 @@ def _print(found: "PaperComparison") -> None:
         sys.stdout.write(reports.render_markdown(report))
     mark, verdict = OVERALL[found.verdict]
     say(f"{mark} {verdict} ({CONFIDENCE[found.confidence].lower()}): {overall(found)}")
-    for place, reason in _missing(found):
-        note(f"Missing: {place}: {reason}")
 
 
-def _missing(found: "PaperComparison") -> list[tuple[str, str]]:
+def _complain(found: "PaperComparison") -> int:
+    """Say what could not be compared, even if quiet, and give the exit code."""
     from boosters_eval.paper.report import reasons, unexplained
 
-    return [
-        (place, " ".join(reasons(found, target, metric)))
-        for place, target, metric in unexplained(found)
-        if metric is None or metric.status == "missing"
-    ]
+    for place, target, metric in unexplained(found):
+        if metric is None or metric.status == "missing":
+            note(f"Error: {place}: {' '.join(reasons(found, target, metric))}")
+    return found.exit_code
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to `paper`."""
     app.command()(compare)
     app.command()(report)
+    app.command()(validate)

@@ -4,99 +4,77 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from boosters_eval import metrics
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.paper.comparison import MetricComparison, PaperComparison, TargetComparison, combined_std, exact
-from boosters_eval.paper.conditions import conditions_of, differences_of
+from boosters_eval.paper.conditions import conditions_of, differences_of, hardware_of
 from boosters_eval.paper.results import Measured
+from boosters_eval.paper.targets import paper_targets
 from boosters_eval.paper.tolerances import is_share, kind_of, tolerance_of
 from boosters_eval.paper.units import FRACTION, PERCENT, Unit, canonical, known_metric, parse_unit
 from boosters_eval.paper.wording import difference_text, tolerance_text
 from boosters_eval.reports.numbers import mean_and_std, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from boosters_eval.paper.results import PaperResults
-    from boosters_eval.paper.specification import PaperResult, PaperSpecification, PaperTable, Target
+    from boosters_eval.paper.specification import PaperResult, PaperSpecification, PaperTable
+    from boosters_eval.paper.targets import PaperTarget
 
 
-class Claim(NamedTuple):
-    """A row of a table on a data set that is to be reproduced, and what the paper prints for it."""
+def compare_results(
+    spec: PaperSpecification, results: PaperResults, *, digest: str | None = None, files: Sequence[str] = ()
+) -> PaperComparison:
+    """Compare every target of the specification; one that was not measured is missing.
 
-    table: PaperTable
-    row: str
-    dataset: str
-    primary: bool
-    printed: PaperResult | None  # None: the specification does not have it
-
-
-def compare_results(spec: PaperSpecification, results: PaperResults, *, files: Sequence[str] = ()) -> PaperComparison:
-    """Compare every target of the specification; one that was not measured is missing."""
+    `digest` is that of the specification file: results of another one are compared, but the report says so.
+    """
     if results.paper != spec.paper:
         raise ConfigError(f"The results are of '{results.paper}', but the specification is of '{spec.paper}'.")
     measured = {(one.table, one.row, one.dataset): one for one in results.targets}
-    wanted = [claim for claim in claims(spec) if not results.only or _key(claim) in measured]
-    targets = tuple(_target(claim, measured.get(_key(claim))) for claim in wanted)
-    environment = results.environment
+    claims = {(claim.table.id, claim.row, claim.dataset_name): claim for claim in paper_targets(spec, Path())}
+    wanted = {key: claim for key, claim in claims.items() if not results.only or key in measured}
+    targets = tuple(_target(claim, measured.get(key)) for key, claim in wanted.items())
+    notes = [f"'{': '.join(filter(None, key))}' was run, but is no target." for key in measured if key not in claims]
+    if digest is not None and digest != results.specification_digest:
+        notes.append("The specification is not the one of the run: it has been changed since, or it is another file.")
+    if results.only:
+        notes.append(f"The run was restricted to {', '.join(results.only)}: nothing else was judged.")
     return PaperComparison.of(
         targets,
         paper=spec.paper,
         arxiv_id=spec.arxiv_id,
         source=spec.source,
-        date=environment.get("date", ""),
-        hardware=environment.get("hardware", ""),
+        date=results.environment.get("started_at", "").partition("T")[0],
+        hardware=hardware_of(results.environment),
         specification_digest=results.specification_digest,
         run_id=results.run_id,
         only=results.only,
-        environment=environment,
+        environment=results.environment,
         differences=differences_of(spec, results, targets),
+        notes=tuple(notes),
         files=tuple(files),
     )
 
 
-def _key(claim: Claim) -> tuple[str, str, str]:
-    return claim.table.id, claim.row, claim.dataset
-
-
-def claims(spec: PaperSpecification) -> list[Claim]:
-    """Every target in the order of the file; one that is primary and secondary is primary."""
-    found: dict[tuple[str, str, str], Claim] = {}
-    targets = spec.reproduction_targets
-    for primary, group in ((True, targets.primary), (False, targets.secondary)):
-        for target in group:
-            table = spec.table(target.table)
-            for claim in _expanded(table, target, primary=primary) if table else ():
-                found.setdefault(_key(claim), claim)
-    return list(found.values())
-
-
-def _expanded(table: PaperTable, target: Target, *, primary: bool) -> Iterator[Claim]:
-    """Without rows, all that the paper reports; without data sets, all that it reports for a row."""
-    printed = {(result.row, result.dataset): result for result in table.results}
-    names = {row.key: row.name for row in table.models} | {result.row: result.model for result in table.results}
-    rows = [key for key in names if not target.rows or key in target.rows or names[key] in target.rows]
-    for row in rows or target.rows or ("",):
-        reported = tuple(dataset for key, dataset in printed if key == row)
-        for dataset in target.datasets or reported or tuple(each.name for each in table.datasets) or ("",):
-            yield Claim(table, row, dataset, primary, printed.get((row, dataset)))
-
-
-def _target(claim: Claim, measured: Measured | None) -> TargetComparison:
-    table, printed = claim.table, claim.printed
+def _target(claim: PaperTarget, measured: Measured | None) -> TargetComparison:
+    table, printed, dataset = claim.table, claim.result, claim.dataset_name
     if measured is None:
-        measured = _absent(claim, "It was not run.")
+        known = {"table": table.id, "row": claim.row, "dataset": dataset, "primary": claim.primary}
+        measured = Measured(**known, status="not_runnable", reason="It was not run.")
     reason = measured.reason or ("" if measured.status == "ok" else "It failed, and the results do not say why.")
     if printed is None:
-        on = f" on '{claim.dataset}'" if claim.dataset else ""
+        on = f" on '{dataset}'" if dataset else ""
         reason = f"The specification has no values of '{claim.row}'{on} in '{table.id}' to compare with."
     return TargetComparison(
         table=table.id,
         title=table.title,
         row=claim.row,
-        dataset=claim.dataset,
+        dataset=dataset,
         primary=claim.primary,
         status=measured.status,
         reason=reason,
@@ -107,17 +85,6 @@ def _target(claim: Claim, measured: Measured | None) -> TargetComparison:
         seeds=measured.seeds,
         notes=() if printed is None else printed.notes,
         warnings=measured.warnings,
-    )
-
-
-def _absent(claim: Claim, reason: str) -> Measured:
-    return Measured(
-        table=claim.table.id,
-        row=claim.row,
-        dataset=claim.dataset,
-        primary=claim.primary,
-        status="not_runnable",
-        reason=reason,
     )
 
 

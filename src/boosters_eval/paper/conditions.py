@@ -25,13 +25,19 @@ def conditions_of(printed: PaperResult) -> dict[str, str]:
     return found | ({"hardware": printed.hardware} if printed.hardware else {})
 
 
+def hardware_of(environment: Mapping[str, str]) -> str:
+    """Our machine in a few words, as the run recorded it."""
+    parts = {"cpu_model": "{}", "cpu_cores": "{} cores", "memory_gb": "{} GB"}
+    return ", ".join(text.format(environment[name]) for name, text in parts.items() if environment.get(name))
+
+
 def differences_of(
     spec: PaperSpecification, results: PaperResults, targets: Sequence[TargetComparison]
 ) -> tuple[ConditionDifference, ...]:
     """Hardware, versions, seeds, what a deviation is over, and every other condition that the paper states."""
     found: dict[tuple[str, str, str], list[TargetComparison]] = {}
     ran = [target for target in targets if target.status == "ok"]
-    hardware = results.environment.get("hardware") or _NOT_RECORDED
+    hardware = hardware_of(results.environment) or _NOT_RECORDED
     for target in ran:
         table = spec.table(target.table)
         theirs = target.paper_conditions.get("hardware") or (table and table.hardware) or spec.conditions.hardware

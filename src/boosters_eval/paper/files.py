@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
@@ -44,6 +45,11 @@ def _read(path: Path, model: type[_AnyModel], what: str) -> _AnyModel:
         return model.model_validate(data)
     except ConfigError as error:
         raise FileFormatError(f"{path}: {error}") from None
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a specification file, as results record it."""
+    return hashlib.sha256(read_text(path).encode()).hexdigest()
 
 
 def to_json(comparison: PaperComparison) -> str:

@@ -93,6 +93,7 @@ def run_specification(
         paper=spec.paper,
         specification_digest=hashlib.sha256(read_text(path).encode()).hexdigest(),
         run_id=None if run is None else run.plan.run_id,
+        only=tuple(only),
         environment={} if run is None else _environment(run.facts),
         targets=tuple(_measured(found, run) for found in planned.targets),
     )

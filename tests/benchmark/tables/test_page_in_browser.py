@@ -12,6 +12,7 @@ from browser import Visit
 
 pytestmark = pytest.mark.xdist_group("browser")
 
+
 @pytest.fixture(scope="module")
 def files(sample, timed, hostile, ablation, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
