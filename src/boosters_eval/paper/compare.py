@@ -68,8 +68,8 @@ def _target(claim: PaperTarget, measured: Measured | None) -> TargetComparison:
         measured = Measured(**known, status="not_runnable", reason="It was not run.")
     reason = measured.reason or ("" if measured.status == "ok" else "It failed, and the results do not say why.")
     if printed is None:
-        on = f" on '{dataset}'" if dataset else ""
-        reason = f"The specification has no values of '{claim.row}'{on} in '{table.id}' to compare with."
+        what = "".join([f" of '{claim.row}'" if claim.row else "", f" on '{dataset}'" if dataset else ""])
+        reason = f"The specification has no values{what} in '{table.id}' to compare with."
     return TargetComparison(
         table=table.id,
         title=table.title,
@@ -79,7 +79,7 @@ def _target(claim: PaperTarget, measured: Measured | None) -> TargetComparison:
         status=measured.status,
         reason=reason,
         metrics=() if printed is None else tuple(_metric(table, printed, measured, name) for name in printed.values),
-        paper_conditions={} if printed is None else conditions_of(printed),
+        paper_conditions={} if printed is None else conditions_of(printed, table.dataset(dataset)),
         our_conditions=measured.conditions,
         versions=measured.versions,
         seeds=measured.seeds,

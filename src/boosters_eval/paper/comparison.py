@@ -219,7 +219,7 @@ class TargetComparison(Model):
     @property
     def place(self) -> str:
         """The table, the row and the data set."""
-        return f"{self.table}: {self.row}, {self.dataset}" if self.dataset else f"{self.table}: {self.row}"
+        return ": ".join(filter(None, [self.table, ", ".join(filter(None, [self.row, self.dataset]))]))
 
     @property
     def statuses(self) -> tuple[Status, ...]:
@@ -278,7 +278,7 @@ class PaperComparison(Model):
 
 
 class Evidence(NamedTuple):
-    """Counts over the primary comparisons."""
+    """Counts over the primary comparisons, and what is missing of the others."""
 
     comparisons: int
     matched: int  # match or close, and within tolerance
@@ -287,6 +287,7 @@ class Evidence(NamedTuple):
     significant: int
     missing: int
     repeats: int  # the fewest of any comparison
+    unfinished: int  # secondary comparisons that are missing
 
     @classmethod
     def of(cls, targets: tuple[TargetComparison, ...]) -> Self:
@@ -302,6 +303,7 @@ class Evidence(NamedTuple):
             significant=sum(metric.status == "significant_deviation" for metric in found),
             missing=len(found) - len(present) + empty,
             repeats=min((metric.n for metric in present), default=0),
+            unfinished=sum(target.statuses.count("missing") for target in targets if not target.primary),
         )
 
     @property
@@ -330,7 +332,8 @@ class Evidence(NamedTuple):
         """A deviation takes precedence over what is missing: running that would not undo it."""
         if self.within + self.missing < self.comparisons:
             return ExitCode.REGRESSION
-        return ExitCode.EXECUTION_ERROR if self.missing or not self.comparisons else ExitCode.SUCCESS
+        absent = self.missing or self.unfinished or not self.comparisons
+        return ExitCode.EXECUTION_ERROR if absent else ExitCode.SUCCESS
 
 
 def primary_metrics(targets: tuple[TargetComparison, ...]) -> Iterator[MetricComparison]:

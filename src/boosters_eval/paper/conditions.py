@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 
     from boosters_eval.paper.comparison import TargetComparison
     from boosters_eval.paper.results import PaperResults
-    from boosters_eval.paper.specification import PaperResult, PaperSpecification
+    from boosters_eval.paper.specification import PaperDataset, PaperResult, PaperSpecification
 
 _NOT_STATED = "not stated"
 _NOT_RECORDED = "not recorded"
 
 
-def conditions_of(printed: PaperResult) -> dict[str, str]:
-    """The paper's conditions of a result as text."""
-    found = {name: _text(value) for name, value in printed.conditions.items()}
-    return found | ({"hardware": printed.hardware} if printed.hardware else {})
+def conditions_of(printed: PaperResult, dataset: PaperDataset) -> dict[str, str]:
+    """The paper's conditions of a result as text, those of its data set included."""
+    found = {"split": dataset.split, "preprocessing": dataset.preprocessing, "hardware": printed.hardware or ""}
+    stated = {name: value for name, value in found.items() if value}
+    return stated | {name: _text(value) for name, value in printed.conditions.items()}
 
 
 def hardware_of(environment: Mapping[str, str]) -> str:
@@ -50,6 +51,8 @@ def differences_of(
         )
         for difference in dict.fromkeys(differing):
             found.setdefault(difference, []).append(target)
+    for difference in _others_versions(spec.conditions.versions, ran, results.environment):
+        found[difference] = ran
     return tuple(
         ConditionDifference(what=what, where=_places(where, ran), paper=paper, ours=ours)
         for (what, paper, ours), where in found.items()
@@ -67,14 +70,23 @@ def _places(where: Sequence[TargetComparison], ran: Sequence[TargetComparison]) 
 
 
 def _versions(paper: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """A version that the paper states counts where its library ran, or where nothing tells which one did."""
+    """The versions of what ran this target."""
     stated = {name.lower(): version for name, version in paper.items()}
     for name, version in ours.items():
         theirs = stated.get(name.lower())
         if theirs is None or not _same_version(theirs, version):
             yield f"version of {name}", theirs or _NOT_STATED, version
-    if not ours:
-        yield from ((f"version of {name}", version, _NOT_RECORDED) for name, version in paper.items())
+
+
+def _others_versions(
+    paper: Mapping[str, str], ran: Sequence[TargetComparison], environment: Mapping[str, str]
+) -> Iterator[tuple[str, str, str]]:
+    """The versions that the paper states of what ran no target itself, such as Python's."""
+    known = {name.lower() for target in ran for name in target.versions}
+    for name, version in paper.items() if ran else ():
+        ours = environment.get(name.lower())
+        if name.lower() not in known and (ours is None or not _same_version(version, ours)):
+            yield f"version of {name}", version, ours or _NOT_RECORDED
 
 
 def _same_version(stated: str, ours: str) -> bool:

@@ -105,7 +105,7 @@ def _expanded(
     table = spec.table(target.table)
     if table is None:
         raise ConfigError(f"A target names the table '{target.table}', which is not there.")
-    for row in target.rows or table.row_keys:
+    for row in target.rows or table.row_keys or ("",):  # a table without any row is a target that cannot run
         keys = [key for key in table.row_keys if row in _row_names(table, key)] or [row]
         for key in keys:
             reported = [result.dataset for result in table.results if result.row == key]

@@ -128,8 +128,9 @@ def overall(comparison: PaperComparison) -> str:
     if found.missing:
         parts.append(f"{found.missing} missing")
     if not found.comparisons:
-        return "There is no primary target to compare."
-    return ", ".join(parts) + "."
+        parts = ["There is no primary target to compare"]
+    rest = f" {_counted(found.unfinished, 'secondary comparison')} could not be made." if found.unfinished else ""
+    return ", ".join(parts) + "." + rest
 
 
 def confidence_reason(comparison: PaperComparison) -> str:
