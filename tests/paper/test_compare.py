@@ -34,7 +34,9 @@ def test_a_std_over_seeds_is_told_from_one_over_splits():
     assert (found.paper_std_over, found.our_std_over, found.n) == ("seeds", "splits", 2)
     assert found.z_score == pytest.approx((0.4416 - 0.430) / (0.0007**2 + found.our_std**2) ** 0.5)
     assert "the paper: 0.00070 over seeds; ours: 0.012 over splits, n = 2" in found.explanation
-    assert "is over seeds only, not over splits of the data; by it alone the difference would be 17" in found.explanation
+    assert (
+        "is over seeds only, not over splits of the data; by it alone the difference would be 17" in found.explanation
+    )
 
 
 def test_a_z_score_needs_a_std_on_one_side_only():
@@ -67,7 +69,9 @@ def test_a_low_value_among_percents_is_in_percent():
 def test_what_may_be_percent_or_a_fraction_is_not_compared():
     found = metric("win rate", "0.5", (0.5,), units={"win rate": "%"})
     assert (found.status, found.within_tolerance) == ("missing", False)
-    assert found.explanation == "Whether our 'win rate' is in percent or a fraction is not known: state it in 'our_units'."
+    assert (
+        found.explanation == "Whether our 'win rate' is in percent or a fraction is not known: state it in 'our_units'."
+    )
     assert metric("win rate", "0.5", (0.5,), units={"win rate": "%"}, our_units={"win rate": "%"}).status == "match"
     assert metric("win rate", "51.5", (51.4,), units={"win rate": "%"}).status == "match"
 
@@ -118,7 +122,9 @@ def test_results_of_another_paper_are_refused_and_of_another_file_noted():
     with pytest.raises(ConfigError, match="The results are of 'B', but the specification is of 'A Paper'"):
         compare_results(paper(), paper_results(paper="B"))
     found = compare_results(paper(), paper_results(), digest="another")
-    assert found.notes == ("The specification is not the one of the run: it has been changed since, or it is another file.",)
+    assert found.notes == (
+        "The specification is not the one of the run: it has been changed since, or it is another file.",
+    )
 
 
 def test_what_differs_from_the_papers_conditions_is_listed():

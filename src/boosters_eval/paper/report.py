@@ -112,7 +112,8 @@ def _rows(target: TargetComparison) -> Iterator[list[str]]:
 
 def row_name(target: TargetComparison) -> str:
     """The row, and whether it decides nothing."""
-    return target.row if target.primary else f"{target.row} (secondary)"
+    name = target.row or "all rows"
+    return name if target.primary else f"{name} (secondary)"
 
 
 def _conditions(targets: Sequence[TargetComparison]) -> Iterator[str]:
@@ -130,7 +131,7 @@ def _conditions(targets: Sequence[TargetComparison]) -> Iterator[str]:
 def notes_of(targets: Sequence[TargetComparison]) -> Iterator[str]:
     """What the paper, the run and the comparison say of these rows."""
     for target in targets:
-        where = f"{target.row}, {target.dataset}" if target.dataset else target.row
+        where = ", ".join(filter(None, [target.row or "all rows", target.dataset]))
         yield from dict.fromkeys(f"{where}: {note}" for note in (*target.notes, *target.warnings))
         if not target.metrics:
             yield f"{where}: {target.reason}"

@@ -119,7 +119,7 @@ def accepted_range(metric: MetricComparison) -> tuple[float, float]:
 def overall(comparison: PaperComparison) -> str:
     """The counts that the verdict follows from, as a sentence."""
     found = comparison.evidence
-    verb = "is" if found.within == 1 else "are"
+    verb = "is" if 1 in (found.within, found.comparisons) else "are"
     parts = [f"{found.within} of {_counted(found.comparisons, 'primary comparison')} {verb} within tolerance"]
     outside = found.comparisons - found.within - found.missing
     if outside:
