@@ -76,7 +76,10 @@ def test_the_exit_code_says_whether_every_primary_target_is_within_tolerance(
         ),
         (["--format", "yam"], "must be yaml, json, markdown or html. Got 'yam' instead. Did you mean 'yaml'?"),
         (["--results", "benchmarks.yaml"], "must be results of 'paper run', of the kind 'boosters-eval paper results'"),
-        (["--paper", "results.json"], "results.json, line 1: The 'tables' parameter of PaperSpecification is required."),
+        (
+            ["--paper", "results.json"],
+            "results.json, line 1: The 'tables' parameter of PaperSpecification is required.",
+        ),
         (["--results", "none.json"], "none.json does not exist."),
     ],
 )

@@ -80,7 +80,7 @@ def test_other_units_are_converted_where_both_are_stated():
     assert metric("latency", "12.5", (0.0125,), units={"latency": "ms"}, our_units={"latency": "s"}).our_value == 12.5
     assert metric("train_time_s", "2", (120.0,), units={"train_time_s": "min"}).our_value == 2.0
     assert metric("latency", "12.5", (12.4,), units={"latency": "ms"}).our_value == 12.4
-    with pytest.raises(ConfigError, match="'Table 4' has 'latency' in 'ms', but ours is in 'MB': state both units."):
+    with pytest.raises(ConfigError, match=r"'Table 4' has 'latency' in 'ms', but ours is in 'MB': state both units."):
         metric("latency", "12.5", (1.0,), units={"latency": "ms"}, our_units={"latency": "MB"})
 
 
@@ -95,9 +95,26 @@ def test_a_direction_is_known_or_said_or_there_is_no_better():
     assert metric("reward", "1.00", (1.2,)).status == "significant_deviation"
     assert metric("reward", "1.00", (1.2,), directions={"reward": "higher"}).status == "better"
     assert metric("reward", "1.00", (0.8,), primary_metric="reward", lower_is_better=True).status == "better"
+    assert metric("reward", "1.00", (0.8,), lower_is_better=True).status == "better"  # it can only be of this one
     assert metric("train_time_s", "1.00", (0.8,)).status == "better"
     with pytest.raises(ConfigError, match="of the metric 'rmse' higher is better, but lower is"):
         metric("rmse", "1.00", (0.9,), directions={"rmse": "higher"})
+
+
+@pytest.mark.parametrize("values", [(1e308, 1e308), (1e200, -1e200, 1e200)])
+def test_values_that_cannot_be_averaged_are_missing(values):
+    found = metric("loss", "1.00", values)
+    assert (found.status, found.explanation) == ("missing", "'loss' is too large to be averaged.")
+
+
+def test_a_difference_that_no_number_can_hold_is_significant():
+    assert metric("loss", "1e-300", (1e300,)).status == "significant_deviation"
+    assert metric("loss", "-1.7e308", (1.7e308,)).absolute_diff is None
+
+
+def test_a_target_that_was_measured_twice_is_refused():
+    with pytest.raises(ConfigError, match="more than once"):
+        compare_results(paper(), paper_results(measured(), measured()))
 
 
 def test_every_target_of_the_specification_is_compared_or_missing():
@@ -166,12 +183,13 @@ def test_a_difference_names_the_rows_that_it_concerns():
 
 @pytest.mark.parametrize("render", [to_yaml, to_json])
 def test_a_comparison_is_read_back_as_it_was_written(tmp_path, render):
-    names = {"paper": "1e5", "source": "no: - #x\n\u202e", "arxiv_id": "2501.00663"}
+    names = {"paper": "1e5", "source": "no: - #x\n\u202e\U000e0001", "arxiv_id": "2501.00663"}
     found = compare_results(paper(**names), paper_results(paper="1e5"), files=("a\\b",))
     path = tmp_path / "comparison"
     path.write_text(render(found))
     assert read_comparison(path) == found
     assert render(read_comparison(path)) == path.read_text()
+    assert all(char.isprintable() or char == "\n" for char in path.read_text())
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,13 @@ def test_few_repeats_lower_the_confidence():
     assert compare_results(spec, paper_results(once)).confidence == "medium"
 
 
+def test_a_run_that_left_targets_out_is_never_of_high_confidence():
+    spec = paper([paper_table({"a": "1.0", "b": "1.0", "c": "1.0"})])
+    results = paper_results(measured(dict.fromkeys("abc", (1.0, 1.0, 1.0))))
+    assert compare_results(spec, results).confidence == "high"
+    assert compare_results(spec, results.replace(only=("Table 4",))).confidence == "medium"
+
+
 @pytest.mark.parametrize("status", ["failed", "not_runnable"])
 def test_a_target_that_did_not_run_as_planned_is_never_a_pass(status):
     found = target_of(GOOD, status=status, reason="It crashed.")

@@ -76,9 +76,9 @@ def test_a_table_overrides_both_tolerances_by_stating_either():
 
 
 def test_percent_written_as_a_fraction_and_points_written_for_fractions_are_refused():
-    with pytest.raises(ConfigError, match="must be a fraction, such as 0.02 for 2 %. Got 2 instead"):
+    with pytest.raises(ConfigError, match=r"must be a fraction, such as 0.02 for 2 %. Got 2 instead"):
         tolerance("perplexity", perplexity_relative=2)
-    with pytest.raises(ConfigError, match="half a percentage point is 0.005. Got 0.5 instead"):
+    with pytest.raises(ConfigError, match=r"half a percentage point is 0.005. Got 0.5 instead"):
         tolerance("accuracy", "fraction", accuracy=0.5)
     assert tolerance("accuracy", "%", accuracy=0.5) == (Decimal("0.5"), None)
 
@@ -90,8 +90,10 @@ def test_only_what_is_at_most_one_by_definition_is_a_share():
 
 def test_units_and_metrics_have_more_than_one_spelling():
     assert parse_unit("Seconds") == parse_unit("s")
-    assert parse_unit("M", counts=True).factor == 10**6
-    assert parse_unit("m").factor == 60
+    assert parse_unit("M", "count").factor == 10**6
+    assert parse_unit("m", "time").factor == 60
+    assert parse_unit("m").dimension is None  # a metre, for all that is known
+    assert [kind_of(name)[0] for name in ("FLOPs (M)", "MAE (m)")] == ["other", "other"]
     assert parse_unit("bananas").dimension is None
     assert kind_of("tokens/sec")[1] is None  # a rate is in no unit of time
     assert [canonical(name) for name in ("Log loss", "ROC-AUC", "R²", "accuracy (%)", "Mine")] == [

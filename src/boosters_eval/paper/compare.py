@@ -14,7 +14,7 @@ from boosters_eval.paper.conditions import conditions_of, differences_of, hardwa
 from boosters_eval.paper.results import Measured
 from boosters_eval.paper.targets import paper_targets
 from boosters_eval.paper.tolerances import is_share, kind_of, tolerance_of
-from boosters_eval.paper.units import FRACTION, PERCENT, Unit, canonical, known_metric, parse_unit
+from boosters_eval.paper.units import FRACTION, PERCENT, Unit, canonical, known_metric
 from boosters_eval.paper.wording import difference_text, tolerance_text
 from boosters_eval.reports.numbers import mean_and_std, number
 
@@ -36,6 +36,8 @@ def compare_results(
     if results.paper != spec.paper:
         raise ConfigError(f"The results are of '{results.paper}', but the specification is of '{spec.paper}'.")
     measured = {(one.table, one.row, one.dataset): one for one in results.targets}
+    if len(measured) < len(results.targets):
+        raise ConfigError("The results have a target more than once.")
     claims = {(claim.table.id, claim.row, claim.dataset_name): claim for claim in paper_targets(spec, Path())}
     wanted = {key: claim for key, claim in claims.items() if not results.only or key in measured}
     targets = tuple(_target(claim, measured.get(key)) for key, claim in wanted.items())
@@ -95,8 +97,10 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
     units = _units(table, name, stated, own, values)
     tolerance = tolerance_of(table, name, kind, units.paper)
     scaled = [] if units.fault else [float(exact(value) * units.factor) for value in values if math.isfinite(value)]
-    mean, spread = mean_and_std(scaled)
+    mean, spread = _mean_and_std(scaled)
     reason = _incomplete(measured, name, values) or units.fault
+    if mean is None and not reason:
+        reason = f"'{name}' is too large to be averaged."
     found = MetricComparison.of(
         metric_name=name,
         kind=kind,
@@ -117,6 +121,15 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
         notes=units.notes,
     )
     return found.replace(explanation=reason or explain(found))
+
+
+def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Mean and standard deviation; None for what no float can hold."""
+    try:
+        mean, std = mean_and_std(values)
+    except OverflowError:
+        return None, None
+    return (None, None) if mean is None or not math.isfinite(mean) else (mean, std)
 
 
 def _values(measured: Measured, name: str) -> tuple[str, tuple[float, ...]]:
@@ -145,7 +158,9 @@ def direction(table: PaperTable, name: str) -> bool | None:
     known = known_metric(name)
     sure = known.higher_is_better if known is not None else False if name in metrics.RESOURCES else None
     said = {"lower": False, "higher": True}.get(table.directions.get(name, ""))
-    if said is None and name == table.primary_metric and table.lower_is_better is not None:
+    names = {metric for result in table.results for metric in result.values}
+    main = table.primary_metric or (name if len(names) == 1 else None)
+    if said is None and name == main and table.lower_is_better is not None:
         said = not table.lower_is_better
     if sure is not None and said is not None and sure is not said:
         raise ConfigError(
@@ -173,9 +188,8 @@ def _units(table: PaperTable, name: str, stated: Unit | None, own: str, values: 
         paper = _share_of(printed)
     if not values:
         return _Units(paper)
-    kind, named = kind_of(own)
     given = table.our_units.get(name)
-    ours = parse_unit(given, counts=kind == "parameters") if given else None if is_share(name) else named
+    ours = kind_of(own, given)[1] if given else None if is_share(name) else kind_of(own)[1]
     if ours is None and paper is not None and paper.dimension == "share":
         return _inferred(name, paper, _share_of(values))
     if ours is None or ours == paper:

@@ -72,11 +72,20 @@ def judge(
         or (relative is not None and share is not None and share <= exact(relative) / 100)
     )
     better = None if higher_is_better is None or not difference else (difference > 0) == higher_is_better
-    percent = None if share is None else float(share * 100)
-    status = _status(share, equal=equal, within=within, better=bool(better))
     return Judgement(
-        float(size), percent, equal_as_printed=equal, within_tolerance=within, better=better, status=status
+        _float(size),
+        None if share is None else _float(share * 100),
+        equal_as_printed=equal,
+        within_tolerance=within,
+        better=better,
+        status=_status(share, equal=equal, within=within, better=bool(better)),
     )
+
+
+def _float(value: Decimal) -> float | None:
+    """As a float; None where none is large enough."""
+    found = float(value)
+    return found if math.isfinite(found) else None
 
 
 def _status(share: Decimal | None, *, equal: bool, within: bool, better: bool) -> Status:
@@ -141,7 +150,7 @@ class MetricComparison(Model):
     @property
     def difference(self) -> float | None:
         """Ours minus the paper's."""
-        return None if self.our_value is None else float(exact(self.our_value) - exact(self.paper_value))
+        return None if self.our_value is None else _float(exact(self.our_value) - exact(self.paper_value))
 
     @model_validator(mode="after")
     def _follows(self) -> Self:
@@ -253,14 +262,14 @@ class PaperComparison(Model):
     exit_code: int
 
     @classmethod
-    def of(cls, targets: tuple[TargetComparison, ...], **given: Any) -> Self:
+    def of(cls, targets: tuple[TargetComparison, ...], *, only: tuple[str, ...] = (), **given: Any) -> Self:
         """The comparison with its verdict."""
-        return cls(targets=targets, **given, **_concluded(targets))
+        return cls(targets=targets, only=only, **given, **_concluded(targets, only))
 
     @property
     def evidence(self) -> Evidence:
         """What the verdict and the confidence are made from."""
-        return Evidence.of(self.targets)
+        return Evidence.of(self.targets, restricted=bool(self.only))
 
     @model_validator(mode="after")
     def _follows(self) -> Self:
@@ -268,7 +277,7 @@ class PaperComparison(Model):
             raise FileFormatError(
                 f"The 'schema_version' must be at most {SCHEMA_VERSION}. Got {self.schema_version} instead."
             )
-        for name, value in _concluded(self.targets).items():
+        for name, value in _concluded(self.targets, self.only).items():
             if getattr(self, name) != value:
                 raise FileFormatError(
                     f"The '{name}' does not follow from the targets: it must be {value!r}. "
@@ -288,9 +297,10 @@ class Evidence(NamedTuple):
     missing: int
     repeats: int  # the fewest of any comparison
     unfinished: int  # secondary comparisons that are missing
+    restricted: bool  # whether the run left targets out
 
     @classmethod
-    def of(cls, targets: tuple[TargetComparison, ...]) -> Self:
+    def of(cls, targets: tuple[TargetComparison, ...], *, restricted: bool) -> Self:
         """Count. A target without metrics is one comparison that is missing."""
         found = list(primary_metrics(targets))
         empty = sum(target.primary and not target.metrics for target in targets)
@@ -304,6 +314,7 @@ class Evidence(NamedTuple):
             missing=len(found) - len(present) + empty,
             repeats=min((metric.n for metric in present), default=0),
             unfinished=sum(target.statuses.count("missing") for target in targets if not target.primary),
+            restricted=restricted,
         )
 
     @property
@@ -322,7 +333,7 @@ class Evidence(NamedTuple):
         """By the rule in docs/paper.md."""
         if self.verdict in ("incomplete", "not reproduced"):
             return "low"
-        enough = self.comparisons >= 3 and self.repeats >= 3
+        enough = self.comparisons >= 3 and self.repeats >= 3 and not self.restricted
         return (
             "high" if self.verdict == "reproduced" and enough and 5 * self.matched >= 4 * self.comparisons else "medium"
         )
@@ -343,9 +354,9 @@ def primary_metrics(targets: tuple[TargetComparison, ...]) -> Iterator[MetricCom
             yield from target.metrics
 
 
-def _concluded(targets: tuple[TargetComparison, ...]) -> dict[str, Any]:
+def _concluded(targets: tuple[TargetComparison, ...], only: tuple[str, ...]) -> dict[str, Any]:
     found = Counter(status for target in targets for status in target.statuses)
-    evidence = Evidence.of(targets)
+    evidence = Evidence.of(targets, restricted=bool(only))
     return {
         "counts": {status: found[status] for status in STATUSES},
         "verdict": evidence.verdict,

@@ -10,6 +10,7 @@ import yaml
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json, read_text
 from boosters_eval.core.model import Model
+from boosters_eval.core.text import escape_json
 from boosters_eval.paper.comparison import PaperComparison
 from boosters_eval.paper.results import PaperResults
 from boosters_eval.paper.source import parse_yaml
@@ -54,13 +55,15 @@ def digest_of(path: Path) -> str:
 
 def to_json(comparison: PaperComparison) -> str:
     """The comparison for programs."""
-    return comparison.model_dump_json(indent=1) + "\n"
+    return escape_json(comparison.model_dump_json(indent=1)) + "\n"
 
 
 def to_yaml(comparison: PaperComparison) -> str:
     """The comparison for people and programs."""
     data = comparison.model_dump(mode="json")
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    harmful = {char for char in text if not char.isprintable()} - {"\n"}  # all of it is in quotes
+    return text.translate({ord(char): f"\\U{ord(char):08X}" for char in harmful})
 
 
 class _Dumper(yaml.SafeDumper):

@@ -117,7 +117,7 @@ def _table(title: str, dataset: str, name: str, targets: Iterable[TargetComparis
         columns=columns,
         rows=tuple(rows),
         keys={"table": title, "data set": dataset, "metric": name},
-        notes=tuple(notes_of([target for target in mine if target is not None])),
+        notes=tuple(notes_of([target for target in mine if target is not None], brief=True)),
     )
 
 

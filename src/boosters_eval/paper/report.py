@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import clean_lines
 from boosters_eval.paper.wording import (
     CONFIDENCE,
     MARKS,
@@ -44,7 +45,7 @@ def render_markdown(comparison: PaperComparison) -> str:
         "## Files Generated\n\n" + markdown_list([*comparison.files, "this report"]),
         "## Environment\n\n" + _environment(comparison) if comparison.environment else "",
     ]
-    return "\n".join(part for part in parts if part)
+    return clean_lines("\n".join(part for part in parts if part)) + "\n"
 
 
 def _head(comparison: PaperComparison) -> str:
@@ -128,17 +129,19 @@ def _conditions(targets: Sequence[TargetComparison]) -> Iterator[str]:
         yield f"{name.replace('_', ' ')} ({side}{who}): {value}"
 
 
-def notes_of(targets: Sequence[TargetComparison]) -> Iterator[str]:
-    """What the paper, the run and the comparison say of these rows."""
+def notes_of(targets: Sequence[TargetComparison], *, brief: bool = False) -> Iterator[str]:
+    """What the paper, the run and the comparison say of these rows; `brief` where the rest is in the heading."""
     for target in targets:
-        where = ", ".join(filter(None, [target.row or "all rows", target.dataset]))
+        row = target.row or "all rows"
+        where = row if brief or not target.dataset else f"{row}, {target.dataset}"
         yield from dict.fromkeys(f"{where}: {note}" for note in (*target.notes, *target.warnings))
         if not target.metrics:
             yield f"{where}: {target.reason}"
         for metric in target.metrics:
+            name = "" if brief else f", {metric_label(metric.metric_name)}"
             said = [*([metric.explanation] if metric.explanation else []), *metric.notes]
             if said:
-                yield f"{where}, {metric_label(metric.metric_name)}: {' '.join(said)}"
+                yield f"{where}{name}: {' '.join(said)}"
 
 
 def _differences(comparison: PaperComparison) -> str:

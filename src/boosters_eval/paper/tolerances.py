@@ -64,10 +64,8 @@ class Tolerance(NamedTuple):
 def kind_of(metric: str, stated: str | None = None) -> tuple[MetricKind, Unit | None]:
     """What a metric measures and in which unit, by the words of its name and the unit that is stated."""
     kind = _by_words(metric)
-    counts = kind == "parameters"
-    unit = (
-        parse_unit(stated, counts=counts) if stated else unit_in_name(metric, counts=counts, suffix=kind in _SUFFIXED)
-    )
+    of = {"parameters": "count", "speed": "time"}.get(kind or "")
+    unit = parse_unit(stated, of) if stated else unit_in_name(metric, of, suffix=kind in _SUFFIXED)
     if kind is not None:
         return kind, unit
     known = known_metric(metric)

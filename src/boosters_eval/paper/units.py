@@ -33,7 +33,7 @@ _TIMES = {
     "us": ("µs", "microseconds", "1e-6"),
     "ms": ("millisecond", "milliseconds", "0.001"),
     "s": ("sec", "second", "seconds", "secs", "1"),
-    "min": ("m", "mins", "minute", "minutes", "60"),
+    "min": ("mins", "minute", "minutes", "60"),
     "h": ("hr", "hrs", "hour", "hours", "3600"),
 }
 for _unit, (*_aliases, _size) in _TIMES.items():
@@ -44,6 +44,7 @@ for _power, _prefix in enumerate("KMGT", start=1):
 _COUNTS = {
     name: Unit(letter, "count", Decimal(10**power))
     for power, letter, names in (
+        (0, "1", ("1",)),
         (3, "K", ("k", "thousand")),
         (6, "M", ("m", "million", "millions")),
         (9, "B", ("b", "billion", "billions")),
@@ -52,19 +53,20 @@ _COUNTS = {
 }
 
 
-def parse_unit(text: str, *, counts: bool = False) -> Unit:
-    """A unit by its name. In a number of parameters, M is a million; elsewhere it is a minute."""
+def parse_unit(text: str, of: str | None = None) -> Unit:
+    """A unit by its name. An M is a million in a `count`, a minute in a `time`, and elsewhere it may be a metre."""
     name = " ".join(text.split()).lower()
-    known = (_COUNTS.get(name) if counts else None) or _NAMES.get(name)
-    return known or (ONE if counts and name in ("", "1") else Unit(text.strip()))
+    if of == "count":
+        return _COUNTS.get(name) or _NAMES.get(name) or Unit(text.strip())
+    return _NAMES["min"] if of == "time" and name == "m" else _NAMES.get(name) or Unit(text.strip())
 
 
-def unit_in_name(metric: str, *, counts: bool = False, suffix: bool = True) -> Unit | None:
+def unit_in_name(metric: str, of: str | None = None, *, suffix: bool = True) -> Unit | None:
     """The unit that a metric's name ends with: "Params (M)", "Latency [ms]" or, as a `suffix`, "train_time_s"."""
     match = re.search(r"[(\[]([^()\[\]]+)[)\]]\s*$|(%)$", metric)
     if match is None and suffix and not re.search(r"/|(?:^|[_\s])per[_\s]", metric):  # a rate is in no unit of time
         match = re.search(r"[_\s]([A-Za-zµ]+)$", metric)
-    unit = match and parse_unit(next(part for part in match.groups() if part), counts=counts)
+    unit = match and parse_unit(next(part for part in match.groups() if part), of)
     return unit if unit and unit.dimension else None
 
 
