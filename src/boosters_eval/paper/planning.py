@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell, Spec
     from boosters_eval.paper.specification import Binding, StdOver
     from boosters_eval.paper.targets import PaperTarget
+    from boosters_eval.runners.base import Runner
 
 _MOST_READ = 2**20
 
@@ -143,6 +144,9 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
         timing=Timing(memory=bool({"peak_memory_mb", "first_use_mb"} & set(metrics.values()))),
         protocol=protocol,
     )
+    if run.profile == "defaults":
+        left = dict.fromkeys(_left_to_library(RUNNERS[run.library], spec, run.parameters))
+        spec = spec.replace(protocol=protocol.replace(native={**left, **native}))
     reason = protocol.unsupported(data.task) or RUNNERS[run.library].unsupported(spec.request(0))
     if reason:
         return PlannedTarget(target, f"{run.library} cannot run this: {reason}.")
@@ -158,6 +162,23 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
         repeats=seeds,
         warnings=_unknown_metrics(target, metrics),
     )
+
+
+# What a library needs to stop early as told, besides the number of rounds.
+_STOPPING = frozenset({"od_type", "use_best_model"})
+
+
+def _left_to_library(runner: type[Runner], spec: FitSpec, given: Mapping[str, Any]) -> list[str]:
+    """The native parameters that the mapping would pass although the specification does not give them."""
+    request = spec.request(0)
+    mapped = runner.translate(request)
+    always = runner.translate(replace(request, profile=Profile.DEFAULTS)).native
+    wanted = {*given, "early_stopping_rounds"}
+    return [
+        name
+        for name, origin in mapped.origins.items()
+        if name not in always and name not in _STOPPING and origin not in wanted
+    ]
 
 
 def _saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int | None) -> PlannedTarget:

@@ -137,6 +137,7 @@ class LibraryRun(PlacedModel):
     )  # the fields of TrainingConfig
     native: dict[str, Any] = Field(default_factory=dict)  # the library's own, as it spells them; they win
     booster: Literal["gbdt", "gblinear", "linear_trees"] = "gbdt"
+    profile: Literal["parity", "defaults"] = "parity"  # defaults: what is not given is left to the library
     preprocessing: tuple[str, ...] = ()  # steps in their order
     early_stopping: EarlyStopping | None = None
 
@@ -228,6 +229,7 @@ class PaperResult(PlacedModel):
     conditions: dict[str, Scalar] = Field(default_factory=dict)
     hardware: str | None = None
     notes: tuple[str, ...] = ()
+    run: BoundRun | None = None  # instead of the row's, for this data set alone
 
     @property
     def row(self) -> str:

@@ -113,7 +113,7 @@ def _expanded(
             ours = _model_for(table, key, model)
             for name in datasets or ("",):
                 dataset = table.dataset(name) if name else None
-                yield PaperTarget(table, key, dataset, primary, root, _bound(table, key, ours), ours)
+                yield PaperTarget(table, key, dataset, primary, root, _bound(table, key, name, ours), ours)
 
 
 def _row_names(table: PaperTable, key: str) -> set[str]:
@@ -129,11 +129,12 @@ def _model_for(table: PaperTable, key: str, model: str | None) -> str | None:
     return model if row is not None and (row.is_ours or not marked) else None
 
 
-def _bound(table: PaperTable, key: str, model: str | None) -> Binding | None:
+def _bound(table: PaperTable, key: str, dataset: str, model: str | None) -> Binding | None:
+    """The binding of a result, or of its row; a model from the command line stands for a row that has none."""
+    own = next((r.run for r in table.results if (r.row, r.dataset) == (key, dataset)), None)
     row = table.row(key)
-    if row is None or row.run is not None or model is None:
-        return None if row is None else row.run
-    return ModelRun.model_construct(model=Path(model).name)
+    found = own or (row.run if row else None)
+    return found if found or model is None else ModelRun.model_construct(model=Path(model).name)
 
 
 def selected(targets: Sequence[PaperTarget], only: Sequence[str]) -> tuple[PaperTarget, ...]:
