@@ -14,7 +14,7 @@ from boosters_eval.paper.conditions import conditions_of, differences_of, hardwa
 from boosters_eval.paper.results import Measured
 from boosters_eval.paper.targets import paper_targets
 from boosters_eval.paper.tolerances import is_share, kind_of, tolerance_of
-from boosters_eval.paper.units import FRACTION, PERCENT, Unit, canonical, known_metric
+from boosters_eval.paper.units import FRACTION, PERCENT, PrintedUnit, canonical, known_metric
 from boosters_eval.paper.wording import difference_text, tolerance_text
 from boosters_eval.reports.numbers import mean_and_std, number
 
@@ -171,13 +171,13 @@ def direction(table: PaperTable, name: str) -> bool | None:
 
 
 class _Units(NamedTuple):
-    paper: Unit | None
+    paper: PrintedUnit | None
     factor: Decimal = Decimal(1)  # from ours to the paper's
     notes: tuple[str, ...] = ()
     fault: str = ""  # why they cannot be compared
 
 
-def _units(table: PaperTable, name: str, stated: Unit | None, own: str, values: Sequence[float]) -> _Units:
+def _units(table: PaperTable, name: str, stated: PrintedUnit | None, own: str, values: Sequence[float]) -> _Units:
     """The units of the paper's values and of ours: as stated, or by a rule that a note tells of; never a guess.
 
     A share is at most 1 by definition, so values beyond 1 can only be in percent.
@@ -200,11 +200,11 @@ def _units(table: PaperTable, name: str, stated: Unit | None, own: str, values: 
     return _Units(paper, ours.factor / paper.factor)
 
 
-def _share_of(values: Sequence[float]) -> Unit:
+def _share_of(values: Sequence[float]) -> PrintedUnit:
     return FRACTION if max((abs(value) for value in values if math.isfinite(value)), default=0) <= 1 else PERCENT
 
 
-def _inferred(name: str, paper: Unit, ours: Unit) -> _Units:
+def _inferred(name: str, paper: PrintedUnit, ours: PrintedUnit) -> _Units:
     """Our unit is not stated: of a share its size tells, of anything else only if it is as the paper's."""
     if ours == paper:
         return _Units(paper)

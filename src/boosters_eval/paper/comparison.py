@@ -36,7 +36,7 @@ Verdict = Literal["reproduced", "reproduced with deviations", "not reproduced", 
 Confidence = Literal["high", "medium", "low"]
 
 
-class Judgement(NamedTuple):
+class Agreement(NamedTuple):
     """What follows from two numbers and a tolerance."""
 
     absolute_diff: float | None
@@ -54,13 +54,13 @@ def judge(
     relative: float | None,
     *,
     higher_is_better: bool | None = None,
-) -> Judgement:
+) -> Agreement:
     """Compare two numbers in decimal arithmetic, so that 1 % is 1 % whether in percent or as a fraction.
 
     `relative` is in percent. A number that is not finite is missing, whatever the tolerance.
     """
     if ours is None or not math.isfinite(ours):
-        return Judgement(None, None, equal_as_printed=False, within_tolerance=False, better=None, status="missing")
+        return Agreement(None, None, equal_as_printed=False, within_tolerance=False, better=None, status="missing")
     reference, difference = exact(paper.value), exact(ours) - exact(paper.value)
     size = abs(difference)
     share = size / abs(reference) if reference else None
@@ -72,7 +72,7 @@ def judge(
         or (relative is not None and share is not None and share <= exact(relative) / 100)
     )
     better = None if higher_is_better is None or not difference else (difference > 0) == higher_is_better
-    return Judgement(
+    return Agreement(
         _float(size),
         None if share is None else _float(share * 100),
         equal_as_printed=equal,
@@ -267,9 +267,9 @@ class PaperComparison(Model):
         return cls(targets=targets, only=only, **given, **_concluded(targets, only))
 
     @property
-    def evidence(self) -> Evidence:
+    def primary_counts(self) -> PrimaryCounts:
         """What the verdict and the confidence are made from."""
-        return Evidence.of(self.targets, restricted=bool(self.only))
+        return PrimaryCounts.of(self.targets, restricted=bool(self.only))
 
     @model_validator(mode="after")
     def _follows(self) -> Self:
@@ -286,7 +286,7 @@ class PaperComparison(Model):
         return self
 
 
-class Evidence(NamedTuple):
+class PrimaryCounts(NamedTuple):
     """Counts over the primary comparisons, and what is missing of the others."""
 
     comparisons: int
@@ -356,10 +356,10 @@ def primary_metrics(targets: tuple[TargetComparison, ...]) -> Iterator[MetricCom
 
 def _concluded(targets: tuple[TargetComparison, ...], only: tuple[str, ...]) -> dict[str, Any]:
     found = Counter(status for target in targets for status in target.statuses)
-    evidence = Evidence.of(targets, restricted=bool(only))
+    counted = PrimaryCounts.of(targets, restricted=bool(only))
     return {
         "counts": {status: found[status] for status in STATUSES},
-        "verdict": evidence.verdict,
-        "confidence": evidence.confidence,
-        "exit_code": int(evidence.exit_code),
+        "verdict": counted.verdict,
+        "confidence": counted.confidence,
+        "exit_code": int(counted.exit_code),
     }

@@ -11,7 +11,7 @@ from boosters_eval.paper.units import (
     MEGABYTE,
     ONE,
     PERCENT,
-    Unit,
+    PrintedUnit,
     known_metric,
     parse_unit,
     unit_in_name,
@@ -29,7 +29,7 @@ class Guideline(NamedTuple):
 
     relative: Decimal
     absolute: Decimal | None = None
-    unit: Unit | None = None
+    unit: PrintedUnit | None = None
 
 
 GUIDELINES: dict[MetricKind, Guideline] = {
@@ -61,7 +61,7 @@ class Tolerance(NamedTuple):
     source: str
 
 
-def kind_of(metric: str, stated: str | None = None) -> tuple[MetricKind, Unit | None]:
+def kind_of(metric: str, stated: str | None = None) -> tuple[MetricKind, PrintedUnit | None]:
     """What a metric measures and in which unit, by the words of its name and the unit that is stated."""
     kind = _by_words(metric)
     of = {"parameters": "count", "speed": "time"}.get(kind or "")
@@ -87,7 +87,7 @@ def is_share(metric: str) -> bool:
     return _by_words(metric) == "accuracy"
 
 
-def tolerance_of(table: PaperTable, metric: str, kind: MetricKind, unit: Unit | None) -> Tolerance:
+def tolerance_of(table: PaperTable, metric: str, kind: MetricKind, unit: PrintedUnit | None) -> Tolerance:
     """The table's own tolerance of a metric, else that of its kind. Stating either one replaces both."""
     own, relative = table.tolerance.get(metric), table.tolerance.get(f"{metric}_relative")
     if own is None and relative is None:
@@ -106,7 +106,7 @@ def tolerance_of(table: PaperTable, metric: str, kind: MetricKind, unit: Unit | 
     return Tolerance(absolute, None if relative is None else Decimal(repr(relative)), "of the table")
 
 
-def _guideline(kind: MetricKind, unit: Unit | None) -> Tolerance:
+def _guideline(kind: MetricKind, unit: PrintedUnit | None) -> Tolerance:
     given = GUIDELINES[kind]
     source = {"other": "default", "parameters": "default of parameter counts"}.get(kind, f"default of {kind} metrics")
     absolute = given.absolute

@@ -11,7 +11,7 @@ from boosters_eval import metrics
 Dimension = Literal["share", "time", "bytes", "count"]
 
 
-class Unit(NamedTuple):
+class PrintedUnit(NamedTuple):
     """A unit of a dimension, as a multiple of its base: 1, second, byte."""
 
     name: str
@@ -19,12 +19,12 @@ class Unit(NamedTuple):
     factor: Decimal = Decimal(1)
 
 
-PERCENT = Unit("%", "share", Decimal("0.01"))
-FRACTION = Unit("fraction", "share")
-MEGABYTE = Unit("MB", "bytes", Decimal(10**6))
-ONE = Unit("1", "count")
+PERCENT = PrintedUnit("%", "share", Decimal("0.01"))
+FRACTION = PrintedUnit("fraction", "share")
+MEGABYTE = PrintedUnit("MB", "bytes", Decimal(10**6))
+ONE = PrintedUnit("1", "count")
 
-_NAMES: dict[str, Unit] = {
+_NAMES: dict[str, PrintedUnit] = {
     **dict.fromkeys(("%", "percent", "pct", "points", "percentage points", "pp"), PERCENT),
     **dict.fromkeys(("fraction", "share"), FRACTION),
 }
@@ -37,12 +37,12 @@ _TIMES = {
     "h": ("hr", "hrs", "hour", "hours", "3600"),
 }
 for _unit, (*_aliases, _size) in _TIMES.items():
-    _NAMES |= dict.fromkeys((_unit, *_aliases), Unit(_unit, "time", Decimal(_size)))
+    _NAMES |= dict.fromkeys((_unit, *_aliases), PrintedUnit(_unit, "time", Decimal(_size)))
 for _power, _prefix in enumerate("KMGT", start=1):
-    _NAMES[f"{_prefix}B".lower()] = Unit(f"{_prefix}B", "bytes", Decimal(1000**_power))
-    _NAMES[f"{_prefix}iB".lower()] = Unit(f"{_prefix}iB", "bytes", Decimal(1024**_power))
+    _NAMES[f"{_prefix}B".lower()] = PrintedUnit(f"{_prefix}B", "bytes", Decimal(1000**_power))
+    _NAMES[f"{_prefix}iB".lower()] = PrintedUnit(f"{_prefix}iB", "bytes", Decimal(1024**_power))
 _COUNTS = {
-    name: Unit(letter, "count", Decimal(10**power))
+    name: PrintedUnit(letter, "count", Decimal(10**power))
     for power, letter, names in (
         (0, "1", ("1",)),
         (3, "K", ("k", "thousand")),
@@ -53,15 +53,15 @@ _COUNTS = {
 }
 
 
-def parse_unit(text: str, of: str | None = None) -> Unit:
+def parse_unit(text: str, of: str | None = None) -> PrintedUnit:
     """A unit by its name. An M is a million in a `count`, a minute in a `time`, and elsewhere it may be a metre."""
     name = " ".join(text.split()).lower()
     if of == "count":
-        return _COUNTS.get(name) or _NAMES.get(name) or Unit(text.strip())
-    return _NAMES["min"] if of == "time" and name == "m" else _NAMES.get(name) or Unit(text.strip())
+        return _COUNTS.get(name) or _NAMES.get(name) or PrintedUnit(text.strip())
+    return _NAMES["min"] if of == "time" and name == "m" else _NAMES.get(name) or PrintedUnit(text.strip())
 
 
-def unit_in_name(metric: str, of: str | None = None, *, suffix: bool = True) -> Unit | None:
+def unit_in_name(metric: str, of: str | None = None, *, suffix: bool = True) -> PrintedUnit | None:
     """The unit that a metric's name ends with: "Params (M)", "Latency [ms]" or, as a `suffix`, "train_time_s"."""
     match = re.search(r"[(\[]([^()\[\]]+)[)\]]\s*$|(%)$", metric)
     if match is None and suffix and not re.search(r"/|(?:^|[_\s])per[_\s]", metric):  # a rate is in no unit of time

@@ -118,7 +118,7 @@ def accepted_range(metric: MetricComparison) -> tuple[float, float]:
 
 def overall(comparison: PaperComparison) -> str:
     """The counts that the verdict follows from, as a sentence."""
-    found = comparison.evidence
+    found = comparison.primary_counts
     verb = "is" if 1 in (found.within, found.comparisons) else "are"
     parts = [f"{found.within} of {_counted(found.comparisons, 'primary comparison')} {verb} within tolerance"]
     outside = found.comparisons - found.within - found.missing
@@ -135,7 +135,7 @@ def overall(comparison: PaperComparison) -> str:
 
 def confidence_reason(comparison: PaperComparison) -> str:
     """Why the confidence is what it is, by the rule of the documentation."""
-    found = comparison.evidence
+    found = comparison.primary_counts
     counts = (
         f"{_counted(found.comparisons, 'primary comparison')}: {found.matched} matched or close within tolerance, "
         f"{found.missing} missing, at least {_counted(found.repeats, 'repeat')} of each."
