@@ -49,7 +49,7 @@ ONLY_PARSED = {
     "boosters-eval datasets show NAME",
     "boosters-eval explain",
     # These of the paper need its specification; the tests of each command run them.
-    "boosters-eval paper compare --results results/results.json --paper benchmarks.yaml --output results/comparison.yaml",
+    "boosters-eval paper compare --results results/results.json --paper benchmarks.yaml -o results/comparison.yaml",
     "boosters-eval paper report --comparison results/comparison.yaml --output results/report.html",
     "boosters-eval paper run --spec benchmarks.yaml",
     "boosters-eval paper validate --spec benchmarks.yaml",

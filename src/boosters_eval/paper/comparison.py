@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 MATCH, CLOSE, LARGE = Decimal("0.01"), Decimal("0.03"), Decimal("0.10")  # relative differences
 
-Status = Literal["match", "close", "within_tolerance", "better", "deviation", "significant_deviation", "missing"]
-STATUSES: tuple[Status, ...] = (
+ComparisonStatus = Literal[
+    "match", "close", "within_tolerance", "better", "deviation", "significant_deviation", "missing"
+]
+STATUSES: tuple[ComparisonStatus, ...] = (
     "match",
     "close",
     "within_tolerance",
@@ -32,7 +34,7 @@ STATUSES: tuple[Status, ...] = (
     "significant_deviation",
     "missing",
 )
-Verdict = Literal["reproduced", "reproduced with deviations", "not reproduced", "incomplete"]
+PaperVerdict = Literal["reproduced", "reproduced with deviations", "not reproduced", "incomplete"]
 Confidence = Literal["high", "medium", "low"]
 
 
@@ -44,7 +46,7 @@ class Agreement(NamedTuple):
     equal_as_printed: bool
     within_tolerance: bool
     better: bool | None  # whether the difference favours us; None: the direction is not known, or there is none
-    status: Status
+    status: ComparisonStatus
 
 
 def judge(
@@ -88,7 +90,7 @@ def _float(value: Decimal) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _status(share: Decimal | None, *, equal: bool, within: bool, better: bool) -> Status:
+def _status(share: Decimal | None, *, equal: bool, within: bool, better: bool) -> ComparisonStatus:
     """By the size of the difference. `better` stands for what would be neither a match nor close."""
     if equal or (share is not None and share < MATCH):
         return "match"
@@ -139,7 +141,7 @@ class MetricComparison(Model):
     equal_as_printed: bool
     within_tolerance: bool
     better: bool | None
-    status: Status
+    status: ComparisonStatus
     z_score: float | None
 
     @classmethod
@@ -231,7 +233,7 @@ class TargetComparison(Model):
         return ": ".join(filter(None, [self.table, ", ".join(filter(None, [self.row, self.dataset]))]))
 
     @property
-    def statuses(self) -> tuple[Status, ...]:
+    def statuses(self) -> tuple[ComparisonStatus, ...]:
         """One per metric; a target without any is missing."""
         return tuple(metric.status for metric in self.metrics) or ("missing",)
 
@@ -256,8 +258,8 @@ class PaperComparison(Model):
     files: tuple[str, ...] = ()  # that were written with it
 
     # What follows from the targets.
-    counts: dict[Status, int]
-    verdict: Verdict
+    counts: dict[ComparisonStatus, int]
+    verdict: PaperVerdict
     confidence: Confidence
     exit_code: int
 
@@ -318,7 +320,7 @@ class PrimaryCounts(NamedTuple):
         )
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PaperVerdict:
         """By the rule in docs/paper.md."""
         if not self.comparisons or self.missing:
             return "incomplete"

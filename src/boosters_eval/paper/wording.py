@@ -13,9 +13,15 @@ from boosters_eval.paper.units import canonical
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 
 if TYPE_CHECKING:
-    from boosters_eval.paper.comparison import Confidence, MetricComparison, PaperComparison, Status, Verdict
+    from boosters_eval.paper.comparison import (
+        Confidence,
+        MetricComparison,
+        PaperComparison,
+        ComparisonStatus,
+        PaperVerdict,
+    )
 
-MARKS: dict[Status, tuple[str, str, str]] = {  # mark, name, and what it means in a summary
+MARKS: dict[ComparisonStatus, tuple[str, str, str]] = {  # mark, name, and what it means in a summary
     "match": ("✓", "Match", "<1% diff"),
     "close": ("~", "Close", "<3% diff"),
     "within_tolerance": ("○", "Within Tolerance", ""),
@@ -24,7 +30,7 @@ MARKS: dict[Status, tuple[str, str, str]] = {  # mark, name, and what it means i
     "significant_deviation": ("✗", "Significant", ""),
     "missing": ("?", "Missing", ""),
 }
-OVERALL: dict[Verdict, tuple[str, str]] = {
+OVERALL: dict[PaperVerdict, tuple[str, str]] = {
     "reproduced": ("✓", "Reproduction Successful"),
     "reproduced with deviations": ("⚠", "Reproduced with Deviations"),
     "not reproduced": ("✗", "Not Reproduced"),
