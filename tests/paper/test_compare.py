@@ -160,6 +160,26 @@ def test_what_differs_from_the_papers_conditions_is_listed():
     }
 
 
+def test_a_library_that_ran_nothing_here_is_no_difference():
+    spec = paper(conditions={"versions": {"catboost": "0.2", "torch": "1.7"}, "seeds": 3})
+    found = differences(spec, measured())
+    assert ("version of torch", "1.7", "not recorded") in found
+    assert not any("catboost" in what for what, _, _ in found)
+
+
+def test_what_the_paper_says_of_its_conditions_is_kept():
+    table = paper_table() | {"notes": ["Means of 15 runs."]}
+    conditions = {"hardware": "V100", "versions": {"xgboost": "1.3"}, "seeds": 15, "notes": ["Trained on 80 %."]}
+    found = compare_results(paper([table], conditions=conditions), paper_results()).conditions
+    assert found == (
+        "hardware: V100",
+        "version of xgboost: 1.3",
+        "seeds: 15",
+        "Trained on 80 %.",
+        "Table 4: Means of 15 runs.",
+    )
+
+
 def test_a_version_that_the_paper_states_in_part_may_be_any_that_begins_so():
     spec = paper(conditions={"versions": {"xgboost": "1.3"}, "hardware": "Some CPU, 4 cores", "seeds": 3})
     assert differences(spec, measured(versions={"xgboost": "1.3.2"})) == {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from boosters_eval import metrics
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.paper.comparison import MetricComparison, PaperComparison, TargetComparison, combined_std, exact
-from boosters_eval.paper.conditions import conditions_of, differences_of, hardware_of
+from boosters_eval.paper.conditions import conditions_of, differences_of, hardware_of, notes_of_paper
 from boosters_eval.paper.results import Measured
 from boosters_eval.paper.targets import paper_targets
 from boosters_eval.paper.tolerances import is_share, kind_of, tolerance_of
@@ -57,6 +57,7 @@ def compare_results(
         run_id=results.run_id,
         only=results.only,
         environment=results.environment,
+        conditions=notes_of_paper(spec, (target.table for target in targets)),
         differences=differences_of(spec, results, targets),
         notes=tuple(notes),
         files=tuple(files),
@@ -108,6 +109,7 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
         paper_value=paper.value,
         paper_printed=paper.printed,
         paper_std=None if std is None else std.value,
+        paper_std_printed="" if std is None else std.printed,
         paper_std_over=None if std is None else printed.std_over or table.std_over,
         our_value=mean,
         our_std=spread,

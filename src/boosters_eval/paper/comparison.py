@@ -122,6 +122,7 @@ class MetricComparison(Model):
     paper_value: float
     paper_printed: str  # the digits of the paper, which are all that can be equal
     paper_std: float | None = None
+    paper_std_printed: str = ""
     paper_std_over: StdOver | None = None
     our_value: float | None = None  # the mean of the repeats; also of those that are left where some failed
     our_std: float | None = None
@@ -253,6 +254,7 @@ class PaperComparison(Model):
     only: tuple[str, ...] = ()  # what the run was restricted to
     environment: dict[str, str] = Field(default_factory=dict)
     targets: tuple[TargetComparison, ...]
+    conditions: tuple[str, ...] = ()  # what the paper says about how its numbers came about
     differences: tuple[ConditionDifference, ...] = ()
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()  # that were written with it

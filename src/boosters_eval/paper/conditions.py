@@ -7,9 +7,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.paper.comparison import ConditionDifference
+from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boosters_eval.paper.comparison import TargetComparison
     from boosters_eval.paper.results import PaperResults
@@ -24,6 +25,16 @@ def conditions_of(printed: PaperResult, dataset: PaperDataset) -> dict[str, str]
     found = {"split": dataset.split, "preprocessing": dataset.preprocessing, "hardware": printed.hardware or ""}
     stated = {name: value for name, value in found.items() if value}
     return stated | {name: _text(value) for name, value in printed.conditions.items()}
+
+
+def notes_of_paper(spec: PaperSpecification, tables: Iterable[str]) -> tuple[str, ...]:
+    """What the specification says of all rows, and of those of these tables."""
+    said = spec.conditions
+    stated = {"hardware": said.hardware, **{f"version of {name}": version for name, version in said.versions.items()}}
+    general = [f"{name}: {value}" for name, value in {**stated, "seeds": said.seeds}.items() if value is not None]
+    wanted = set(tables)
+    own = [f"{table.id}: {note}" for table in spec.tables if table.id in wanted for note in table.notes]
+    return (*general, *said.notes, *own)
 
 
 def hardware_of(environment: Mapping[str, str]) -> str:
@@ -81,8 +92,8 @@ def _versions(paper: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[tup
 def _others_versions(
     paper: Mapping[str, str], ran: Sequence[TargetComparison], environment: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """The versions that the paper states of what ran no target itself, such as Python's."""
-    known = {name.lower() for target in ran for name in target.versions}
+    """The versions that the paper states of what ran no target itself, such as Python's; a library must have."""
+    known = {name.lower() for target in ran for name in target.versions} | set(RUNNERS)
     for name, version in paper.items() if ran else ():
         ours = environment.get(name.lower())
         if name.lower() not in known and (ours is None or not _same_version(version, ours)):

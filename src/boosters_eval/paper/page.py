@@ -176,7 +176,8 @@ def _sections(comparison: PaperComparison) -> Iterator[Section]:
         yield Section(
             anchor="differences", title="Differences from the Paper's Conditions", short="Differences", blocks=(table,)
         )
-    conditions = tuple(_conditions(comparison))
+    stated = (_listing(comparison.conditions),) if comparison.conditions else ()
+    conditions = (*stated, *_conditions(comparison))
     if conditions:
         yield Section(anchor="conditions", title="Conditions", blocks=conditions)
     reason = f"{CONFIDENCE[comparison.confidence]}: {confidence_reason(comparison)}"

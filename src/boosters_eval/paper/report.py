@@ -38,6 +38,7 @@ def render_markdown(comparison: PaperComparison) -> str:
         "## Summary\n",
         _summary(comparison),
         *_tables(comparison),
+        "## The Paper's Conditions\n\n" + markdown_list(comparison.conditions) if comparison.conditions else "",
         _differences(comparison),
         *_deviations(comparison),
         "## Reproduction Confidence\n",

@@ -14,10 +14,10 @@ from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 
 if TYPE_CHECKING:
     from boosters_eval.paper.comparison import (
+        ComparisonStatus,
         Confidence,
         MetricComparison,
         PaperComparison,
-        ComparisonStatus,
         PaperVerdict,
     )
 
@@ -62,7 +62,7 @@ def metric_label(name: str) -> str:
 
 def paper_text(metric: MetricComparison) -> str:
     """The printed digits, with the deviation and the unit."""
-    std = "" if metric.paper_std is None else f" ± {metric.paper_std:g}"
+    std = "" if metric.paper_std is None else f" ± {metric.paper_std_printed or f'{metric.paper_std:g}'}"
     return f"{metric.paper_printed}{std}{unit_text(metric.unit)}"
 
 
