@@ -29,6 +29,7 @@ def test_the_markdown_has_the_parts_of_the_specification_in_its_order(comparison
         "Summary",
         "Table 4",
         "Table 5",
+        "The Paper's Conditions",
         "Differences from the Paper's Conditions",
         "Deviations Explained",
         "Reproduction Confidence",
