@@ -48,7 +48,7 @@ def compare(*more):
             0,
             "✓ Reproduction Successful (medium confidence): 1 of 1 primary comparison is within tolerance.",
         ),
-        ("0.800", {}, 1, "▲ Better, outside tolerance (fail)"),
+        ("0.800", {}, 1, "▲ Better, outside tolerance"),
         (
             "0.990",
             {},

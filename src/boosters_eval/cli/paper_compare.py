@@ -1,12 +1,11 @@
 """The commands `paper compare|report|validate`: what was measured against what the paper prints."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from boosters_eval.cli.output import check_output, console, emit, note, say
+from boosters_eval.cli.output import check_output, emit, note, print_rows, say
 from boosters_eval.cli.paper_run import (
     JobsOption,
     ModelOption,
@@ -174,16 +173,31 @@ def _rendered(found: "PaperComparison", kind: str) -> str:
 
 
 def _print(found: "PaperComparison") -> None:
-    """The comparisons and the verdict, for a person."""
-    from boosters_eval import reports
-    from boosters_eval.paper.page import tables_of
-    from boosters_eval.paper.wording import CONFIDENCE, OVERALL, overall
+    """The comparisons and the verdict, for a person; the reports have the details."""
+    from boosters_eval.paper.report import reasons, row_name, unexplained
+    from boosters_eval.paper.wording import (
+        CONFIDENCE,
+        OVERALL,
+        difference_text,
+        metric_label,
+        our_text,
+        overall,
+        paper_text,
+        status_text,
+    )
 
-    report = reports.Report(tuple(tables_of(found)), notes=found.notes)
-    if sys.stdout.isatty():
-        reports.print_report(report, console())
-    else:
-        sys.stdout.write(reports.render_markdown(report))
+    rows = []
+    for target in found.targets:
+        for metric in target.metrics:
+            numbers = paper_text(metric), our_text(metric), difference_text(metric)
+            name = metric_label(metric.metric_name)
+            rows.append((target.table, row_name(target), target.dataset, name, *numbers, status_text(metric)))
+    print_rows(("table", "row", "data set", "metric", "paper", "ours", "diff", "status"), rows)
+    for place, target, deviating in unexplained(found):
+        if deviating is not None and deviating.status != "missing":
+            say(f"{place}: {' '.join(reasons(found, target, deviating))}")
+    for text in found.notes:
+        say(f"Note: {text}")
     mark, verdict = OVERALL[found.verdict]
     say(f"{mark} {verdict} ({CONFIDENCE[found.confidence].lower()}): {overall(found)}")
 
