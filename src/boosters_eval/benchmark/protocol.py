@@ -50,8 +50,8 @@ class Protocol(Model):
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows on their way through the steps. Categorical columns hold codes 0, 1, ...; NaN is missing."""
+class StepRows:
+    """StepRows on their way through the steps. Categorical columns hold codes 0, 1, ...; NaN is missing."""
 
     x: NDArray[np.float32]
     y: NDArray[np.float64]
@@ -70,11 +70,11 @@ class Step(ABC):
         return None
 
     @abstractmethod
-    def fit(self, rows: Rows, seed: int) -> Rows:
+    def fit(self, rows: StepRows, seed: int) -> StepRows:
         """Learn from the training rows, and return them as the library shall see them."""
 
     @abstractmethod
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: StepRows) -> StepRows:
         """Other rows, with what was learned."""
 
     def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
