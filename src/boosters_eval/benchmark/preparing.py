@@ -46,7 +46,7 @@ class ProtocolSplit:
 
 @dataclass(frozen=True)
 class Prepared:
-    """StepRows as a library or a saved model sees them, and the way back to the target's own units."""
+    """Rows as a library or a saved model sees them, and the way back to the target's own units."""
 
     train: StepRows
     stop: StepRows

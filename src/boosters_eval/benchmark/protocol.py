@@ -51,7 +51,7 @@ class Protocol(Model):
 
 @dataclass(frozen=True)
 class StepRows:
-    """StepRows on their way through the steps. Categorical columns hold codes 0, 1, ...; NaN is missing."""
+    """Rows on their way through the steps. Categorical columns hold codes 0, 1, ...; NaN is missing."""
 
     x: NDArray[np.float32]
     y: NDArray[np.float64]
