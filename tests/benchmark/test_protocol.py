@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from boosters_eval.benchmark.fit import FitSpec, Timing
+from boosters_eval.benchmark.natives import canonical_native, refuse_ignored
 from boosters_eval.benchmark.preparing import prepare_rows, protocol_split
 from boosters_eval.benchmark.protocol import (
     STEPS,
     Protocol,
     Step,
     StepRows,
-    canonical_native,
     load_steps,
     overridden,
     step_addresses,
@@ -203,6 +203,17 @@ def test_native_parameters_win_are_marked_and_can_be_taken_away():
 def test_native_parameters_that_contradict_are_refused(native, sentence):
     with pytest.raises(ConfigError, match=sentence):
         canonical_native("xgboost", native)
+
+
+@pytest.mark.parametrize(
+    ("library", "native"), [("xgboost", {"min_child_wieght": 5}), ("lightgbm", {"min_data_in_laef": 5})]
+)
+def test_a_native_parameter_that_the_library_would_ignore_is_refused(library, native):
+    translation = RUNNERS[library].translate(spec().request(1))
+    right = Protocol(native={"max_depth": 3})
+    refuse_ignored(library, right.native, overridden(translation, right))
+    with pytest.raises(ConfigError, match=f"The native parameter '{next(iter(native))}' has no effect in {library}"):
+        refuse_ignored(library, native, overridden(translation, Protocol(native=native)))
 
 
 def test_a_step_says_for_which_task_it_makes_no_sense():
