@@ -72,6 +72,17 @@ baselines: setup  ## record tests/baselines again with the pinned versions
 	@$(BIN)/boosters-eval baseline record --suite quick tests/baselines/quick.json
 	@$(BIN)/boosters-eval baseline record --suite full tests/baselines/full.json
 
+EXAMPLES := examples/papers
+PAPER := $(BIN)/boosters-eval paper run --seeds 3
+
+examples: setup  ## reproduce the rows of the shipped papers that take seconds
+	@$(PAPER) --spec $(EXAMPLES)/catboost-benchmarks.yaml --only Adult:XGBoost --only Adult:LightGBM --output results/catboost-benchmarks
+	@$(PAPER) --spec $(EXAMPLES)/rtdl-2021.yaml --only "Table 4" --only "Table 8:XGBoost" --output results/rtdl-2021
+
+examples-slow: setup  ## reproduce the CatBoost rows of the shipped papers, which take minutes each
+	@$(PAPER) --spec $(EXAMPLES)/catboost-benchmarks.yaml --only Adult:CatBoost --output results/catboost-benchmarks-slow
+	@$(PAPER) --spec $(EXAMPLES)/rtdl-2021.yaml --only "Table 8:CatBoost" --output results/rtdl-2021-slow
+
 bench: setup  ## measure speeds, as ratios within one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
@@ -82,4 +93,4 @@ format: setup  ## format the code
 clean:  ## remove everything that make created
 	rm -rf $(VENV) .venv-matrix .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports chromium tests test-chaos test-matrix test-slow simulations baselines bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests test-chaos test-matrix test-slow simulations baselines examples examples-slow bench format clean

@@ -38,7 +38,7 @@ TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for
 COMMAND = re.compile(r"(?:^    |^ *- |`)(boosters-eval (?:\\\n|[^`\n])*)", re.MULTILINE)
 SNIPPET = re.compile(r"(?<!-->\n)```python\n(.*?)```", re.DOTALL)  # marked examples are run by test_architecture.py
 
-GROUPS = {"datasets", "executors", "observers", "runners", "suites", "workloads"}  # of entry points
+GROUPS = {"datasets", "executors", "observers", "preprocessing", "runners", "suites", "workloads"}  # of entry points
 # Placeholders, and what is put in their place.
 STANDS_FOR = {"NAME": "minimal", "RUN": "last", "RUN_ID": "last", "FILE": "scores.csv"}
 # Commands that need a network or a file of their own, only print help, or take long for what they show.
@@ -100,6 +100,7 @@ def folder(tmp_path_factory):
     """A project as the pages assume it: data files, baselines, a suite, the example's runner."""
     place = tmp_path_factory.mktemp("project")
     shutil.copytree(ROOT / "tests" / "baselines", place / "tests" / "baselines")
+    shutil.copytree(ROOT / "examples" / "papers", place / "examples" / "papers")
     numbers = np.random.default_rng(0).random((60, 3))
     frame = pd.DataFrame(numbers, columns=["a", "b", "price"])
     frame.to_parquet(place / "prices.parquet")

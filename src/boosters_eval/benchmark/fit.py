@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from boosters_eval.benchmark.measure import hold_out, measure, measured_fields
+from boosters_eval.benchmark.natives import refuse_ignored
 from boosters_eval.benchmark.preparing import FitData, protocol_data
 from boosters_eval.benchmark.protocol import Protocol, load_steps, overridden
 from boosters_eval.benchmark.records import BUSY, BenchmarkResult
@@ -209,9 +210,11 @@ class Fit(Workload):
         before = set(sys.modules)
         table = open_stored(Path(inputs["data"]))
         data = _data(cell, table, inputs)
-        before |= set() if spec.protocol is None else set(sys.modules)  # preprocessing is not timed
         split, train, x_valid = data.split, data.train, data.x_valid
         translation = overridden(loaded.translate(data.request), spec.protocol)
+        if spec.protocol is not None:
+            refuse_ignored(cell.target, spec.protocol.native, translation)
+            before |= set(sys.modules)  # none of this is timed
         needed = _memory_of(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
         phase("warm-up")
         cold = warm_up(loaded, translation, train)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.benchmark.protocol import STEPS, Rows
+from boosters_eval.benchmark.protocol import STEPS, StepRows
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets import Split, split_rows
 from boosters_eval.datasets.config import SplitSpec
@@ -48,9 +48,9 @@ class ProtocolSplit:
 class Prepared:
     """Rows as a library or a saved model sees them, and the way back to the target's own units."""
 
-    train: Rows
-    stop: Rows
-    test: Rows
+    train: StepRows
+    stop: StepRows
+    test: StepRows
     restore: Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -90,7 +90,8 @@ def prepare_rows(table: Table, split: ProtocolSplit, protocol: Protocol, seed: i
     train, stop, test = (_taken(table, rows) for rows in (split.train, split.stop, split.test))
     steps = [STEPS[name]() for name in protocol.preprocessing]
     for step in steps:
-        train, stop, test = step.fit(train, seed), step.apply(stop), step.apply(test)
+        train, test = step.fit(train, seed), step.apply(test)
+        stop = step.apply(stop) if len(stop.y) else stop  # no step need know what to do with no rows
 
     def restore(predictions: NDArray[Any]) -> NDArray[Any]:
         for step in reversed(steps):
@@ -100,8 +101,8 @@ def prepare_rows(table: Table, split: ProtocolSplit, protocol: Protocol, seed: i
     return Prepared(train, stop, test, restore)
 
 
-def _taken(table: Table, rows: Any) -> Rows:
-    return Rows(
+def _taken(table: Table, rows: Any) -> StepRows:
+    return StepRows(
         x=np.ascontiguousarray(table.x[rows]),
         y=np.asarray(table.y[rows]),
         categorical=table.categorical,
@@ -136,7 +137,7 @@ def protocol_data(protocol: Protocol, table: Table, request: FitRequest, seed: i
     )
 
 
-def _train_data(part: Rows, table: Table, rows: Any) -> TrainData:
+def _train_data(part: StepRows, table: Table, rows: Any) -> TrainData:
     return TrainData(
         x=np.ascontiguousarray(part.x),
         y=part.y,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.benchmark.protocol import Rows, Step
+from boosters_eval.benchmark.protocol import Step, StepRows
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.metrics.task import Task
 
@@ -24,14 +24,14 @@ class OneHot(Step):
 
     encodes: ClassVar[bool] = True
 
-    def fit(self, rows: Rows, seed: int) -> Rows:  # noqa: ARG002 (nothing is random here)
+    def fit(self, rows: StepRows, seed: int) -> StepRows:  # noqa: ARG002 (nothing is random here)
         """Find the categories."""
         import numpy as np  # noqa: PLC0415 (not needed to start)
 
         self._known = {column: np.unique(_codes(rows.x, column)) for column in rows.categorical}
         return self.apply(rows)
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: StepRows) -> StepRows:
         """Encode."""
         import numpy as np  # noqa: PLC0415 (not needed to start)
 
@@ -39,7 +39,7 @@ class OneHot(Step):
         flags = [_codes(rows.x, column)[:, None] == known for column, known in self._known.items()]
         names = [f"{_name(rows, column)}={code:g}" for column, known in self._known.items() for code in known]
         x = np.concatenate([rows.x[:, numeric], *flags], axis=1, dtype=np.float32)
-        return Rows(x=x, y=rows.y, names=(*(_name(rows, column) for column in numeric), *names))
+        return StepRows(x=x, y=rows.y, names=(*(_name(rows, column) for column in numeric), *names))
 
 
 class OrderedCounters(Step):
@@ -55,7 +55,7 @@ class OrderedCounters(Step):
         """They count the rows of class 1."""
         return None if task is Task.BINARY else "needs a binary target"
 
-    def fit(self, rows: Rows, seed: int) -> Rows:
+    def fit(self, rows: StepRows, seed: int) -> StepRows:
         """Count in a random order."""
         import numpy as np  # noqa: PLC0415 (not needed to start)
 
@@ -75,7 +75,7 @@ class OrderedCounters(Step):
             self._counts[column] = known, (np.bincount(codes, rows.y) + 1) / (totals + 2)
         return replace(rows, x=x, categorical=())
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: StepRows) -> StepRows:
         """Count all training rows; a category that they lack is worth one half."""
         import numpy as np  # noqa: PLC0415 (not needed to start)
 
@@ -95,12 +95,12 @@ class StandardisedTarget(Step):
         """Classes have no units."""
         return None if task in (Task.REGRESSION, Task.QUANTILE) else "needs a numeric target"
 
-    def fit(self, rows: Rows, seed: int) -> Rows:  # noqa: ARG002 (nothing is random here)
+    def fit(self, rows: StepRows, seed: int) -> StepRows:  # noqa: ARG002 (nothing is random here)
         """Mean and deviation of the training rows."""
         self._mean, self._std = float(rows.y.mean()), float(rows.y.std()) or 1.0
         return self.apply(rows)
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: StepRows) -> StepRows:
         """For the rows to stop early on."""
         return replace(rows, y=(rows.y - self._mean) / self._std)
 
@@ -112,7 +112,7 @@ class StandardisedTarget(Step):
 class Standardise(Step):
     """Numeric columns with mean 0 and deviation 1 on the training rows."""
 
-    def fit(self, rows: Rows, seed: int) -> Rows:  # noqa: ARG002 (nothing is random here)
+    def fit(self, rows: StepRows, seed: int) -> StepRows:  # noqa: ARG002 (nothing is random here)
         """Means and deviations, without the missing values."""
         import numpy as np  # noqa: PLC0415 (not needed to start)
 
@@ -122,7 +122,7 @@ class Standardise(Step):
         self._std = np.where(std > 0, std, 1.0)
         return self.apply(rows)
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: StepRows) -> StepRows:
         """Scale."""
         return _changed(rows, self._columns, (rows.x[:, self._columns] - self._mean) / self._std)
 
@@ -133,7 +133,7 @@ class QuantileTransform(Step):
     scikit-learn's transformer, with a quantile for every 30 training rows, at least 10 and at most 1000.
     """
 
-    def fit(self, rows: Rows, seed: int) -> Rows:
+    def fit(self, rows: StepRows, seed: int) -> StepRows:
         """Quantiles."""
         from sklearn.preprocessing import QuantileTransformer  # noqa: PLC0415 (not needed to start)
 
@@ -148,7 +148,7 @@ class QuantileTransform(Step):
         ).fit(rows.x[:, self._columns])
         return self.apply(rows)
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: StepRows) -> StepRows:
         """Map."""
         return _changed(rows, self._columns, self._transformer.transform(rows.x[:, self._columns]))
 
@@ -168,15 +168,15 @@ def _codes(x: NDArray[np.float32], column: int) -> NDArray[np.float32]:
     return np.nan_to_num(x[:, column], nan=-1.0)
 
 
-def _numeric(rows: Rows) -> list[int]:
+def _numeric(rows: StepRows) -> list[int]:
     return [column for column in range(rows.x.shape[1]) if column not in rows.categorical]
 
 
-def _name(rows: Rows, column: int) -> str:
+def _name(rows: StepRows, column: int) -> str:
     return rows.names[column] if rows.names else str(column)
 
 
-def _changed(rows: Rows, columns: list[int], values: Any) -> Rows:
+def _changed(rows: StepRows, columns: list[int], values: Any) -> StepRows:
     import numpy as np  # noqa: PLC0415 (not needed to start)
 
     x = np.array(rows.x)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Gt, Lt
 from pydantic import Field
 
-from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.core.registry import Registry, must_extend
@@ -50,7 +49,7 @@ class Protocol(Model):
 
 
 @dataclass(frozen=True)
-class Rows:
+class StepRows:
     """Rows on their way through the steps. Categorical columns hold codes 0, 1, ...; NaN is missing."""
 
     x: NDArray[np.float32]
@@ -70,11 +69,11 @@ class Step(ABC):
         return None
 
     @abstractmethod
-    def fit(self, rows: Rows, seed: int) -> Rows:
+    def fit(self, rows: StepRows, seed: int) -> StepRows:
         """Learn from the training rows, and return them as the library shall see them."""
 
     @abstractmethod
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: StepRows) -> StepRows:
         """Other rows, with what was learned."""
 
     def restore(self, predictions: NDArray[Any]) -> NDArray[Any]:
@@ -103,69 +102,6 @@ def load_steps(inputs: Mapping[str, str]) -> None:
     """Register what `step_addresses` described."""
     for name, address in json.loads(inputs.get("steps", "{}")).items():
         STEPS.register(name, at_address(address), replace=True)
-
-
-# The parameter that names the metric on which a library stops early.
-STOPPING_METRIC = {"xgboost": "eval_metric", "lightgbm": "metric", "catboost": "eval_metric"}
-# Native parameters have several names, and a library that is given two of them chooses one in silence.
-_ALIASES: dict[str, dict[str, tuple[str, ...]]] = {
-    "xgboost": {
-        "num_boost_round": ("n_estimators", "num_round"),
-        "eta": ("learning_rate",),
-        "lambda": ("reg_lambda",),
-        "alpha": ("reg_alpha",),
-        "gamma": ("min_split_loss",),
-        "seed": ("random_state",),
-        "nthread": ("n_jobs",),
-    },
-    "lightgbm": {
-        "num_iterations": ("n_estimators", "num_boost_round", "num_round", "num_rounds", "num_trees", "n_iter"),
-        "learning_rate": ("eta", "shrinkage_rate"),
-        "num_leaves": ("num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"),
-        "min_data_in_leaf": ("min_data", "min_data_per_leaf", "min_child_samples", "min_samples_leaf"),
-        "min_sum_hessian_in_leaf": ("min_hessian", "min_sum_hessian", "min_child_weight", "min_sum_hessian_per_leaf"),
-        "lambda_l1": ("reg_alpha", "l1_regularization"),
-        "lambda_l2": ("reg_lambda", "lambda", "l2_regularization"),
-        "bagging_fraction": ("subsample", "sub_row", "bagging"),
-        "bagging_freq": ("subsample_freq",),
-        "feature_fraction": ("colsample_bytree", "sub_feature"),
-        "min_gain_to_split": ("min_split_gain",),
-        "max_bin": ("max_bins",),
-        "seed": ("random_state", "random_seed"),
-        "num_threads": ("n_jobs", "nthread", "nthreads", "num_thread"),
-        "objective": ("objective_type", "app", "application", "loss"),
-        "metric": ("metrics", "metric_types"),
-        "verbosity": ("verbose",),
-    },
-    "catboost": {
-        "iterations": ("n_estimators", "num_boost_round", "num_trees"),
-        "learning_rate": ("eta",),
-        "depth": ("max_depth",),
-        "l2_leaf_reg": ("reg_lambda",),
-        "border_count": ("max_bin",),
-        "max_leaves": ("num_leaves",),
-        "min_data_in_leaf": ("min_child_samples",),
-        "rsm": ("colsample_bylevel",),
-        "random_seed": ("random_state",),
-        "loss_function": ("objective",),
-        "logging_level": ("verbose", "verbose_eval", "silent"),
-    },
-}
-_THREADS = frozenset({"nthread", "num_threads", "thread_count", "n_threads"})
-
-
-def canonical_native(library: str, native: dict[str, Any]) -> dict[str, Any]:
-    """Native parameters under the names that our own tables use, so that they replace what these would pass."""
-    names = {alias: name for name, aliases in _ALIASES.get(library, {}).items() for alias in aliases}
-    found: dict[str, Any] = {}
-    for given, value in native.items():
-        name = names.get(given, given)
-        if name in found:
-            raise ConfigError(f"The native parameter '{name}' of {library} is given twice, once as '{given}'.")
-        if name in _THREADS:
-            raise ConfigError(f"The native parameter '{given}' must be given as the canonical 'n_threads'.")
-        found[name] = value
-    return found
 
 
 def overridden(translation: Translation, protocol: Protocol | None) -> Translation:

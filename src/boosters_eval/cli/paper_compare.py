@@ -7,18 +7,18 @@ import typer
 
 from boosters_eval.cli.output import check_output, emit, note, print_rows, say
 from boosters_eval.cli.paper_run import (
-    JobsOption,
-    ModelOption,
-    OnlyOption,
-    OutputOption,
-    PickleOption,
-    QuietOption,
-    RerunOption,
-    ResumeOption,
-    SeedsOption,
-    SpecOption,
-    ThreadsOption,
-    TimeoutOption,
+    PaperJobsOption,
+    PaperModelOption,
+    PaperOnlyOption,
+    PaperOutputOption,
+    PaperPickleOption,
+    PaperQuietOption,
+    PaperRerunOption,
+    PaperResumeOption,
+    PaperSeedsOption,
+    PaperSpecOption,
+    PaperThreadsOption,
+    PaperTimeoutOption,
     run_targets,
 )
 from boosters_eval.core.errors import ConfigError, ExitCode, suggest
@@ -34,7 +34,7 @@ _SUFFIXES = {
     **dict.fromkeys((".html", ".htm"), "html"),
 }
 _FORMAT_HELP = "yaml, json, markdown or html. Default: by the ending of --output."
-FormatOption = Annotated[str | None, typer.Option("--format", "-f", help=_FORMAT_HELP)]
+PaperFormatOption = Annotated[str | None, typer.Option("--format", "-f", help=_FORMAT_HELP)]
 _REPORTS = ("comparison.yaml", "benchmark_report.md", "benchmark_report.html", "benchmark_report.json")
 
 
@@ -45,8 +45,8 @@ def compare(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for the comparison: .yaml, .json, .md or .html.")
     ] = None,
-    format_: FormatOption = None,
-    quiet: QuietOption = False,
+    format_: PaperFormatOption = None,
+    quiet: PaperQuietOption = False,
 ) -> int:
     """Compare results with the values of a paper.
 
@@ -73,8 +73,8 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for the report: .md, .html, .json or .yaml.")
     ] = None,
-    format_: FormatOption = None,
-    quiet: QuietOption = False,
+    format_: PaperFormatOption = None,
+    quiet: PaperQuietOption = False,
 ) -> int:
     """Write the report of a comparison.
 
@@ -91,18 +91,18 @@ def report(
 
 def validate(
     *,
-    spec: SpecOption,
-    model: ModelOption = None,
-    only: OnlyOption = None,
-    output: OutputOption = Path("results"),
-    seeds: SeedsOption = None,
-    threads: ThreadsOption = None,
-    jobs: JobsOption = None,
-    timeout: TimeoutOption = None,
-    resume: ResumeOption = False,
-    rerun_failed: RerunOption = False,
-    allow_pickle: PickleOption = False,
-    quiet: QuietOption = False,
+    spec: PaperSpecOption,
+    model: PaperModelOption = None,
+    only: PaperOnlyOption = None,
+    output: PaperOutputOption = Path("results"),
+    seeds: PaperSeedsOption = None,
+    threads: PaperThreadsOption = None,
+    jobs: PaperJobsOption = None,
+    timeout: PaperTimeoutOption = None,
+    resume: PaperResumeOption = False,
+    rerun_failed: PaperRerunOption = False,
+    allow_pickle: PaperPickleOption = False,
+    quiet: PaperQuietOption = False,
 ) -> int:
     """Run the reproduction targets, compare them with the paper, and write the reports.
 

@@ -13,58 +13,58 @@ from boosters_eval.core.errors import ExitCode
 
 _RUN = "How to run"
 # Shared with every command that runs targets.
-SpecOption = Annotated[Path, typer.Option("--spec", help="The specification (benchmarks.yaml).")]
-ModelOption = Annotated[
+PaperSpecOption = Annotated[Path, typer.Option("--spec", help="The specification (benchmarks.yaml).")]
+PaperModelOption = Annotated[
     str | None, typer.Option("--model", help="Our model: a file, or the name of a language model. May be anywhere.")
 ]
-OnlyOption = Annotated[
+PaperOnlyOption = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="TABLE:ROW:DATASET", help="Only these targets; ROW and DATASET may be left out."),
 ]
-OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")]
-SeedsOption = Annotated[
+PaperOutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")]
+PaperSeedsOption = Annotated[
     int | None, typer.Option("--seeds", "-s", min=1, help="Repeats, instead of the specification's.")
 ]
-ThreadsOption = Annotated[
+PaperThreadsOption = Annotated[
     int | None, typer.Option("--threads", help="Threads per cell; -1 for all cores.", rich_help_panel=_RUN)
 ]
-JobsOption = Annotated[
+PaperJobsOption = Annotated[
     int | None,
     typer.Option(
         "--jobs", "-j", min=1, help="Cells at a time. Default: as many as the cores allow.", rich_help_panel=_RUN
     ),
 ]
-TimeoutOption = Annotated[
+PaperTimeoutOption = Annotated[
     float | None, typer.Option("--timeout", help="Seconds after which a cell is killed.", rich_help_panel=_RUN)
 ]
-ResumeOption = Annotated[
+PaperResumeOption = Annotated[
     bool, typer.Option("--resume", help="Continue an interrupted run of the same plan.", rich_help_panel=_RUN)
 ]
-RerunOption = Annotated[
+PaperRerunOption = Annotated[
     bool,
     typer.Option("--rerun-failed", help="Run only the failed cells of the same plan again.", rich_help_panel=_RUN),
 ]
-PickleOption = Annotated[
+PaperPickleOption = Annotated[
     bool,
     typer.Option("--allow-pickle", help="Open pickled models, which can run any code.", rich_help_panel=_RUN),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+PaperQuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 
 def run(
     *,
-    spec: SpecOption,
-    model: ModelOption = None,
-    only: OnlyOption = None,
-    output: OutputOption = Path("results"),
-    seeds: SeedsOption = None,
-    threads: ThreadsOption = None,
-    jobs: JobsOption = None,
-    timeout: TimeoutOption = None,
-    resume: ResumeOption = False,
-    rerun_failed: RerunOption = False,
-    allow_pickle: PickleOption = False,
-    quiet: QuietOption = False,
+    spec: PaperSpecOption,
+    model: PaperModelOption = None,
+    only: PaperOnlyOption = None,
+    output: PaperOutputOption = Path("results"),
+    seeds: PaperSeedsOption = None,
+    threads: PaperThreadsOption = None,
+    jobs: PaperJobsOption = None,
+    timeout: PaperTimeoutOption = None,
+    resume: PaperResumeOption = False,
+    rerun_failed: PaperRerunOption = False,
+    allow_pickle: PaperPickleOption = False,
+    quiet: PaperQuietOption = False,
 ) -> int:
     """Run the reproduction targets of a specification.
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.config import derive_seeds
 from boosters_eval.benchmark.fit import FitSpec, Timing
-from boosters_eval.benchmark.protocol import STEPS, STOPPING_METRIC, Protocol, canonical_native, step_addresses
+from boosters_eval.benchmark.natives import STOPPING_METRIC, canonical_native
+from boosters_eval.benchmark.protocol import STEPS, Protocol, step_addresses
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.datasets import materialise, resolve_dataset
 from boosters_eval.datasets.config import SplitSpec

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.protocol import STEPS, STOPPING_METRIC
+from boosters_eval.benchmark.natives import STOPPING_METRIC
+from boosters_eval.benchmark.protocol import STEPS
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
 from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
