@@ -294,7 +294,7 @@ def known_metrics(target: PaperTarget, task: Task) -> dict[str, str]:
 
 def locate_module(name: str, root: Path) -> Path | None:
     """The file of a module, first in the specification's folder, without importing it or a package around it."""
-    where = [str(root), *sys.path]
+    where = [str(root.resolve()), *sys.path]  # Python remembers what "." was
     spec = None
     for end in range(1, name.count(".") + 2):
         part = ".".join(name.split(".")[:end])
