@@ -8,15 +8,22 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 import boosters_eval
+from boosters_eval.api import load_run
+from boosters_eval.benchmark.costs import seconds_by_cell
 from boosters_eval.cli.app import run as command_line
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.engine.runs import find_run, verify
+from boosters_eval.metrics.task import Task
+from boosters_eval.paper.models import open_model, predict
 from boosters_eval.paper.results import PaperResults
 from boosters_eval.paper.running import run_specification
+from boosters_eval.runners.base import FitRequest
+from boosters_eval.runners.parameters import TrainingConfig
 from tiny import shared_pool
 
 FUNCTIONS = """
@@ -166,6 +173,9 @@ def test_a_library_row_follows_the_paper_in_split_preprocessing_parameters_and_s
     assert found["other"].reason == "The library 'sklearn' does not stop early on a metric of choice."
     assert "machine" not in results.environment
     assert "cpu_model" in results.environment
+    with pytest.raises(RunError, match="it follows a paper, see 'paper compare'"):
+        load_run(results.run_id)  # a baseline made of it would forget the paper's way
+    assert seconds_by_cell() == {}
 
 
 def test_a_saved_model_is_scored_once_on_all_rows_or_per_split(home, tmp_path):
@@ -246,6 +256,8 @@ def test_the_command_exits_2_unless_all_targets_ran(home, tmp_path, kept_pool, m
     assert [found.status for found in written.targets] == ["ok"]
     assert command_line(["paper", "run", "--spec", "benchmarks.yaml", "--only", "T:unbound", "-q"]) == 2
     assert "T:unbound:D: not runnable: Nothing is bound to this row" in capsys.readouterr().err
+    assert command_line(["paper", "run", "--spec", "benchmarks.yaml", "--threads", "0"]) == 3
+    assert "The '--threads' option must be" in capsys.readouterr().err
     assert command_line(["paper", "run", "--spec", "missing.yaml"]) == 3
     assert command_line(["paper", "run", "--spec", "benchmarks.yaml", "--resume", "--rerun-failed"]) == 3
     assert "missing.yaml does not exist" in capsys.readouterr().err
@@ -294,3 +306,21 @@ def test_a_killed_run_resumes_and_runs_only_what_is_left(home, tmp_path):
     results = PaperResults.model_validate_json((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     assert results.targets[0].values == {"accuracy": (1.0, 1.0)}
     assert results.environment["sessions"] == "2"
+
+
+def test_an_onnx_model_is_scored_by_onnxruntime(tmp_path):
+    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    weights = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [2, 1], [1.0, 2.0])
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "linear",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [None, 2])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [None, 1])],
+        [weights],
+    )
+    opset = [onnx.helper.make_opsetid("", 13)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "model.onnx")
+    model = open_model("onnx", tmp_path / "model.onnx")
+    request = FitRequest(task=Task.REGRESSION, training=TrainingConfig())
+    assert predict("onnx", model, request, np.array([[1, 1], [0, 3]], np.float32)).ravel().tolist() == [3.0, 6.0]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from boosters_eval.runners.base import Runner
 
 _MOST_READ = 2**20
+_MEMORY = frozenset({"peak_memory_mb", "first_use_mb"})
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,11 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
             native.setdefault(STOPPING_METRIC[run.library], stopping.metric)
     protocol = _protocol(target, run.preprocessing, native)
     metrics = known_metrics(target, data.task)
+    wanted = set(metrics.values())
+    timed = any(name.endswith("_time_s") for name in wanted & set(RESOURCES))  # a time is worth nothing beside others
     spec = FitSpec(
         name=target.name,
+        alone=timed,
         n_threads=threads.resolve(n_threads if n_threads is not None else training.n_threads),
         dataset=config.name,
         data_digest=data.digest,
@@ -142,7 +146,7 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
         split=SplitSpec(),
         metrics=tuple(dict.fromkeys(ours for ours in metrics.values() if ours not in RESOURCES)),
         primary_metric=next((ours for ours in metrics.values() if ours not in RESOURCES), primary_metric(data.task)),
-        timing=Timing(memory=bool({"peak_memory_mb", "first_use_mb"} & set(metrics.values()))),
+        timing=Timing(timed=timed, warmup=int(timed), predict_runs=3 if timed else 1, memory=bool(_MEMORY & wanted)),
         protocol=protocol,
     )
     if run.profile == "defaults":

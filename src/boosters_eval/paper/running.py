@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.config import MAX_SEEDS
 from boosters_eval.benchmark.records import BenchmarkResult
+from boosters_eval.benchmark.settings import Settings
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import read_text, write_atomically
 from boosters_eval.engine.execute import Mode, execute, jobs_for
@@ -61,8 +62,7 @@ def run_specification(
         raise ConfigError("Use either --resume or --rerun-failed, not both.")
     if seeds is not None and not 1 <= seeds <= MAX_SEEDS:
         raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {seeds} instead.")
-    if timeout is not None and timeout <= 0:
-        raise ConfigError(f"The 'timeout' parameter must be greater than 0. Got {timeout:g} instead.")
+    Settings(threads=threads, jobs=jobs, timeout=timeout)  # refuses what no run could use
     path = Path(path)
     spec = read_specification(path)
     targets = selected(paper_targets(spec, path.parent, model), only)
