@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,15 +18,20 @@ from boosters_eval.api import load_run
 from boosters_eval.benchmark.costs import seconds_by_cell
 from boosters_eval.cli.app import run as command_line
 from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.datasets import materialise, open_stored, resolve_dataset
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.metrics.task import Task
 from boosters_eval.paper.models import open_model, predict
+from boosters_eval.paper.planning import plan_targets
 from boosters_eval.paper.results import PaperResults
 from boosters_eval.paper.running import run_specification
+from boosters_eval.paper.specification import read_specification
+from boosters_eval.paper.targets import paper_targets
 from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.parameters import TrainingConfig
 from tiny import shared_pool
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 FUNCTIONS = """
 import os, time
 def good(seed, dataset, bias=0.0): return {"accuracy": 0.9 + seed / 1e6 + bias, "extra": 1}
@@ -178,27 +184,27 @@ def test_a_library_row_follows_the_paper_in_split_preprocessing_parameters_and_s
     assert seconds_by_cell() == {}
 
 
-def test_a_saved_model_is_scored_once_on_all_rows_or_per_split(home, tmp_path):
-    import xgboost
-
-    from boosters_eval.datasets import materialise, open_stored, resolve_dataset
-
+def test_a_saved_model_is_scored_once_on_all_rows(home, tmp_path):
+    shutil.copy(FIXTURES / "stump.json", tmp_path / "model.json")
+    rows = {"saved": {"model": "model.json"}, "ours": None, "absent": {"model": "other.ubj"}}
+    found, _ = ran(write(tmp_path, rows, dataset={"name": "Breast_Cancer"}))
     data = open_stored(materialise(resolve_dataset("breast_cancer")).path)
-    booster = xgboost.train({"objective": "binary:logistic"}, xgboost.DMatrix(data.x, data.y), 5)
-    booster.save_model(tmp_path / "model.ubj")
-    rows = {"saved": {"model": "model.ubj"}, "ours": None, "absent": {"model": "other.ubj"}}
-    path = write(tmp_path, rows, dataset={"name": "Breast_Cancer"})
-    found, _ = ran(path)
-    expected = float(((booster.inplace_predict(data.x) > 0.5) == (data.y == 1)).mean())
+    expected = float(((data.x[:, 23] < 888.3) == (data.y == 1)).mean())  # the one split of the model in the file
     assert found["saved"].values == {"accuracy": (pytest.approx(expected),)}
     assert found["saved"].conditions["test rows"] == "all 569"
+    assert found["saved"].std_over is None
     assert found["ours"].reason.startswith("Nothing is bound to this row")
     assert found["absent"].reason.endswith("other.ubj does not exist.")
+
+
+def test_a_model_of_the_command_line_stands_for_an_unbound_row_and_is_repeated_over_random_test_rows(tmp_path):
     dataset = {"name": "D", "use": "breast_cancer", "sizes": {"test": 100}}
-    found, _ = ran(write(tmp_path, {"ours": None}, dataset=dataset), model=tmp_path / "model.ubj")
-    assert found["ours"].planned == 2
-    assert found["ours"].conditions["rows"] == "100 test"
-    assert "may have been trained on" in found["ours"].warnings[0]
+    path = write(tmp_path, {"ours": None}, dataset=dataset)
+    targets = paper_targets(read_specification(path), tmp_path, FIXTURES / "stump.json")
+    (planned,) = plan_targets("P", targets, seeds=2).targets
+    assert (planned.carrier, planned.repeats, planned.std_over) == ("xgboost", 2, "splits")
+    assert "may have been trained on" in planned.warnings[0]
+    assert str(tmp_path) not in planned.spec.model_dump_json()  # a run does not depend on where its files are
 
 
 def test_what_cannot_run_here_says_why(home, tmp_path):
