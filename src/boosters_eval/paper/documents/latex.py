@@ -114,7 +114,7 @@ class _Source:
             last = position
         if not is_open:
             found += self._paragraph(last, len(self.text))
-        return found + self._captioned(pending, caption)
+        return [*found, *self._captioned(pending, caption)]
 
     def prose(self, start: int, end: int) -> str:
         return " ".join(plain(self.expanded(self.text[start : min(end, start + MAX_TEXT)])).split())
