@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from boosters_eval.cli.output import print_rows
+from boosters_eval.cli.paper_extract import extract
 
 paper = typer.Typer(
     name="paper",
@@ -13,6 +14,7 @@ paper = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+paper.command("extract")(extract)
 
 
 @paper.command("list")

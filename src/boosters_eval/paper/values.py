@@ -25,7 +25,7 @@ _UNITS = (
     "EUR", "$", "€", "FLOPs", "FLOPS", "MFLOPs", "GFLOPs", "TFLOPs", "GFLOPS", "TFLOPS", "fps", "FPS", "px", "°", "°C", "tokens",
     "tokens/s", "tokens/sec", "tok/s", "it/s", "img/s", "images/s", "samples/s", "rows/s", "MB/s", "GB/s", "ms/token", "s/epoch",
 )  # fmt: skip
-_UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
+UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
 _MISSING = frozenset(
     {"", "-", "–", "—", "−", "--", "---", "n/a", "na", "n.a.", "nan", "none", "null", "tbd", "?", "·", "...", "…", "*", "/"}
 )
@@ -37,12 +37,12 @@ _AT = re.compile(
     rf"|[(\[]\s*(?:std|sd|s\.d\.|σ)\s*[=:]?\s*(?P<named_std>{_NUMBER})\s*[)\]]"
     r"|\(\s*n\s*=\s*(?P<count>\d+)\s*\)"
     rf"|(?P<interval>[(\[]\s*{_NUMBER}\s*(?:[,;–—]|--|\s-\s|to)\s*{_NUMBER}\s*[)\]])"
-    rf"|(?P<difference>[(\[]\s*(?:[↑↓▲▼]\s*[-+]?|[-+])\s*(?:{_NUMBER})\s*(?:{_UNIT})?\s*[↑↓]?\s*[)\]]"
+    rf"|(?P<difference>[(\[]\s*(?:[↑↓▲▼]\s*[-+]?|[-+])\s*(?:{_NUMBER})\s*(?:{UNIT})?\s*[↑↓]?\s*[)\]]"
     rf"|[↑↓▲▼]\s*{_NUMBER}\s*%?)"
-    rf"|[(\[]\s*(?P<unit_in>{_UNIT})\s*[)\]]"
+    rf"|[(\[]\s*(?P<unit_in>{UNIT})\s*[)\]]"
     rf"|(?P<bracket>\(\s*(?P<bracketed>{_NUMBER})\s*\)|_\{{\s*\(?\s*(?P<lowered>{_NUMBER})\s*\)?\s*\}})"
     rf"|(?P<marks>(?:[{re.escape(_MARKS)}]|\^\{{[^{{}}\d]{{1,8}}\}}|[↑↓](?=\s|$))+)"
-    rf"|(?P<unit>{_UNIT})(?![A-Za-z])"
+    rf"|(?P<unit>{UNIT})(?![A-Za-z])"
 )  # fmt: skip
 _TENS = re.compile(r"\s*[×·x*]\s*10\s*(?:\^\{\s*([-+]?\d+)\s*\}|\^([-+]?\d+))")
 _REPEATED = re.compile(r"(?<![\d.])([-+]?(?:\d+\.\d+|\.\d+)(?:e[-+]?\d+)?%?)(?:\1)+(?![\d.])")
