@@ -130,7 +130,7 @@ class _Assembly:
 
     def _metrics(self, names: Mapping[str, Label], direction: Direction | None) -> tuple[tuple[str, ...], str | None]:
         """The metrics of a column and its data set; no metric where its rows name it."""
-        dataset = names["datasets"].name if "datasets" in names else None
+        dataset = (names["datasets"].name or ALL) if "datasets" in names else None
         if "metrics" in names:
             name = names["metrics"].name
             parts = [known_metric(part) for part in name.split("/")]
@@ -164,6 +164,8 @@ class _Assembly:
         if c >= len(row.cells) or not text(row.cells[c]):
             return
         cell = row.cells[c]
+        if cell.columns > 1 and cell.spread:
+            return  # it was looked at where it begins
         self.cells += 1
         draft, metrics = self._draft(row, column)
         parts = [cell.text] if len(metrics) == 1 else cell.text.split("/")
@@ -174,6 +176,8 @@ class _Assembly:
             problem = reading.problem or _doubtful(reading, tripled)
             if not problem and len(parts) != len(metrics) and not reading.missing:
                 problem = f"it has {len(parts)} values for {len(metrics)} metrics"
+            if len({each.header for each in self.columns[c : c + cell.columns]}) > 1 and not reading.missing:
+                problem = "a value over several columns: of which?"
             if reading.value is not None and metric in draft.readings:
                 problem = f"there is already a value of '{metric}' for '{draft.model}' on '{draft.dataset}'"
             if problem:
@@ -314,7 +318,7 @@ class _Assembly:
 
 def known_is_cost(name: str) -> bool:
     """Whether a metric says what a model costs or where it ranks, not how good it is."""
-    return re.search(r"time|memory|param|flop|rank|size|speed|latency|throughput|tokens", name, re.IGNORECASE) is not None
+    return re.search(r"time|cost|memory|param|flop|rank|size|speed|latency|throughput|tokens", name, re.IGNORECASE) is not None
 
 
 def _doubtful(reading: CellReading, tripled: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from boosters_eval.paper.documents.tex import plain
@@ -10,8 +11,8 @@ from boosters_eval.paper.lexicon import (
     arrows_in,
     heading_of,
     is_dataset,
+    is_metric,
     is_model,
-    known_metric,
     label,
     metric_with_dataset,
     metrics_in,
@@ -73,7 +74,9 @@ def lay_out(table: RawTable, about: str, columns: Role | None = None) -> Layout:
     rows = table.rows
     first = _headers(table)
     header = [row for row in rows[:first] if any(text(cell) for cell in row)]
-    body = [(line, row) for line, row in zip(table.lines[first:], rows[first:], strict=True) if any(text(c) for c in row)]
+    titles = {tuple(map(text, row)) for row in header}  # a long table repeats them on every page
+    below = zip(table.lines[first:], rows[first:], strict=True)
+    body = [(line, row) for line, row in below if any(map(text, row)) and tuple(map(text, row)) not in titles]
     data = [row for _, row in body if not _is_group(row)]
     keys = _keys(data, header)
     found = Layout([], _levels(header, keys), keys, [])
@@ -86,7 +89,12 @@ def lay_out(table: RawTable, about: str, columns: Role | None = None) -> Layout:
 
 def text(cell: RawCell) -> str:
     """A cell's text in one spelling."""
-    return normalised(plain(cell.text))
+    return _spelt(cell.text)
+
+
+@lru_cache(maxsize=20_000)
+def _spelt(raw: str) -> str:
+    return normalised(plain(raw))
 
 
 def _headers(table: RawTable) -> int:
@@ -176,7 +184,7 @@ def _assign(found: Layout, about: str, columns: Role | None) -> None:
         said = heading_of(axis.name) if axis.kind == "key" else None
         if said and i not in found.roles and said not in found.roles.values():
             _give(found, i, said, f"headed '{axis.name}'")  # type: ignore[arg-type]
-    _by_share(found, "metrics", lambda name: known_metric(label(name).name) is not None, 0.5)
+    _by_share(found, "metrics", is_metric, 0.5)
     _by_share(found, "models", lambda name: is_model(name) and not is_dataset(name), 0.0)
     _by_share(found, "datasets", is_dataset, 0.0)
     for i in _rest(found):
@@ -190,7 +198,7 @@ def _by_user(found: Layout, columns: Role | None) -> None:
     if columns is None or not levels:
         return
     inner = levels[-1]
-    if columns != "metrics" and len(levels) > 1 and _share(found.axes[inner], lambda n: known_metric(label(n).name) is not None) > 0.5:
+    if columns != "metrics" and len(levels) > 1 and _share(found.axes[inner], is_metric) > 0.5:
         inner = levels[-2]
     _give(found, inner, columns, "--columns")
 
@@ -200,7 +208,8 @@ def _by_share(found: Layout, role: Role, test: Callable[[str], bool], least: flo
     if role in found.roles.values():
         return
     free = [i for i in range(len(found.axes)) if i not in found.roles]
-    best = max(free, key=lambda i: _share(found.axes[i], test), default=None)
+    places = ("group", "level", "key") if role == "models" else ("group", "key", "level")  # the last is the likeliest
+    best = max(free, key=lambda i: (_share(found.axes[i], test), places.index(found.axes[i].kind)), default=None)
     if best is not None and (share := _share(found.axes[best], test)) > least:
         if role == "datasets" and found.axes[best].kind == "group" and len(found.axes) > 2 and "models" not in found.roles.values():
             return
@@ -226,7 +235,9 @@ def _rest(found: Layout) -> list[int]:
 def _remaining(found: Layout, axis: Axis, about: str) -> Role | None:
     taken = set(found.roles.values())
     if axis.kind == "key":
-        if axis.name.lower() in _NUMBERING and found.keys > 1 and axis.number == 0:
+        numbered = axis.name.lower() in _NUMBERING and all(name.isdecimal() for name in axis.distinct)
+        beside = any(found.axes[i].kind == "key" and role == "models" for i, role in found.roles.items())
+        if (numbered and found.keys > 1) or (axis.name and beside):  # a column of its own meaning groups the rows
             return None
         order: tuple[Role, ...] = ("models", "datasets")
     elif len(axis.distinct) < 2 and len(axis.labels) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from boosters_eval.metrics.catalog import METRICS
@@ -53,6 +53,9 @@ _WORDS: dict[str, re.Pattern[str]] = {
     "datasets": re.compile(r"\b(data\s?-?sets?|data|tasks?|benchmarks?|corpus|corpora|problems?|domains?|scenes?)\b", re.I),
     "metrics": re.compile(r"\b(metrics?|measures?|criteri(on|a))\b", re.I),
 }  # fmt: skip
+_QUALIFIERS = frozenset(
+    "train training test testing val valid validation dev mean avg average median best worst final total peak max min cv".split()
+)
 _ARROWS = {"↑": "higher", "⇑": "higher", "▲": "higher", "↓": "lower", "⇓": "lower", "▼": "lower"}
 _ARROW = re.compile(rf"\(?\s*([{''.join(_ARROWS)}])\s*\)?")
 _BETTER = re.compile(r"\(?\s*(?:the )?(lower|smaller|less|higher|larger|more)(?: values?)?(?: is| are|=|,)?(?: the)? better\s*\)?", re.IGNORECASE)
@@ -92,6 +95,7 @@ def _squeezed(name: str) -> str:
     return re.sub(r"[\s_.\-{}]+", "", name.lower())
 
 
+@lru_cache(maxsize=20_000)
 def label(text: str) -> Label:
     """The name without arrows, units in brackets and remarks on what is better."""
     name = " ".join(normalised(plain(text)).split())
@@ -115,17 +119,28 @@ def direction_in(text: str) -> Direction | None:
     return "lower" if said == {"lower"} else "higher" if said == {"higher"} else None
 
 
+@lru_cache(maxsize=20_000)
 def known_metric(name: str) -> str | None:
-    """The name under which a metric is known here."""
-    base = re.sub(rf"\(\s*(?:{_DEVIATION})\s*\)", "", name, flags=re.IGNORECASE)
-    return _known().get(_squeezed(base))
+    """The name under which a metric is known here. One of the training rows, say, keeps its printed name."""
+    base = re.sub(rf"\(\s*(?:{_DEVIATION})\s*\)", "", name, flags=re.IGNORECASE).strip()
+    part, _, metric = base.partition(" ")
+    known = _known().get(_squeezed(base))
+    if known is None and part.lower().rstrip(".") in _QUALIFIERS and _squeezed(metric) in _known():
+        return _known()[_squeezed(metric)] if part.lower() in {"test", "testing"} else base
+    return known
+
+
+def is_metric(text: str) -> bool:
+    """Whether a label names a metric, or several: `AUC/ACC`."""
+    name = label(text).name
+    return known_metric(name) is not None or all(known_metric(part) for part in name.split("/"))
 
 
 def metric_with_dataset(name: str) -> tuple[str, str] | None:
     """The data set and the metric of a label that has both: `Adult (Acc)`, `California RMSE`."""
     match = re.fullmatch(r"(.+?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]", name) or re.fullmatch(r"(.+?)[\s/:,-]+(\S+)", name)
     metric = known_metric(match[2]) if match else None
-    return (match[1].strip(), metric) if match and metric and not known_metric(match[1]) else None
+    return (match[1].strip(), metric) if match and metric and not known_metric(match[1]) and not known_metric(name) else None
 
 
 def is_model(name: str) -> bool:

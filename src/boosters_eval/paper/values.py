@@ -6,9 +6,10 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
-from boosters_eval.paper.documents.tex import is_strong, plain
+from boosters_eval.paper.documents.tex import MAX_TEXT, is_strong, plain
 from boosters_eval.paper.specification import Quantity
 
 Parentheses = Literal["std", "count"]
@@ -74,12 +75,13 @@ class CellReading:
         return self.value is None and not self.problem
 
 
+@lru_cache(maxsize=20_000)
 def read_cell(
     raw: str, *, emphasis: bool = False, parentheses: Parentheses | None = None, decimal: Decimal = "point"
 ) -> CellReading:
     """Read a cell. Parentheses after a value are a deviation or a count only if it is said which."""
     emphasis = emphasis or is_strong(raw) or any("\U0001d7ce" <= char <= "\U0001d7d7" for char in raw)
-    text = normalised(plain(raw))
+    text = normalised(plain(raw)) if len(raw) <= MAX_TEXT else raw
     if len(text) > MAX_CELL:
         return CellReading(text[:40] + "…", problem=f"it is longer than {MAX_CELL} characters")
     if text.lower() in _MISSING:
@@ -99,6 +101,7 @@ def read_cell(
     )
 
 
+@lru_cache(maxsize=20_000)
 def looks_like_result(raw: str) -> bool:
     """Whether a cell begins with a number: enough to tell a row of results from a header."""
     text = normalised(plain(raw))[:MAX_CELL]

@@ -14,15 +14,15 @@ from boosters_eval.paper.documents.html import read_html
 from boosters_eval.paper.documents.html import title_of as html_title
 from boosters_eval.paper.documents.latex import read_latex
 from boosters_eval.paper.documents.latex import title_of as latex_title
-from boosters_eval.paper.documents.markdown import read_markdown
-from boosters_eval.paper.documents.tex import plain
+from boosters_eval.paper.documents.markdown import inline, read_markdown
+from boosters_eval.paper.documents.tex import MAX_TEXT, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.paper.documents.grid import Block
 
-MAX_DOCUMENT = 16 * 2**20
+MAX_DOCUMENT = 8 * 2**20
 _READERS = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
     **dict.fromkeys((".tex", ".latex", ".ltx"), read_latex),
@@ -72,4 +72,4 @@ def _title(path: Path, text: str, blocks: list[Block]) -> str:
     title = html_title(text) if suffix in {".html", ".htm", ".xhtml"} else ""
     title = title or (latex_title(text) if "\\title" in text else "")
     first = next((block.text for block in blocks if isinstance(block, Heading) and block.level == 1), "")
-    return " ".join(plain(title or first).split())[:300] or path.stem
+    return " ".join(plain(title or inline(first[:MAX_TEXT])[0]).split())[:300] or path.stem

@@ -19,6 +19,7 @@ _NUMBERED = re.compile(rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))
 _BOLD = re.compile(rf"\s*(\*\*|__)\s*(?:table|tab\.)\s*(?:{_NUMBER})\s*[:.]?\s*(\*\*|__)", re.I)
 _ABOUT = re.compile(r"\W*(?:metrics?|notes?|notation|legend|results?|all|values?|numbers?|lower|higher|mean|std)\b", re.I)
 MAX_CAPTION = 4_000
+MAX_DISTANCE = 20  # blocks between a heading and the table that it is the caption of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,13 @@ def _found(blocks: Sequence[Block], i: int, caption: int | None) -> FoundTable:
         title, description = _split(match["title"] or table.caption)
         between = [_text(each) for each in blocks[min(i, caption) + 1 : max(i, caption)] if isinstance(each, Paragraph)]
         return FoundTable(f"Table {match['number']}", title, " ".join([description, *between]).strip(), table)
-    heading = next((each.text for each in reversed(blocks[:i][-50:]) if isinstance(each, Heading)), "")
+    heading = next((_text(each) for each in reversed(blocks[:i][-50:]) if isinstance(each, Heading)), "")
     around = [
         _text(each)
         for each in (*blocks[max(0, i - 1) : i], *blocks[i + 1 : i + 2])
         if isinstance(each, Paragraph) and _ABOUT.match(each.text)
     ]
-    return FoundTable(f"Table at line {table.line}", plain(heading), " ".join(around), table)
+    return FoundTable(f"Table at line {table.line}", heading, " ".join(around), table)
 
 
 def _owners(blocks: Sequence[Block]) -> dict[int, int]:
@@ -70,7 +71,9 @@ def _owners(blocks: Sequence[Block]) -> dict[int, int]:
 
     Where a caption stands between two tables, it goes the way that most captions of the document go.
     """
-    captions = [i for i, block in enumerate(blocks) if _is_caption(block)]
+    tables = [i for i, block in enumerate(blocks) if isinstance(block, RawTable)]
+    near = sorted({j for i in tables for j in range(max(0, i - MAX_DISTANCE), min(len(blocks), i + 2))})
+    captions = [i for i in near if _is_caption(blocks[i])]
     before = {i: _table_after(blocks, i) for i in captions}  # the table that the caption would be before
     after = {i: _table_before(blocks, i) for i in captions}
     only_before = sum(before[i] is not None and after[i] is None for i in captions)
@@ -89,7 +92,7 @@ def _owners(blocks: Sequence[Block]) -> dict[int, int]:
 
 def _is_caption(block: Block) -> bool:
     if isinstance(block, Heading):
-        return _NUMBERED.match(block.text) is not None
+        return "tab" in block.text[:30].lower() and _NUMBERED.match(_text(block)) is not None
     if not isinstance(block, Paragraph) or "tab" not in block.text[:30].lower():
         return False
     return _BOLD.match(block.text) is not None or _CAPTION.match(_text(block)) is not None
@@ -97,7 +100,7 @@ def _is_caption(block: Block) -> bool:
 
 def _table_after(blocks: Sequence[Block], i: int) -> int | None:
     """The next table, with at most one paragraph between; after a heading, the first one of its section."""
-    limit = 20 if isinstance(blocks[i], Heading) else 2
+    limit = MAX_DISTANCE if isinstance(blocks[i], Heading) else 2
     for j in range(i + 1, min(len(blocks), i + 1 + limit)):
         if isinstance(blocks[j], RawTable):
             return j
@@ -111,9 +114,7 @@ def _table_before(blocks: Sequence[Block], i: int) -> int | None:
 
 
 def _text(block: Block) -> str:
-    if isinstance(block, Heading):
-        return " ".join(plain(block.text).split())
-    return " ".join(plain(inline(block.text[:MAX_CAPTION])[0]).split()) if isinstance(block, Paragraph) else ""
+    return "" if isinstance(block, RawTable) else " ".join(plain(inline(block.text[:MAX_CAPTION])[0]).split())
 
 
 def _split(caption: str) -> tuple[str, str]:

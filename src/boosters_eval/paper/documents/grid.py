@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 1_000
 MAX_ROWS = 20_000
 MAX_CELLS = 50_000  # of one document; a long paper has a few thousand
+MAX_TABLES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,17 @@ class Budget:
     """How much of a document may still be read, so that no document takes all memory."""
 
     cells: int = MAX_CELLS
-    nodes: int = 2_000_000  # of HTML, counted as often as they are looked at
+    nodes: int = 1_000_000  # of HTML, counted as often as they are looked at
+    tables: int = MAX_TABLES
     faults: list[Fault] = field(default_factory=list)
 
     def take(self, count: int, line: int) -> bool:
-        """Whether these cells may be read."""
+        """Whether a table of so many cells may be read."""
+        self.tables -= 1
+        if self.tables < 0:
+            if self.tables == -1:
+                self.faults.append(Fault(line, f"more than {MAX_TABLES} tables: the rest is not read"))
+            return False
         if count > self.cells:
             self.faults.append(Fault(line, f"a table of {count} cells: a document may have {MAX_CELLS}"))
             return False

@@ -19,11 +19,13 @@ from boosters_eval.paper.documents.grid import (
     RawTable,
     filled,
 )
+from boosters_eval.paper.documents.tex import MAX_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_ELEMENTS = 1_000_000
+MAX_ELEMENTS = 300_000
+NEAR = 25  # blocks before a table that may be about it
 MAX_PARTS = 5_000  # pieces of text in one cell or paragraph
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _TEXTS = frozenset({"p", "figcaption", "div", "li", "dt", "dd", "blockquote"})
@@ -33,26 +35,43 @@ _SILENT = frozenset({"script", "style", "head", "template", "noscript", "svg", "
 
 
 def read_html(text: str, budget: Budget, line: int = 1) -> list[Block]:
-    """The headings, paragraphs and tables, in their order. `line` is that of the text in the whole document."""
+    """The headings, paragraphs and tables, in their order. `line` is that of the text in the whole document.
+
+    Only what stands near a table is read, and the first heading.
+    """
     root = _root(text)
     if root is None:
         return []
+    elements = _elements(root, budget, line)
+    tables = [i for i, element in enumerate(elements) if element.tag == "table"]
+    near = {j for i in tables for j in range(i - NEAR, i + 3)} | {i for i, each in enumerate(elements[:1000]) if each.tag == "h1"}
     found: list[Block] = []
-    count = 0
-    for element in root.iter():
-        count += 1
-        if count > MAX_ELEMENTS or budget.nodes < 0:
-            budget.faults.append(Fault(line, f"more than {MAX_ELEMENTS} elements: the rest of the document is not read"))
-            break
-        if not isinstance(element.tag, str):
-            continue
+    for i in sorted(near & set(range(len(elements)))):
+        element = elements[i]
         here = line - 1 + (element.sourceline or 1)
         if element.tag == "table":
             found += _tables(element, here, line, budget)
         elif element.tag in _HEADINGS:
             found.append(Heading(_text(element, budget)[0], _HEADINGS[element.tag], here))
-        elif element.tag in _TEXTS and _is_paragraph(element):
+        else:
             found.append(Paragraph(_text(element, budget)[0], here))
+    return found
+
+
+def _elements(root: Any, budget: Budget, line: int) -> list[Any]:
+    """The blocks of a page: headings, tables, and what holds text of its own outside of them."""
+    found: list[Any] = []
+    inside: set[Any] = set()
+    for count, element in enumerate(root.iter("table", *_HEADINGS, *_TEXTS)):
+        if count > MAX_ELEMENTS:
+            budget.faults.append(Fault(line, f"more than {MAX_ELEMENTS} elements: the rest of the document is not read"))
+            break
+        if element.tag == "table":
+            if element not in inside:
+                inside.update(element.iterdescendants(*_HEADINGS, *_TEXTS))
+            found.append(element)
+        elif element not in inside and _is_paragraph(element):
+            found.append(element)
     return found
 
 
@@ -79,18 +98,10 @@ def _root(text: str) -> Any:
 
 
 def _is_paragraph(element: Any) -> bool:
-    """Whether it holds text of its own: a container of other blocks would repeat them. Cells are no paragraphs."""
-    if element.tag in {"p", "figcaption"}:
-        return not any(parent.tag == "table" for parent in _near(element))
-    own = (element.text or "").strip()
-    return bool(own) and not any(child.tag in _TEXTS for child in element) and not any(parent.tag == "table" for parent in _near(element))
-
-
-def _near(element: Any) -> Iterator[Any]:
-    for i, parent in enumerate(element.iterancestors()):
-        if i > 50:
-            return
-        yield parent
+    """Whether it holds text of its own: a container of other blocks would repeat them."""
+    if element.tag in {"p", "figcaption"} or element.tag in _HEADINGS:
+        return True
+    return bool((element.text or "").strip()) and not any(child.tag in _TEXTS for child in element)
 
 
 def _tables(element: Any, here: int, line: int, budget: Budget) -> list[Block]:
@@ -163,7 +174,7 @@ def _text(element: Any, budget: Budget) -> tuple[str, bool]:
             continue
         parts.append({"sup": "^{", "sub": "_{", "br": " "}.get(node.tag, ""))
         parts.append(node.text or "")
-    return " ".join("".join(parts).split()), strong
+    return " ".join("".join(parts)[: 4 * MAX_TEXT].split())[:MAX_TEXT], strong
 
 
 def _events(element: Any) -> Iterator[tuple[str, Any]]:

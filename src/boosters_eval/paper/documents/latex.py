@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
 from dataclasses import replace
 from importlib.util import find_spec
@@ -26,7 +27,7 @@ from boosters_eval.paper.documents.tex import MAX_TEXT, is_strong, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
+_COMMENT = re.compile(r"(\\.)|%[^\n]*", re.DOTALL)
 _FLOATS = r"(?:wide|side|sideways)?table\*?"
 _TABULARS = r"tabular[*xy]?|longtable|NiceTabular\*?|tabu|tblr|array"
 _PART = re.compile(
@@ -44,6 +45,7 @@ _RULE = re.compile(
     r"|rowcolors?(?:\[[^\]]*\])?\{[^}]*\}|endfirsthead|endhead|endfoot|endlastfoot|hdashline|morecmidrules|heavyrulewidth"
     r"|midrule\[[^\]]*\])(?![A-Za-z])"
 )
+_RULES = re.compile(rf"^(?:\s|{_RULE.pattern})+")
 _BREAK = re.compile(r"\\(?:midrule|hline|endfirsthead|endhead)(?![A-Za-z])")
 _DEFINITION = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|DeclareRobustCommand)\*?\s*\{?\\([A-Za-z]+)\}?\s*(?:\[(\d)\])?\s*(?=\{)"
@@ -52,6 +54,9 @@ _DEFINITION = re.compile(
 _INNER = re.compile(r"\\begin\{tabular\}(?:\[[^\]]*\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}")
 _LABEL = re.compile(r"\\label\{[^}]*\}")
 _SPECIFIED = re.compile(r"\s*(?:\[[^\]]*\]\s*)?")
+MAX_MACROS = 300
+MAX_BODY = 400  # characters of a macro
+MAX_EXPANSIONS = 20_000  # in one document
 Macros = dict[str, tuple[int, str]]
 
 
@@ -80,6 +85,7 @@ class _Source:
         self.macros = _definitions(text)
         self.numbered = "\\begin{document}" in text  # a fragment does not know its numbers
         self.count = 0
+        self.expansions = 0
         self.caption = ""  # that of a longtable, which stands in its first row
 
     def line(self, position: int) -> int:
@@ -109,15 +115,12 @@ class _Source:
             elif match["section"]:
                 end = _closing(self.text, match.end() - 1)
                 level = 2 + match["section"].count("sub")
-                found.append(Heading(self.prose(match.end(), end), level, self.line(match.start())))
+                found.append(Heading(self.text[match.end() : min(end, match.end() + 300)], level, self.line(match.start())))
                 position = end + 1
             last = position
         if not is_open:
             found += self._paragraph(last, len(self.text))
         return [*found, *self._captioned(pending, caption)]
-
-    def prose(self, start: int, end: int) -> str:
-        return " ".join(plain(self.expanded(self.text[start : min(end, start + MAX_TEXT)])).split())
 
     def _paragraph(self, start: int, end: int) -> Iterator[Block]:
         if self.text[start : min(end, start + 200)].strip():
@@ -162,7 +165,7 @@ class _Source:
                 continue
             source = self.text[cell : token.start()]
             if not rows[-1]:
-                lines[-1] = self.line(cell + len(source) - len(source.lstrip()))
+                lines[-1] = self.line(cell + len(source) - len(_RULES.sub("", source, count=1)))
                 if headers is None and len(rows) > 1 and _BREAK.search(source):
                     headers = len(rows) - 1
             rows[-1].append(self._cell(source))
@@ -181,7 +184,7 @@ class _Source:
             rows[-1].append(last)
         kept = [(row, line) for row, line in zip(rows, lines, strict=True) if any(each.text for each in row)]
         dropped = sum(not any(each.text for each in row) for row in rows[:headers]) if headers else 0
-        return [row for row, _ in kept], [line for _, line in kept], (headers - dropped or None) if headers else None, end
+        return _reaching_down([row for row, _ in kept]), [line for _, line in kept], (headers - dropped or None) if headers else None, end
 
     def _cell(self, source: str) -> RawCell:
         text = source[: 2 * MAX_TEXT]
@@ -208,7 +211,7 @@ class _Source:
             return text
         for _ in range(5):
             expanded = self._once(text)
-            if expanded == text or len(text) > MAX_TEXT:
+            if expanded == text or len(expanded) > MAX_TEXT or self.expansions > MAX_EXPANSIONS:
                 break
             text = expanded
         return text
@@ -220,6 +223,7 @@ class _Source:
             if match[1] not in self.macros or match.start() < position:
                 continue
             count, body = self.macros[match[1]]
+            self.expansions += 1
             parts.append(text[position : match.start()])
             position = match.end()
             for number in range(1, count + 1):
@@ -235,26 +239,46 @@ class _Source:
         return "".join([*parts, text[position:]])
 
 
+def _reaching_down(rows: list[list[RawCell]]) -> list[list[RawCell]]:
+    """LaTeX leaves the cells below a \\multirow empty; they say the same as it."""
+    above: dict[int, tuple[int, RawCell]] = {}  # by column: for how many more rows, and what
+    found = []
+    for row in rows:
+        column = 0
+        line = []
+        for cell in row:
+            left, upper = above.pop(column, (0, cell))
+            if left and not cell.text:
+                above[column] = (left - 1, upper)
+                line.append(replace(upper, columns=cell.columns, rows=1, spread=True))
+            else:
+                above[column] = (cell.rows - 1, cell)
+                line.append(replace(cell, rows=1))
+            column += cell.columns
+        found.append(line)
+    return found
+
+
 def _definitions(text: str) -> Macros:
     """The macros that a document defines with a fixed number of arguments."""
     found: Macros = {}
-    for match in _DEFINITION.finditer(text):
-        closing = _closing(text, match.end())
+    for match in itertools.islice(_DEFINITION.finditer(text), MAX_MACROS):
+        closing = _closing(text, match.end(), MAX_BODY)
         name = match[1] or match[3]
         count = int(match[2] or 0) if match[1] else len(match[4] or "") // 2
-        if closing - match.end() <= 400 and len(found) < 500:
+        if closing - match.end() < MAX_BODY:
             found[name] = (count, text[match.end() + 1 : closing])
     return found
 
 
-def _closing(text: str, opening: int) -> int:
-    """The position of the brace that closes the group; the end of the text where none does."""
+def _closing(text: str, opening: int, limit: int = 4 * MAX_TEXT) -> int:
+    """The position of the brace that closes the group; where none does, the end of what is looked at."""
     depth = 0
-    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, opening, min(len(text), opening + 4 * MAX_TEXT)):
+    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, opening, min(len(text), opening + limit)):
         depth += (match[0] == "{") - (match[0] == "}")
         if depth == 0 and match[0] == "}":
             return match.start()
-    return min(len(text), opening + 4 * MAX_TEXT)
+    return min(len(text), opening + limit)
 
 
 def _after_arguments(text: str, position: int, count: int) -> int:

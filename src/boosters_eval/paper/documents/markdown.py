@@ -18,13 +18,15 @@ from boosters_eval.paper.documents.grid import (
     RawTable,
     filled,
 )
+from boosters_eval.paper.documents.tex import MAX_TEXT
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-MAX_LINES = 200_000
-MAX_PIPES = 200_000
+MAX_LINES = 100_000
+MAX_PIPES = 100_000
+MAX_LINE = 100_000  # characters of a row
 _MARKUP = re.compile(r"[*_`\\<&!\[~]")
 _MATH = re.compile(r"\$[^$]+\$")
 _TAGS = {"sup": "^{", "/sup": "}", "sub": "_{", "/sub": "}", "br": " ", "br/": " "}
@@ -67,7 +69,7 @@ def _cut(text: str, budget: Budget) -> tuple[str, list[Block]]:
         part = text[match.start() : end]
         kept.append(text[position : match.start()])
         kept.append("\n" * part.count("\n"))
-        if not match["fence"]:
+        if not match["fence"] and budget.tables >= 0:
             found += read_html(part, budget, line) if match["html"] else read_latex(part, budget, line)
         position = end
     kept.append(text[position:])
@@ -94,12 +96,12 @@ def _end(text: str, match: re.Match[str]) -> int:
 
 def _without_wide_lines(text: str, budget: Budget) -> str:
     """A line of a million pipes is named and left out, before it becomes a million objects."""
-    if text.count("|") <= MAX_COLUMNS:
-        return text
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        if len(line) > MAX_COLUMNS and (pipes := line.count("|")) > MAX_COLUMNS:
-            budget.faults.append(Fault(number + 1, f"a line of {pipes} columns: at most {MAX_COLUMNS} are read"))
+        pipes = line.count("|") if len(line) > MAX_COLUMNS else 0
+        if pipes > MAX_COLUMNS or (pipes and len(line) > MAX_LINE):
+            size = f"{pipes} columns: at most {MAX_COLUMNS}" if pipes > MAX_COLUMNS else f"{len(line)} characters: at most {MAX_LINE}"
+            budget.faults.append(Fault(number + 1, f"a line of {size} are read"))
             lines[number] = ""
     return "\n".join(lines)
 
@@ -134,9 +136,9 @@ def _blocks(text: str, budget: Budget) -> list[Block]:
             found += [table] if table else []
             i = end
         elif token.type == "heading_open":
-            found.append(Heading(inline(tokens[i + 1].content)[0], int(token.tag[1]), line))
+            found.append(Heading(tokens[i + 1].content, int(token.tag[1]), line))
         elif token.type == "paragraph_open":
-            found.append(Paragraph(tokens[i + 1].content, line))
+            found.append(Paragraph(tokens[i + 1].content[:MAX_TEXT], line))
         i += 1
     return found
 
@@ -152,7 +154,7 @@ def _table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | 
             rows.append([])
             numbers.append((token.map or [0])[0] + 1)
         elif token.type == "inline":
-            text, emphasis = inline(token.content)
+            text, emphasis = inline(token.content[:MAX_TEXT])
             rows[-1].append(RawCell(text, emphasis, tokens[i - 1].type == "th_open"))
         elif token.type == "tr_close" and len(rows) > 1:
             cells = escapedSplit(lines[numbers[-1] - 1].strip().removeprefix("|").removesuffix("|"))
@@ -177,7 +179,7 @@ def inline(content: str) -> tuple[str, bool]:
 def _inline(content: str) -> tuple[str, bool]:
     parts: list[str] = []
     strong = False
-    for token in _parser().parseInline(content[:4_000])[0].children or []:
+    for token in _parser().parseInline(content[:MAX_TEXT])[0].children or []:
         if token.type in {"softbreak", "hardbreak"}:
             parts.append(" ")
         elif token.type == "html_inline":
