@@ -1,7 +1,7 @@
 """The command `paper extract`: the tables of a document, shown or written as a specification to be completed."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,24 +18,30 @@ _LISTED = 50  # of what was not read; the file has all of it
 def extract(
     document: Annotated[Path, typer.Argument(metavar="DOC", help="A paper as Markdown, HTML or LaTeX.")],
     table: Annotated[
-        Optional[list[str]], typer.Option("--table", "-t", help="Only this table, such as 'Table 4' or 4. May be repeated.")
+        list[str] | None,
+        typer.Option("--table", "-t", help="Only this table, such as 'Table 4' or 4. May be repeated."),
     ] = None,
-    out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write a benchmarks.yaml to be completed.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a benchmarks.yaml to be completed.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file of --out.")] = False,
     columns: Annotated[
-        Optional[str], typer.Option(metavar="[datasets|metrics|models]", help="What the columns are, where the program gets it wrong.")
+        str | None,
+        typer.Option(
+            metavar="[datasets|metrics|models]", help="What the columns are, where the program gets it wrong."
+        ),
     ] = None,
     parentheses: Annotated[
-        Optional[str], typer.Option(metavar="[std|count]", help="What a number in parentheses is, where the caption does not say it.")
+        str | None,
+        typer.Option(metavar="[std|count]", help="What a number in parentheses is, where the caption does not say it."),
     ] = None,
     decimal: Annotated[str, typer.Option(metavar="[point|comma]", help="The decimal sign of the document.")] = "point",
-    metric: Annotated[Optional[str], typer.Option(help="The metric of tables that do not name theirs.")] = None,
-    dataset: Annotated[Optional[str], typer.Option(help="The data set of tables that do not name theirs.")] = None,
-    model: Annotated[Optional[str], typer.Option(help="The model of tables that do not name theirs.")] = None,
+    metric: Annotated[str | None, typer.Option(help="The metric of tables that do not name theirs.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The data set of tables that do not name theirs.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model of tables that do not name theirs.")] = None,
 ) -> None:
     """Extract the tables of results of a paper.
 
-    Without --out, show what was found and what could not be read. What is doubtful is listed with its place, never guessed.
+    Without --out, show what was found and what could not be read. What is doubtful is listed with its place and
+    never guessed.
     """
     from boosters_eval.paper.extract import CHOICES, ExtractionOptions, checked_choice, extract_benchmarks
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from boosters_eval.paper.documents.grid import RawCell
 from boosters_eval.paper.extract import BenchmarkEntry, BenchmarkTable, ExtractionOptions, Unread
 from boosters_eval.paper.layout import Axis, DataRow, Layout, lay_out, text
 from boosters_eval.paper.lexicon import (
@@ -33,10 +34,17 @@ UNNAMED = "unnamed"  # stands where the table and its caption do not say a name
 ALL = "all"  # the data set of a column that sums up the others, such as a mean rank
 _OURS = re.compile(r"\b(?:ours?|this work|this paper|proposed)\b", re.IGNORECASE)
 _BASELINE = re.compile(r"\bbaselines?\b", re.IGNORECASE)
-_CONDITIONS = {"batchsize": "batch_size", "contextlength": "sequence_length", "sequencelength": "sequence_length", "seqlen": "sequence_length"}
+_CONDITIONS = {
+    "batchsize": "batch_size",
+    "contextlength": "sequence_length",
+    "sequencelength": "sequence_length",
+    "seqlen": "sequence_length",
+}
 _PARAMETERS = re.compile(r"#?\s*(?:num\.?|number of)?\s*param(?:eter)?s\.?", re.IGNORECASE)
 _SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "million": 1e6, "B": 1e9, "G": 1e9, "billion": 1e9}
-_REFERENCE = re.compile(r"\b(?:notations?|follow(?:s|ing)?|same|as in|see)\b[^.]{0,40}?\btable\s+([A-Z]?\.?\d+)", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"\b(?:notations?|follow(?:s|ing)?|same|as in|see)\b[^.]{0,40}?\btable\s+([A-Z]?\.?\d+)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,9 @@ class _Assembly:
         self.found = found
         self.options = options
         self.about = about[found.id]
-        inherited = [about[f"Table {number}"] for number in _REFERENCE.findall(self.about) if f"Table {number}" in about]
+        inherited = [
+            about[f"Table {number}"] for number in _REFERENCE.findall(self.about) if f"Table {number}" in about
+        ]
         self.notation = {**arrows_in(" ".join(inherited)), **arrows_in(self.about)}
         self.layout: Layout = lay_out(found.table, " ".join([self.about, *inherited]), options.columns)
         self.parentheses = options.parentheses or parentheses_in(self.about)
@@ -90,7 +100,9 @@ class _Assembly:
 
     def table(self) -> BenchmarkTable:
         for line, name in self.layout.empty_groups:
-            self.unread.append(Unread(line=line, row=name, why="it has no values and no rows below it: a row or a group?"))
+            self.unread.append(
+                Unread(line=line, row=name, why="it has no values and no rows below it: a row or a group?")
+            )
         failed: dict[int, list[Unread]] = {}
         tripled = self._repeats()
         for row in self.layout.rows:
@@ -101,7 +113,11 @@ class _Assembly:
         return self._table(entries)
 
     def _columns(self) -> list[_Column]:
-        width = len(self.layout.headers[-1]) if self.layout.headers else max((len(row.cells) for row in self.layout.rows), default=0)
+        width = (
+            len(self.layout.headers[-1])
+            if self.layout.headers
+            else max((len(row.cells) for row in self.layout.rows), default=0)
+        )
         levels = [(i, axis) for i, axis in enumerate(self.layout.axes) if axis.kind == "level"]
         return [self._column(c, levels) for c in range(width)]
 
@@ -116,17 +132,21 @@ class _Assembly:
             if role is None:
                 loose += [part.name] if part.name and len(axis.distinct) > 1 else []
                 continue
-            names[role] = Label(" / ".join([*loose, part.name]) if part.name else " / ".join(loose), part.direction, part.unit)
+            names[role] = Label(
+                " / ".join([*loose, part.name]) if part.name else " / ".join(loose), part.direction, part.unit
+            )
             loose = []
         if loose and names:
-            role = list(names)[-1]
-            names[role] = Label(" / ".join([names[role].name, *loose]), names[role].direction, names[role].unit)
+            last = list(names)[-1]
+            names[last] = Label(" / ".join([names[last].name, *loose]), names[last].direction, names[last].unit)
         direction = next((part.direction for part in said if part.direction), None)
         unit = next((part.unit for part in said if part.unit), "")
         metrics, dataset = self._metrics(names, direction)
         # A header that is only a number or a letter is decided by the caption.
         brackets = self.options.parentheses or parentheses_in(" ".join(header)) or self.parentheses
-        return _Column(" / ".join(header) or f"{c + 1 + self.layout.keys}", names, metrics, dataset, direction, unit, brackets)
+        return _Column(
+            " / ".join(header) or f"{c + 1 + self.layout.keys}", names, metrics, dataset, direction, unit, brackets
+        )
 
     def _metrics(self, names: Mapping[str, Label], direction: Direction | None) -> tuple[tuple[str, ...], str | None]:
         """The metrics of a column and its data set; no metric where its rows name it."""
@@ -157,42 +177,45 @@ class _Assembly:
 
     def _repeats(self) -> int:
         """How often a conversion wrote each number of this table; a whole number cannot tell it by itself."""
-        readings = (read_cell(cell.text, decimal=self.options.decimal) for row in self.layout.rows[:50] for cell in row.cells)
+        readings = (
+            read_cell(cell.text, decimal=self.options.decimal) for row in self.layout.rows[:50] for cell in row.cells
+        )
         return max((reading.repeats for reading in readings), default=1)
 
-    def _cell(self, row: DataRow, c: int, column: _Column, tripled: int, failed: dict[int, list[Unread]]) -> None:
-        if c >= len(row.cells) or not text(row.cells[c]):
+    def _cell(self, row: DataRow, c: int, column: _Column, repeats: int, failed: dict[int, list[Unread]]) -> None:
+        cell = row.cells[c] if c < len(row.cells) else RawCell()
+        if not text(cell) or (cell.columns > 1 and cell.spread):  # the latter was looked at where it begins
             return
-        cell = row.cells[c]
-        if cell.columns > 1 and cell.spread:
-            return  # it was looked at where it begins
         self.cells += 1
         draft, metrics = self._draft(row, column)
-        parts = [cell.text] if len(metrics) == 1 else cell.text.split("/")
-        if len(parts) != len(metrics):
-            parts = [cell.text]
-        for part, metric in zip(parts, metrics, strict=len(parts) == len(metrics)):
-            reading = read_cell(part, emphasis=cell.emphasis, parentheses=column.parentheses, decimal=self.options.decimal)
-            problem = reading.problem or _doubtful(reading, tripled)
-            if not problem and len(parts) != len(metrics) and not reading.missing:
-                problem = f"it has {len(parts)} values for {len(metrics)} metrics"
-            if len({each.header for each in self.columns[c : c + cell.columns]}) > 1 and not reading.missing:
-                problem = "a value over several columns: of which?"
-            if reading.value is not None and metric in draft.readings:
-                problem = f"there is already a value of '{metric}' for '{draft.model}' on '{draft.dataset}'"
-            if problem:
-                name = " ".join([row.group, *row.keys]).strip()
-                failed.setdefault(c, []).append(
-                    Unread(line=row.line, row=name, column=column.header, text=reading.text, why=problem)
-                )
-            elif reading.missing:
+        parts = cell.text.split("/") if len(metrics) > 1 else [cell.text]
+        whole = ""  # what is wrong with the cell as a whole
+        if len({each.header for each in self.columns[c : c + cell.columns]}) > 1:
+            whole = "a value over several columns: of which?"
+        elif len(parts) != len(metrics):
+            whole = f"{len(parts)} values for {len(metrics)} metrics"
+        for part, metric in zip([cell.text] if whole else parts, metrics, strict=False):
+            reading = read_cell(
+                part, emphasis=cell.emphasis, parentheses=column.parentheses, decimal=self.options.decimal
+            )
+            if reading.missing:
                 draft.notes += [f"{metric}: {note}" for note in reading.notes]
                 continue
-            if reading.value is None or (problem and problem != reading.problem):
-                continue
-            self._note(draft, metric, reading, reading.unit or column.unit)
-            if column.direction or metric not in self.directions:
-                self.directions[metric] = column.direction or direction_in(row.keys[0]) or self.directions.get(metric)
+            refused = whole or _doubtful(reading, repeats) or self._taken(draft, metric, reading)
+            if refused or reading.problem:
+                name = " ".join([row.group, *row.keys]).strip()
+                why = refused or reading.problem
+                place = Unread(line=row.line, row=name, column=column.header, text=reading.text, why=why)
+                failed.setdefault(c, []).append(place)
+            if not refused and reading.value is not None:
+                self._note(draft, metric, reading, reading.unit or column.unit)
+                way = column.direction or direction_in(row.keys[0])
+                self.directions[metric] = way or self.directions.get(metric)
+
+    def _taken(self, draft: _Draft, metric: str, reading: CellReading) -> str:
+        if reading.value is None or metric not in draft.readings:
+            return ""
+        return f"there is already a value of '{metric}' for '{draft.model}' on '{draft.dataset}'"
 
     def _note(self, draft: _Draft, metric: str, reading: CellReading, unit: str) -> None:
         condition = _CONDITIONS.get(re.sub(r"[\s_.-]", "", metric.lower()))
@@ -212,7 +235,9 @@ class _Assembly:
         groups: list[str] = []
         notes: list[str] = []
         hardware = None
-        has_model_column = any(axis.kind == "key" and self.layout.roles.get(i) == "models" for i, axis in enumerate(self.layout.axes))
+        has_model_column = any(
+            axis.kind == "key" and self.layout.roles.get(i) == "models" for i, axis in enumerate(self.layout.axes)
+        )
         seen_model = False
         for i, axis in enumerate(self.layout.axes):
             if axis.kind == "level":
@@ -256,7 +281,12 @@ class _Assembly:
             if len(faults) > 3 and len(faults) == printed and len({fault.why for fault in faults}) == 1:
                 first = faults[0]
                 self.unread.append(
-                    Unread(line=first.line, column=first.column, text=first.text, why=f"and {printed - 1} more: {first.why}")
+                    Unread(
+                        line=first.line,
+                        column=first.column,
+                        text=first.text,
+                        why=f"and {printed - 1} more: {first.why}",
+                    )
                 )
             else:
                 self.unread += faults
@@ -318,7 +348,10 @@ class _Assembly:
 
 def known_is_cost(name: str) -> bool:
     """Whether a metric says what a model costs or where it ranks, not how good it is."""
-    return re.search(r"time|cost|memory|param|flop|rank|size|speed|latency|throughput|tokens", name, re.IGNORECASE) is not None
+    return (
+        re.search(r"time|cost|memory|param|flop|rank|size|speed|latency|throughput|tokens", name, re.IGNORECASE)
+        is not None
+    )
 
 
 def _doubtful(reading: CellReading, tripled: int) -> str:

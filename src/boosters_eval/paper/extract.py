@@ -32,7 +32,11 @@ class Unread(Model):
     @property
     def place(self) -> str:
         """Where it is."""
-        parts = [f"line {self.line}", f"row '{self.row}'" if self.row else "", f"column '{self.column}'" if self.column else ""]
+        parts = [
+            f"line {self.line}",
+            f"row '{self.row}'" if self.row else "",
+            f"column '{self.column}'" if self.column else "",
+        ]
         return ", ".join(part for part in parts if part)
 
     def __str__(self) -> str:
@@ -115,7 +119,9 @@ class ExtractionOptions(Model):
 def checked_choice(option: str, given: str | None, valid: Sequence[str]) -> str | None:
     """One of the words that an option accepts."""
     if given is not None and given not in valid:
-        raise ConfigError(f"The '{option}' option must be {', '.join(valid[:-1])} or {valid[-1]}. Got '{given}' instead.")
+        raise ConfigError(
+            f"The '{option}' option must be {', '.join(valid[:-1])} or {valid[-1]}. Got '{given}' instead."
+        )
     return given
 
 
@@ -149,7 +155,11 @@ def _wanted(ids: Sequence[str], given: Sequence[str]) -> set[str]:
     found: set[str] = set()
     for name in given:
         squeezed = " ".join(name.split()).lower()
-        hits = {each for each in ids if each.lower().partition(", part")[0] in {squeezed, f"table {squeezed}"} or each.lower() == squeezed}
+        hits = {
+            each
+            for each in ids
+            if each.lower().partition(", part")[0] in {squeezed, f"table {squeezed}"} or each.lower() == squeezed
+        }
         if not hits:
             raise UnknownNameError("table", name, ids)
         found |= hits

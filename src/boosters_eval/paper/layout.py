@@ -98,8 +98,10 @@ def _spelt(raw: str) -> str:
 
 
 def _headers(table: RawTable) -> int:
-    """How many rows at the top are header: those that the document marks, or the first one that says something;
-    and those below it that have several texts but no number."""
+    """How many rows at the top are header.
+
+    Those that the document marks, or the first one that says something; and those below it with texts but no number.
+    """
     rows = table.rows
     count = table.headers or 0
     if not any(text(cell) for row in rows[:count] for cell in row):
@@ -123,7 +125,9 @@ def _is_group(row: Sequence[RawCell]) -> bool:
     """A row with one text in its first cell, or the same one in all: the title of the rows below it."""
     first = text(row[0])
     others = {text(cell) for cell in row[1:]}
-    return bool(first) and len(row) > 1 and others <= {"", first} and not (others == {first} and looks_like_result(first))
+    return (
+        bool(first) and len(row) > 1 and others <= {"", first} and not (others == {first} and looks_like_result(first))
+    )
 
 
 def _keys(data: Sequence[Sequence[RawCell]], header: Sequence[Sequence[RawCell]]) -> int:
@@ -141,7 +145,7 @@ def _keys(data: Sequence[Sequence[RawCell]], header: Sequence[Sequence[RawCell]]
 
 def _levels(header: Sequence[Sequence[RawCell]], keys: int) -> list[tuple[str, ...]]:
     """The labels of the data columns. In all levels but the last an empty cell belongs to the label on its left."""
-    levels = []
+    levels: list[tuple[str, ...]] = []
     for number, row in enumerate(header):
         labels = [text(cell) for cell in row[keys:]]
         if number < len(header) - 1:
@@ -211,7 +215,12 @@ def _by_share(found: Layout, role: Role, test: Callable[[str], bool], least: flo
     places = ("group", "level", "key") if role == "models" else ("group", "key", "level")  # the last is the likeliest
     best = max(free, key=lambda i: (_share(found.axes[i], test), places.index(found.axes[i].kind)), default=None)
     if best is not None and (share := _share(found.axes[best], test)) > least:
-        if role == "datasets" and found.axes[best].kind == "group" and len(found.axes) > 2 and "models" not in found.roles.values():
+        if (
+            role == "datasets"
+            and found.axes[best].kind == "group"
+            and len(found.axes) > 2
+            and "models" not in found.roles.values()
+        ):
             return
         count = round(share * len(found.axes[best].distinct))
         _give(found, best, role, f"{count} of {len(found.axes[best].distinct)} names are known as such")
@@ -220,7 +229,11 @@ def _by_share(found: Layout, role: Role, test: Callable[[str], bool], least: flo
 def _share(axis: Axis, test: Callable[[str], bool]) -> float:
     names = axis.distinct
     if axis.kind == "level":  # `Adult (Acc)` is a data set with its metric, not a metric
-        return sum(test(name) and metric_with_dataset(label(name).name) is None for name in names) / len(names) if names else 0.0
+        return (
+            sum(test(name) and metric_with_dataset(label(name).name) is None for name in names) / len(names)
+            if names
+            else 0.0
+        )
     return sum(test(name) for name in names) / len(names) if names else 0.0
 
 

@@ -12,54 +12,79 @@ from boosters_eval.paper.documents.tex import plain
 from boosters_eval.paper.values import UNIT, normalised
 
 Direction = Literal["lower", "higher"]
-_METRICS = {
-    "accuracy": "acc, accuracy, top-1, top1, top-1 accuracy, test accuracy, val accuracy, acc@1, balanced accuracy:balanced_accuracy",
-    "auc_roc": "auc, auroc, roc auc, auc-roc, roc-auc, area under the roc curve, area under the curve, auc roc",
-    "logloss": "logloss, log loss, log-loss, cross-entropy, cross entropy, ce loss, binary cross-entropy",
+_METRICS = {  # by the name that the program uses
+    "accuracy": "acc, accuracy, top-1, top-1 accuracy, test accuracy, acc@1",
+    "auc_roc": "auc, auroc, roc auc, auc roc, area under the roc curve, area under the curve",
+    "logloss": "log loss, cross entropy, ce loss, binary cross entropy",
     "rmse": "rmse, root mean squared error, root mean square error",
     "mae": "mae, mean absolute error",
-    "r2": "r2, r^2, r², r-squared, coefficient of determination",
-    "f1": "f1, f1-score, f1 score, f-score, f-measure",
-    "macro_f1": "macro f1, macro-f1, f1 macro, f1-macro",
+    "r2": "r2, r^2, r squared, coefficient of determination",
+    "f1": "f1, f1 score, f score, f measure",
+    "macro_f1": "macro f1, f1 macro",
     "perplexity": "perplexity, ppl",
-    "average_precision": "average precision, auprc, pr auc, auc-pr, pr-auc",
+    "average_precision": "average precision, auprc, pr auc, auc pr",
     "matthews": "mcc, matthews",
-    "train_time_s": "",
+    "balanced_accuracy": "balanced accuracy, balanced acc",
 }
-_OTHERS = (
-    "mse, nll, precision, recall, specificity, sensitivity, ndcg, mrr, crps, ece, brier, bleu, rouge, rouge-1, rouge-2, rouge-l, exact match,"
-    " em, wer, cer, iou, miou, psnr, ssim, fid, kappa, rmsle, mape, smape, wape, bpc, bpb, bpd, hit@1, hit@10, recall@10, ndcg@10, ndcg@5, map"
-)
-_GENERIC = (
-    "time, train time, training time, fit time, inference time, test time, prediction time, runtime, run time, wall time, speed, speedup,"
-    " throughput, latency, memory, peak memory, ram, params, parameters, num params, # params, #params, number of parameters, flops, macs, size,"
-    " model size, rank, avg rank, average rank, mean rank, error, err, error rate, test error, loss, test loss, val loss, score, cost, tokens/sec,"
-    " tokens/s, samples/s, epochs, steps, iterations, trees, depth, leaves, value, mean, win rate, wins, p-value, std"
-)
+_OTHERS = """
+    mse, nll, precision, recall, specificity, sensitivity, ndcg, mrr, crps, ece, brier, bleu, rouge, rouge-1, rouge-2,
+    rouge-l, em, exact match, wer, cer, iou, miou, psnr, ssim, fid, kappa, rmsle, mape, smape, wape, bpc, bpb, bpd,
+    hit@1, hit@10, recall@10, ndcg@5, ndcg@10, map
+"""
+# Words that any caption may have: metrics only where they are the whole of a label.
+_GENERIC = """
+    time, train time, training time, fit time, inference time, test time, prediction time, runtime, run time, wall time,
+    speed, speedup, throughput, latency, memory, peak memory, ram, params, parameters, num params, # params, #params,
+    flops, macs, size, number of parameters, model size, rank, avg rank, average rank, mean rank, error, err,
+    error rate, test error, loss, test loss, val loss, score, cost, tokens/sec, tokens/s, samples/s, epochs, steps,
+    iterations, trees, depth, leaves, value, mean, win rate, wins, p-value, std
+"""
 _MODELS = re.compile(
-    r"boost|gbm|gbdt|gbrt|forest|\bmlp|resnet|former\b|former[- +]|transformer|tabnet|tabpfn|\bnode\b|\bsvm|\bsvr|\bknn|k-nn|regress|\btree|\bnn\b|\bcnn"
-    r"|\brnn|lstm|\bgru\b|\bvit\b|bert|\bgpt|llama|mamba|\bmodel|\bours\b|baseline|bayes|\bridge\b|lasso|linear|logistic|\bada|autoint|\bdcn|\bsnn\b"
-    r"|grownet|\bft-t|\bsaint\b|automl|autogluon|sklearn|scikit|\bh2o\b|ensemble|titans|\bgan\b|diffusion|retnet|rwkv|\bnet\b|net\b|\bdt\b|\brf\b",
-    re.IGNORECASE,
-)  # fmt: skip
+    r"""boost|gbm|gbdt|gbrt|forest|\bmlp|resnet|former\b|former[-\s+]|transformer|tabnet|tabpfn|\bnode\b|\bsvm|\bsvr|\bknn|k-nn
+    |regress|\btree|\bnn\b|\bcnn|\brnn|lstm|\bgru\b|\bvit\b|bert|\bgpt|llama|mamba|\bmodel|\bours\b|baseline|bayes|\bridge\b|lasso
+    |linear|logistic|\bada|autoint|\bdcn|\bsnn\b|grownet|\bft-t|\bsaint\b|automl|autogluon|sklearn|scikit|\bh2o\b|ensemble|titans
+    |\bgan\b|diffusion|retnet|rwkv|net\b|\bdt\b|\brf\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _DATASETS = re.compile(
-    r"adult|california|\bhiggs|covertype|covtype|epsilon|\byear|yahoo|microsoft|mslr|helena|jannis|\baloi|amazon|\bappet|\bclick\b|internet|\bkdd|kick\b"
-    r"|upsel|airline|boston|wine|iris|diabetes|breast|titanic|churn|bank|credit|mnist|cifar|imagenet|\bimdb|sst|wikitext|pg-?19|\bc4\b|squad|glue"
-    r"|\bmnli|\bqnli|\bcola\b|lambada|hellaswag|piqa|\bmmlu|gsm8k|\bcoco\b|\buci\b|dataset|data set|passkey|needle|synthetic|openml|susy|bosch|allstate",
-    re.IGNORECASE,
-)  # fmt: skip
-_WORDS: dict[str, re.Pattern[str]] = {
-    "models": re.compile(r"\b(models?|methods?|algorithms?|librar(y|ies)|approach(es)?|systems?|classifiers?|learners?|estimators?|architectures?|networks?)\b", re.I),
-    "datasets": re.compile(r"\b(data\s?-?sets?|data|tasks?|benchmarks?|corpus|corpora|problems?|domains?|scenes?)\b", re.I),
-    "metrics": re.compile(r"\b(metrics?|measures?|criteri(on|a))\b", re.I),
-}  # fmt: skip
+    r"""adult|california|\bhiggs|covertype|covtype|epsilon|\byear|yahoo|microsoft|mslr|helena|jannis|\baloi|amazon|\bappet|\bclick\b
+    |internet|\bkdd|kick\b|upsel|airline|boston|wine|iris|diabetes|breast|titanic|churn|bank|credit|mnist|cifar|imagenet|\bimdb|sst
+    |wikitext|pg-?19|\bc4\b|squad|glue|\bmnli|\bqnli|\bcola\b|lambada|hellaswag|piqa|\bmmlu|gsm8k|\bcoco\b|\buci\b|data\s?set|passkey
+    |needle|synthetic|openml|susy|bosch|allstate""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_WORDS = {
+    "models": r"models?|methods?|algorithms?|librar(y|ies)|approach(es)?|systems?|classifiers?|learners?|estimators?",
+    "datasets": r"data\s?-?sets?|data|tasks?|benchmarks?|corpus|corpora|problems?|domains?|scenes?",
+    "metrics": r"metrics?|measures?|criteri(on|a)",
+}
 _QUALIFIERS = frozenset(
-    "train training test testing val valid validation dev mean avg average median best worst final total peak max min cv".split()
+    {
+        "train",
+        "training",
+        "test",
+        "testing",
+        "val",
+        "valid",
+        "validation",
+        "dev",
+        "cv",
+        "mean",
+        "avg",
+        "average",
+        "median",
+    }
+    | {"best", "worst", "final", "total", "peak", "max", "min"}
 )
 _ARROWS = {"↑": "higher", "⇑": "higher", "▲": "higher", "↓": "lower", "⇓": "lower", "▼": "lower"}
 _ARROW = re.compile(rf"\(?\s*([{''.join(_ARROWS)}])\s*\)?")
-_BETTER = re.compile(r"\(?\s*(?:the )?(lower|smaller|less|higher|larger|more)(?: values?)?(?: is| are|=|,)?(?: the)? better\s*\)?", re.IGNORECASE)
-_UNIT_IN_LABEL = re.compile(rf"\s*(?:[\[(]\s*(?:in )?({UNIT}|million|billion|thousand)\s*[\])]|\bin ({UNIT})$|(?<=\S)\s*(%)$|/\s?({UNIT})$)")
+_BETTER = re.compile(
+    r"\(?\s*(?:the )?(lower|smaller|less|higher|larger|more)(?: values?)?(?: is| are|=|,)?(?: the)? better\s*\)?",
+    re.IGNORECASE,
+)
+_UNIT_IN_LABEL = re.compile(
+    rf"\s*(?:[\[(]\s*(?:in )?({UNIT}|million|billion|thousand)\s*[\])]|\bin ({UNIT})$|(?<=\S)\s*(%)$|/\s?({UNIT})$)"
+)
 _DEVIATION = r"std\.?|stdev|s\.\s?d\.|sd|standard[ -]deviations?|deviations?|σ"
 _NOT_DEVIATION = r"standard[ -]errors?|s\.e\.m\.?|\bsem\b|confidence intervals?|\bci\b|interquartile"
 _COUNT = r"counts?|number of [a-z ]{3,30}|no\. of [a-z ]{3,30}|trees|iterations|rounds|wins|ranks?|n\b"
@@ -80,11 +105,7 @@ def _known() -> dict[str, str]:
     """Metrics by their squeezed spelling; those that the program computes get its own name."""
     found = {_squeezed(name): name for name in (*_split(_OTHERS), *_split(_GENERIC))}
     found |= {_squeezed(name): info.name for info in METRICS.values() for name in (info.name, *info.aliases)}
-    for canonical, names in _METRICS.items():
-        for name in _split(names):
-            spelling, _, other = name.partition(":")
-            found[_squeezed(spelling)] = other or canonical
-    return found
+    return found | {_squeezed(name): canonical for canonical, names in _METRICS.items() for name in _split(names)}
 
 
 def _split(names: str) -> list[str]:
@@ -140,7 +161,11 @@ def metric_with_dataset(name: str) -> tuple[str, str] | None:
     """The data set and the metric of a label that has both: `Adult (Acc)`, `California RMSE`."""
     match = re.fullmatch(r"(.+?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]", name) or re.fullmatch(r"(.+?)[\s/:,-]+(\S+)", name)
     metric = known_metric(match[2]) if match else None
-    return (match[1].strip(), metric) if match and metric and not known_metric(match[1]) and not known_metric(name) else None
+    return (
+        (match[1].strip(), metric)
+        if match and metric and not known_metric(match[1]) and not known_metric(name)
+        else None
+    )
 
 
 def is_model(name: str) -> bool:
@@ -155,7 +180,7 @@ def is_dataset(name: str) -> bool:
 
 def heading_of(name: str) -> str | None:
     """What a column is said to hold by its header: models, datasets or metrics; nothing where it says two of them."""
-    said = [role for role, words in _WORDS.items() if words.search(name)]
+    said = [role for role, words in _WORDS.items() if re.search(rf"\b(?:{words})\b", name, re.IGNORECASE)]
     return said[0] if len(said) == 1 else None
 
 
@@ -176,7 +201,9 @@ def metrics_in(text: str) -> list[str]:
 def arrows_in(text: str) -> dict[Direction, str]:
     """The metric that each arrow stands for, where a caption says so: `↓ ~ RMSE, ↑ ~ accuracy`."""
     found: dict[Direction, str] = {}
-    for arrow, name in re.findall(rf"([{''.join(_ARROWS)}])\s*[~≃≈=:∼-]+\s*([A-Za-z][\w ^²-]{{0,30}}?)\s*(?=[,.;)]|and\b|$)", text):
+    for arrow, name in re.findall(
+        rf"([{''.join(_ARROWS)}])\s*[~≃≈=:∼-]+\s*([A-Za-z][\w ^²-]{{0,30}}?)\s*(?=[,.;)]|and\b|$)", text
+    ):
         metric = known_metric(name)
         if metric:
             found["lower" if _ARROWS[arrow] == "lower" else "higher"] = metric
@@ -188,7 +215,9 @@ def parentheses_in(text: str) -> Literal["std", "count"] | None:
     lowered = text.lower()
 
     def said(words: str) -> bool:
-        near = rf"(?:{words})\b[^.;]{{0,60}}?\b(?:{_BRACKETS})|(?:{_BRACKETS})\b[^.;]{{0,60}}?\b(?:{words})|\(\s*±?\s*(?:{words})\s*\)"
+        between = r"\b[^.;]{0,60}?\b"
+        before, after = rf"(?:{words}){between}(?:{_BRACKETS})", rf"(?:{_BRACKETS}){between}(?:{words})"
+        near = rf"{before}|{after}|\(\s*±?\s*(?:{words})\s*\)"
         return re.search(near, lowered) is not None
 
     std, count = said(_DEVIATION), said(_COUNT)
@@ -197,7 +226,10 @@ def parentheses_in(text: str) -> Literal["std", "count"] | None:
 
 def is_not_deviation(text: str) -> bool:
     """Whether a caption says that what follows ± is something else than a standard deviation."""
-    return re.search(_NOT_DEVIATION, text, re.IGNORECASE) is not None and re.search(rf"\b(?:{_DEVIATION})\b", text, re.I) is None
+    return (
+        re.search(_NOT_DEVIATION, text, re.IGNORECASE) is not None
+        and re.search(rf"\b(?:{_DEVIATION})\b", text, re.IGNORECASE) is None
+    )
 
 
 def std_over_in(text: str) -> Literal["seeds", "splits", "folds"] | None:

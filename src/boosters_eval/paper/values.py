@@ -19,18 +19,40 @@ DECIMALS = get_args(Decimal)
 MAX_CELL = 300  # characters, without markup
 
 _NUMBER = r"[-+]?(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?"
-_UNITS = (
-    "%", "‰", "pp", "s", "sec", "secs", "second", "seconds", "ms", "µs", "us", "ns", "m", "min", "mins", "minute", "minutes",
-    "h", "hr", "hrs", "hour", "hours", "d", "day", "days", "B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "kB", "k", "K", "M", "G",
-    "T", "x", "×", "bpc", "bpb", "bpd", "bits", "nats", "ppl", "PPL", "dB", "W", "kW", "Wh", "kWh", "J", "kJ", "Hz", "MHz", "GHz", "USD",
-    "EUR", "$", "€", "FLOPs", "FLOPS", "MFLOPs", "GFLOPs", "TFLOPs", "GFLOPS", "TFLOPS", "fps", "FPS", "px", "°", "°C", "tokens",
-    "tokens/s", "tokens/sec", "tok/s", "it/s", "img/s", "images/s", "samples/s", "rows/s", "MB/s", "GB/s", "ms/token", "s/epoch",
-)  # fmt: skip
-UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
+_UNITS = """
+    % ‰ pp s sec secs second seconds ms µs us ns m min mins minute minutes h hr hrs hour hours d day days
+    B KB MB GB TB KiB MiB GiB kB k K M G T x × bpc bpb bpd bits nats ppl PPL dB W kW Wh kWh J kJ Hz MHz GHz USD EUR $ €
+    px ° °C FLOPs FLOPS MFLOPs GFLOPs TFLOPs GFLOPS TFLOPS fps FPS tokens tokens/s tokens/sec tok/s it/s img/s images/s
+    samples/s rows/s MB/s GB/s ms/token s/epoch
+"""
+UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS.split(), key=len, reverse=True))
 _MISSING = frozenset(
-    {"", "-", "–", "—", "−", "--", "---", "n/a", "na", "n.a.", "nan", "none", "null", "tbd", "?", "·", "...", "…", "*", "/"}
+    {
+        "",
+        "-",
+        "–",
+        "—",
+        "−",
+        "--",
+        "---",
+        "n/a",
+        "na",
+        "n.a.",
+        "nan",
+        "none",
+        "null",
+        "tbd",
+        "?",
+        "·",
+        "...",
+        "…",
+        "*",
+        "/",
+    }
 )
-_FAILED = frozenset({"oom", "oot", "dnf", "timeout", "time out", "out of memory", "out of time", "diverged", "failed", "div."})
+_FAILED = frozenset(
+    {"oom", "oot", "dnf", "timeout", "time out", "out of memory", "out of time", "diverged", "failed", "div."}
+)
 _MARKS = "*†‡§¶#✓⋆★◇♠♣△▲▼"
 _AT = re.compile(
     rf"(?P<space>\s+)|±\s*(?P<std>{_NUMBER})(?![\d.,])"
@@ -105,7 +127,9 @@ def read_cell(
 def looks_like_result(raw: str) -> bool:
     """Whether a cell begins with a number: enough to tell a row of results from a header."""
     text = normalised(plain(raw))[:MAX_CELL]
-    return re.match(rf"[$€~≈<>]?\s*(?:{_NUMBER})", text) is not None and re.match(r"[\d.,+-]+\s*[A-Za-z]{3}", text) is None
+    return (
+        re.match(rf"[$€~≈<>]?\s*(?:{_NUMBER})", text) is not None and re.match(r"[\d.,+-]+\s*[A-Za-z]{3}", text) is None
+    )
 
 
 def normalised(text: str) -> str:
@@ -115,7 +139,9 @@ def normalised(text: str) -> str:
     text = re.sub("(?<=\\d)[\u2009\u202f](?=\\d{3}(?!\\d))", ",", text)
     text = _RAISED.sub(lambda match: f"^{{{match[0].translate(_SUPERSCRIPTS)}}}", text)
     chars = (unicodedata.normalize("NFKC", char) if _is_variant(char) else char for char in text)
-    text = "".join(chars).translate({ord("−"): "-", ord("‐"): "-", ord("‑"): "-", ord("μ"): "µ", ord("∼"): "~", 0xFE0F: None})
+    text = "".join(chars).translate(
+        {ord("−"): "-", ord("‐"): "-", ord("‑"): "-", ord("μ"): "µ", ord("∼"): "~", 0xFE0F: None}
+    )
     text = re.sub(r"\+\s?/\s?-|\+-", "±", text)
     return " ".join(text.split())
 

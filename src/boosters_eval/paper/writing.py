@@ -120,7 +120,8 @@ def _result(entry: BenchmarkEntry) -> Iterator[str]:
         if name in entry.std_values:
             yield f"          {quoted(f'{name}_std')}: {entry.printed[f'{name}_std']}"
     if entry.metric_units:
-        yield f"        units: {{{', '.join(f'{quoted(name)}: {quoted(unit)}' for name, unit in entry.metric_units.items())}}}"
+        units = ", ".join(f"{quoted(name)}: {quoted(unit)}" for name, unit in entry.metric_units.items())
+        yield f"        units: {{{units}}}"
     conditions: dict[str, int | None] = {
         "batch_size": entry.batch_size,
         "context_length": entry.sequence_length,

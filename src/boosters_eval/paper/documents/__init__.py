@@ -59,7 +59,9 @@ def _refuse(path: Path) -> None:
     if not path.is_file():
         return  # told by whoever opens it
     if path.stat().st_size > MAX_DOCUMENT:
-        raise FileFormatError(f"{path} is larger than {MAX_DOCUMENT // 2**20} MB. Cut out the pages with the tables of results.")
+        raise FileFormatError(
+            f"{path} is larger than {MAX_DOCUMENT // 2**20} MB. Cut out the pages with the tables of results."
+        )
     with path.open("rb") as file:
         start = file.read(4)
     for mark, kind in _BINARY.items():

@@ -14,10 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NUMBER = r"(?:[A-Z]{1,2}[.\-]?)?\d{1,4}(?:\.\d{1,3})*[a-z]?|[IVXL]{1,6}|[A-Z]\d{0,3}"
-_CAPTION = re.compile(rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))\b\W{{0,4}}?(?P<mark>[:.|–—-]|$)\s*(?P<title>.*)", re.I | re.S)
-_NUMBERED = re.compile(rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))\b[\s:.|–—*-]*(?P<title>.*)", re.I | re.S)
-_BOLD = re.compile(rf"\s*(\*\*|__)\s*(?:table|tab\.)\s*(?:{_NUMBER})\s*[:.]?\s*(\*\*|__)", re.I)
-_ABOUT = re.compile(r"\W*(?:metrics?|notes?|notation|legend|results?|all|values?|numbers?|lower|higher|mean|std)\b", re.I)
+_CAPTION = re.compile(
+    rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))\b\W{{0,4}}?(?P<mark>[:.|–—-]|$)\s*(?P<title>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NUMBERED = re.compile(
+    rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))\b[\s:.|–—*-]*(?P<title>.*)", re.IGNORECASE | re.DOTALL
+)
+_BOLD = re.compile(rf"\s*(\*\*|__)\s*(?:table|tab\.)\s*(?:{_NUMBER})\s*[:.]?\s*(\*\*|__)", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"\W*(?:metrics?|notes?|notation|legend|results?|all|values?|numbers?|lower|higher|mean|std)\b", re.IGNORECASE
+)
 MAX_CAPTION = 4_000
 MAX_DISTANCE = 20  # blocks between a heading and the table that it is the caption of
 
@@ -33,7 +40,7 @@ class FoundTable:
 
 
 def with_captions(blocks: Sequence[Block]) -> list[FoundTable]:
-    """All tables, in the order of the document. A caption stands before or after its table, and belongs to one table only."""
+    """All tables, in the order of the document. A caption is before or after its table, and belongs to one only."""
     owners = _owners(blocks)
     found: list[FoundTable] = []
     for i, block in enumerate(blocks):

@@ -44,7 +44,9 @@ def read_html(text: str, budget: Budget, line: int = 1) -> list[Block]:
         return []
     elements = _elements(root, budget, line)
     tables = [i for i, element in enumerate(elements) if element.tag == "table"]
-    near = {j for i in tables for j in range(i - NEAR, i + 3)} | {i for i, each in enumerate(elements[:1000]) if each.tag == "h1"}
+    near = {j for i in tables for j in range(i - NEAR, i + 3)} | {
+        i for i, each in enumerate(elements[:1000]) if each.tag == "h1"
+    }
     found: list[Block] = []
     for i in sorted(near & set(range(len(elements)))):
         element = elements[i]
@@ -64,7 +66,9 @@ def _elements(root: Any, budget: Budget, line: int) -> list[Any]:
     inside: set[Any] = set()
     for count, element in enumerate(root.iter("table", *_HEADINGS, *_TEXTS)):
         if count > MAX_ELEMENTS:
-            budget.faults.append(Fault(line, f"more than {MAX_ELEMENTS} elements: the rest of the document is not read"))
+            budget.faults.append(
+                Fault(line, f"more than {MAX_ELEMENTS} elements: the rest of the document is not read")
+            )
             break
         if element.tag == "table":
             if element not in inside:
@@ -90,7 +94,9 @@ def _root(text: str) -> Any:
     except ImportError:
         raise MissingLibraryError("Reading HTML tables needs lxml: pip install 'boosters-eval[paper]'.") from None
     # The HTML parser knows no entities but those of HTML, reads nothing from elsewhere, and gives up at 255 levels.
-    parser = lxml.html.HTMLParser(recover=True, no_network=True, huge_tree=False, encoding="utf-8", remove_comments=True)
+    parser = lxml.html.HTMLParser(
+        recover=True, no_network=True, huge_tree=False, encoding="utf-8", remove_comments=True
+    )
     try:
         return lxml.html.document_fromstring(text.encode(), parser=parser)
     except (lxml.etree.LxmlError, ValueError):
@@ -166,7 +172,11 @@ def _text(element: Any, budget: Budget) -> tuple[str, bool]:
         if skip or node.tag in _SILENT:
             skip += 1
             continue
-        strong = strong or node.tag in _STRONG or _STRONG_CLASS.search(f"{node.get('class')} {node.get('style')}") is not None
+        strong = (
+            strong
+            or node.tag in _STRONG
+            or _STRONG_CLASS.search(f"{node.get('class')} {node.get('style')}") is not None
+        )
         tex = node.get("alttext") if node.tag == "math" else None
         if tex:
             parts.append(f"${tex}$")

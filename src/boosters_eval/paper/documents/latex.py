@@ -115,7 +115,9 @@ class _Source:
             elif match["section"]:
                 end = _closing(self.text, match.end() - 1)
                 level = 2 + match["section"].count("sub")
-                found.append(Heading(self.text[match.end() : min(end, match.end() + 300)], level, self.line(match.start())))
+                found.append(
+                    Heading(self.text[match.end() : min(end, match.end() + 300)], level, self.line(match.start()))
+                )
                 position = end + 1
             last = position
         if not is_open:
@@ -132,11 +134,15 @@ class _Source:
         if caption:
             self.count += 1
         for table in tables:
-            yield replace(table, caption=table.caption or text, number=str(self.count) if self.numbered and caption else "")
+            yield replace(
+                table, caption=table.caption or text, number=str(self.count) if self.numbered and caption else ""
+            )
 
     def _tabular(self, match: re.Match[str]) -> tuple[list[RawTable], int]:
         name = match["tabular"]
-        start = _after_arguments(self.text, match.end(), 2 if name in {"tabular*", "tabularx", "tabulary", "NiceTabular*"} else 1)
+        start = _after_arguments(
+            self.text, match.end(), 2 if name in {"tabular*", "tabularx", "tabulary", "NiceTabular*"} else 1
+        )
         rows, lines, headers, end = self._rows(start)
         if name == "array":  # a formula, not a table
             return [], end
@@ -146,7 +152,7 @@ class _Source:
         return list(self._captioned(table, caption)) if caption else table, end
 
     def _rows(self, start: int) -> tuple[list[list[RawCell]], list[int], int | None, int]:
-        """Cells are parted by & and rows by \\\\, where no group or environment is open."""
+        r"""Cells are parted by & and rows by \\, where no group or environment is open."""
         rows: list[list[RawCell]] = [[]]
         lines = [self.line(start)]
         headers: int | None = None
@@ -174,17 +180,26 @@ class _Source:
                 rows.append([])
                 lines.append(self.line(cell))
             if len(rows) > MAX_ROWS or len(rows[-1]) > MAX_COLUMNS:
-                self.budget.faults.append(Fault(lines[0], f"more than {MAX_ROWS} rows or {MAX_COLUMNS} columns: the rest is not read"))
+                self.budget.faults.append(
+                    Fault(lines[0], f"more than {MAX_ROWS} rows or {MAX_COLUMNS} columns: the rest is not read")
+                )
                 return [], lines, headers, len(self.text)
         else:
-            self.budget.faults.append(Fault(lines[0], "a table that does not end: nothing behind its beginning is read"))
+            self.budget.faults.append(
+                Fault(lines[0], "a table that does not end: nothing behind its beginning is read")
+            )
             return [], lines, headers, len(self.text)
         last = self._cell(self.text[cell : token.start()])
         if rows[-1] or last.text:
             rows[-1].append(last)
         kept = [(row, line) for row, line in zip(rows, lines, strict=True) if any(each.text for each in row)]
         dropped = sum(not any(each.text for each in row) for row in rows[:headers]) if headers else 0
-        return _reaching_down([row for row, _ in kept]), [line for _, line in kept], (headers - dropped or None) if headers else None, end
+        return (
+            _reaching_down([row for row, _ in kept]),
+            [line for _, line in kept],
+            (headers - dropped or None) if headers else None,
+            end,
+        )
 
     def _cell(self, source: str) -> RawCell:
         text = source[: 2 * MAX_TEXT]
@@ -199,11 +214,15 @@ class _Source:
             if match is None:
                 break
             number = abs(int(match[2])) if re.fullmatch(r"-?\d+", match[2]) else 1
-            columns, rows = (number, rows) if match[1] == "multicolumn" else (columns, 1 if match[2].startswith("-") else number)
+            columns, rows = (
+                (number, rows) if match[1] == "multicolumn" else (columns, 1 if match[2].startswith("-") else number)
+            )
             opening = _after_arguments(text, match.end(), 1)
             closing = _closing(text, opening)
             text = (text[opening + 1 : closing] + text[closing + 1 :]).strip()
-        return RawCell(text, is_strong(text), columns=min(max(columns, 1), MAX_COLUMNS + 1), rows=min(max(rows, 1), MAX_ROWS))
+        return RawCell(
+            text, is_strong(text), columns=min(max(columns, 1), MAX_COLUMNS + 1), rows=min(max(rows, 1), MAX_ROWS)
+        )
 
     def expanded(self, text: str) -> str:
         """The text with the document's own macros replaced, a few levels deep and never very long."""
@@ -240,7 +259,7 @@ class _Source:
 
 
 def _reaching_down(rows: list[list[RawCell]]) -> list[list[RawCell]]:
-    """LaTeX leaves the cells below a \\multirow empty; they say the same as it."""
+    r"""LaTeX leaves the cells below a \multirow empty; they say the same as it."""
     above: dict[int, tuple[int, RawCell]] = {}  # by column: for how many more rows, and what
     found = []
     for row in rows:

@@ -40,7 +40,7 @@ _FOREIGN = re.compile(
 def read_markdown(text: str, budget: Budget) -> list[Block]:
     """The headings, paragraphs and tables, in their order."""
     lines = text.count("\n")
-    if lines > MAX_LINES or text.count("|") > MAX_PIPES and _in_tables(text) > MAX_PIPES:
+    if lines > MAX_LINES or (text.count("|") > MAX_PIPES and _in_tables(text) > MAX_PIPES):
         raise FileFormatError(
             f"The document has more than {MAX_LINES} lines or {MAX_PIPES} table cells. Cut out the tables of results."
         )
@@ -100,7 +100,11 @@ def _without_wide_lines(text: str, budget: Budget) -> str:
     for number, line in enumerate(lines):
         pipes = line.count("|") if len(line) > MAX_COLUMNS else 0
         if pipes > MAX_COLUMNS or (pipes and len(line) > MAX_LINE):
-            size = f"{pipes} columns: at most {MAX_COLUMNS}" if pipes > MAX_COLUMNS else f"{len(line)} characters: at most {MAX_LINE}"
+            size = (
+                f"{pipes} columns: at most {MAX_COLUMNS}"
+                if pipes > MAX_COLUMNS
+                else f"{len(line)} characters: at most {MAX_LINE}"
+            )
             budget.faults.append(Fault(number + 1, f"a line of {size} are read"))
             lines[number] = ""
     return "\n".join(lines)
@@ -166,7 +170,7 @@ def _table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | 
 
 
 def inline(content: str) -> tuple[str, bool]:
-    """The text of a cell or a caption without Markdown's marks, and whether it is emphasised. Formulas stay as they are."""
+    """A cell or a caption without Markdown's marks, and whether it is emphasised. Formulas stay as they are."""
     content = content.strip()
     if not _MARKUP.search(content):
         return content, False

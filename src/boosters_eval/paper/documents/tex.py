@@ -28,7 +28,7 @@ _SYMBOLS = {
     "pm": "±", "textpm": "±", "times": "×", "cdot": "·", "uparrow": "↑", "downarrow": "↓", "dagger": "†", "dag": "†",
     "ddagger": "‡", "ddag": "‡", "ast": "*", "star": "*", "S": "§", "sim": "~", "approx": "≈", "le": "≤", "leq": "≤",
     "ge": "≥", "geq": "≥", "lt": "<", "gt": ">", "infty": "∞", "checkmark": "✓", "textendash": "–", "textemdash": "—",
-    "textbackslash": "\\", "mu": "µ", "quad": " ", "qquad": " ", "newline": " ", "tabularnewline": " ", "textasciitilde": "~",
+    "mu": "µ", "quad": " ", "qquad": " ", "newline": " ", "tabularnewline": " ", "textasciitilde": "~",
 }  # fmt: skip
 _NAMED = re.compile(r"\\(" + "|".join(sorted(_SYMBOLS, key=len, reverse=True)) + r")(?![A-Za-z])\s*")
 _SCRIPTS = re.compile(r"\\text(super|sub)script\s*(?=\{)")
