@@ -23,7 +23,7 @@ from boosters_eval.paper.lexicon import (
     parentheses_in,
     std_over_in,
 )
-from boosters_eval.paper.values import CellReading, Parentheses, read_cell
+from boosters_eval.paper.values import CellReading, Parentheses, read_cell, repeats_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -177,10 +177,8 @@ class _Assembly:
 
     def _repeats(self) -> int:
         """How often a conversion wrote each number of this table; a whole number cannot tell it by itself."""
-        readings = (
-            read_cell(cell.text, decimal=self.options.decimal) for row in self.layout.rows[:50] for cell in row.cells
-        )
-        return max((reading.repeats for reading in readings), default=1)
+        found = (repeats_of(cell.text) for row in self.layout.rows for cell in row.cells)
+        return next((repeats for repeats in found if repeats > 1), 1)
 
     def _cell(self, row: DataRow, c: int, column: _Column, repeats: int, failed: dict[int, list[Unread]]) -> None:
         cell = row.cells[c] if c < len(row.cells) else RawCell()
@@ -193,7 +191,7 @@ class _Assembly:
         if len({each.header for each in self.columns[c : c + cell.columns]}) > 1:
             whole = "a value over several columns: of which?"
         elif len(parts) != len(metrics):
-            whole = f"{len(parts)} values for {len(metrics)} metrics"
+            whole = f"the header names {len(metrics)} metrics, the cell has {len(parts)}"
         for part, metric in zip([cell.text] if whole else parts, metrics, strict=False):
             reading = read_cell(
                 part, emphasis=cell.emphasis, parentheses=column.parentheses, decimal=self.options.decimal

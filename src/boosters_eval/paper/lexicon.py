@@ -216,7 +216,7 @@ def parentheses_in(text: str) -> Literal["std", "count"] | None:
 
     def said(words: str) -> bool:
         between = r"\b[^.;]{0,60}?\b"
-        before, after = rf"(?:{words}){between}(?:{_BRACKETS})", rf"(?:{_BRACKETS}){between}(?:{words})"
+        before, after = rf"\b(?:{words}){between}(?:{_BRACKETS})", rf"(?:{_BRACKETS}){between}(?:{words})"
         near = rf"{before}|{after}|\(\s*±?\s*(?:{words})\s*\)"
         return re.search(near, lowered) is not None
 

@@ -71,6 +71,8 @@ _TENS = re.compile(r"\s*[×·x*]\s*10\s*(?:\^\{\s*([-+]?\d+)\s*\}|\^([-+]?\d+))"
 _REPEATED = re.compile(r"(?<![\d.])([-+]?(?:\d+\.\d+|\.\d+)(?:e[-+]?\d+)?%?)(?:\1)+(?![\d.])")
 _REPEATED_BRACKET = re.compile(rf"\(({_NUMBER})\)\1\(\1\)")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+# Digits and letters of the mathematical alphabets, and of full width.
+_VARIANT = re.compile("[\U0001d400-\U0001d7ff\uff01-\uff5e]+")
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
 
 
@@ -138,17 +140,11 @@ def normalised(text: str) -> str:
         return " ".join(text.split())
     text = re.sub("(?<=\\d)[\u2009\u202f](?=\\d{3}(?!\\d))", ",", text)
     text = _RAISED.sub(lambda match: f"^{{{match[0].translate(_SUPERSCRIPTS)}}}", text)
-    chars = (unicodedata.normalize("NFKC", char) if _is_variant(char) else char for char in text)
-    text = "".join(chars).translate(
+    text = _VARIANT.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text).translate(
         {ord("−"): "-", ord("‐"): "-", ord("‑"): "-", ord("μ"): "µ", ord("∼"): "~", 0xFE0F: None}
     )
     text = re.sub(r"\+\s?/\s?-|\+-", "±", text)
     return " ".join(text.split())
-
-
-def _is_variant(char: str) -> bool:
-    """Digits and letters of the mathematical alphabets, of full width, and the various spaces."""
-    return "\U0001d400" <= char <= "\U0001d7ff" or "！" <= char <= "～" or char.isspace()
 
 
 def _once(text: str) -> tuple[str, int]:
@@ -166,6 +162,11 @@ def _once(text: str) -> tuple[str, int]:
     for match in _REPEATED.finditer(text):
         repeats = max(repeats, len(match[0]) // len(match[1]))
     return _REPEATED.sub(r"\1", text), repeats
+
+
+def repeats_of(raw: str) -> int:
+    """How often a conversion has written the number of a cell."""
+    return _once(normalised(plain(raw)))[1] if len(raw) <= MAX_TEXT else 1
 
 
 def quantity(printed: str) -> Quantity | None:

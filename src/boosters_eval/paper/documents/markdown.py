@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_LINES = 100_000
 MAX_PIPES = 100_000
 MAX_LINE = 100_000  # characters of a row
-_MARKUP = re.compile(r"[*_`\\<&!\[~]")
+_MARKUP = re.compile(r"[*_`<&!\[~]|\\[!-/:-@\[-`{-~\n]")  # a backslash before a letter is TeX, not Markdown
 _MATH = re.compile(r"\$[^$]+\$")
 _TAGS = {"sup": "^{", "/sup": "}", "sub": "_{", "/sub": "}", "br": " ", "br/": " "}
 _STRONG_TAGS = frozenset({"b", "strong", "em", "i", "u"})
@@ -160,11 +160,12 @@ def _table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | 
         elif token.type == "inline":
             text, emphasis = inline(token.content[:MAX_TEXT])
             rows[-1].append(RawCell(text, emphasis, tokens[i - 1].type == "th_open"))
-        elif token.type == "tr_close" and len(rows) > 1:
-            cells = escapedSplit(lines[numbers[-1] - 1].strip().removeprefix("|").removesuffix("|"))
-            lost = [cell.strip() for cell in cells[len(rows[0]) :] if cell.strip()]
-            if lost:
-                faults.append(Fault(numbers[-1], f"more cells than columns: {', '.join(lost)[:80]}"))
+        elif token.type == "tr_close":
+            row = lines[numbers[-1] - 1].strip()
+            if row.count("|") + 1 - row.startswith("|") - row.endswith("|") > len(rows[0]):
+                cells = escapedSplit(row.removeprefix("|").removesuffix("|"))[len(rows[0]) :]
+                lost = ", ".join(cell.strip() for cell in cells if cell.strip())
+                faults += [Fault(numbers[-1], f"more cells than columns: {lost[:80]}")] if lost else []
     grid = filled(rows, numbers, budget)
     return RawTable(grid[0], grid[1], 1, faults=tuple(faults)) if grid else None
 
