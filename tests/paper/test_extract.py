@@ -128,10 +128,9 @@ def test_a_converted_paper_with_groups_arrows_and_repeated_numbers(tmp_path):
         ("Tuned hyperparameters / XGBoost", "CA", "rmse"): "0.431",
     }
     assert found.tables[1].directions == {"rmse": "lower", "accuracy": "higher"}
-    assert [str(each) for each in found.tables[1].unread] == [
-        f"line {LINE}, row 'Tuned hyperparameters XGBoost', column 'AD ↑': '313131':"
-        " a conversion may have written '31' 3 times"
-    ]
+    (unread,) = found.tables[1].unread
+    assert unread.place == f"line {LINE}, row 'Tuned hyperparameters XGBoost', column 'AD ↑'"
+    assert (unread.text, unread.why) == ("313131", "a conversion may have written '31' 3 times")
     spec = written(tmp_path, found)
     assert spec.tables[1].row_keys[2] == "Tuned hyperparameters / XGBoost"
 

@@ -17,7 +17,7 @@ from boosters_eval.paper.lexicon import (
     metric_with_dataset,
     metrics_in,
 )
-from boosters_eval.paper.values import looks_like_result, normalised, read_cell
+from boosters_eval.paper.values import looks_like_result, read_cell, spelt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,12 +89,12 @@ def lay_out(table: RawTable, about: str, columns: Role | None = None) -> Layout:
 
 def text(cell: RawCell) -> str:
     """A cell's text in one spelling."""
-    return _spelt(cell.text)
+    return _name(cell.text)
 
 
 @lru_cache(maxsize=20_000)
-def _spelt(raw: str) -> str:
-    return normalised(plain(raw))
+def _name(raw: str) -> str:
+    return spelt(plain(raw))
 
 
 def _headers(table: RawTable) -> int:

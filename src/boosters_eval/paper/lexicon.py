@@ -9,7 +9,7 @@ from typing import Literal
 
 from boosters_eval.metrics.catalog import METRICS
 from boosters_eval.paper.documents.tex import plain
-from boosters_eval.paper.values import UNIT, normalised
+from boosters_eval.paper.values import UNIT, spelt
 
 Direction = Literal["lower", "higher"]
 _METRICS = {  # by the name that the program uses
@@ -18,7 +18,7 @@ _METRICS = {  # by the name that the program uses
     "logloss": "log loss, cross entropy, ce loss, binary cross entropy",
     "rmse": "rmse, root mean squared error, root mean square error",
     "mae": "mae, mean absolute error",
-    "r2": "r2, r^2, r squared, coefficient of determination",
+    "r2": "r2, r^2, r², r squared, coefficient of determination",
     "f1": "f1, f1 score, f score, f measure",
     "macro_f1": "macro f1, f1 macro",
     "perplexity": "perplexity, ppl",
@@ -119,7 +119,7 @@ def _squeezed(name: str) -> str:
 @lru_cache(maxsize=20_000)
 def label(text: str) -> Label:
     """The name without arrows, units in brackets and remarks on what is better."""
-    name = " ".join(normalised(plain(text)).split())
+    name = spelt(plain(text))
     arrow, better = _ARROW.search(name), _BETTER.search(name)
     direction = direction_in(name)
     if arrow:

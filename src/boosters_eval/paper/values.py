@@ -73,6 +73,7 @@ _REPEATED_BRACKET = re.compile(rf"\(({_NUMBER})\)\1\(\1\)")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 # Digits and letters of the mathematical alphabets, and of full width.
 _VARIANT = re.compile("[\U0001d400-\U0001d7ff\uff01-\uff5e]+")
+_SIGNS = {ord("−"): "-", ord("‐"): "-", ord("‑"): "-", ord("μ"): "µ", ord("∼"): "~", 0xFE0F: None}
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
 
 
@@ -134,17 +135,19 @@ def looks_like_result(raw: str) -> bool:
     )
 
 
-def normalised(text: str) -> str:
-    """One spelling of signs and spaces. Raised digits are never joined to the number before them."""
-    if text.isascii() and "+" not in text:
-        return " ".join(text.split())
-    text = re.sub("(?<=\\d)[\u2009\u202f](?=\\d{3}(?!\\d))", ",", text)
-    text = _RAISED.sub(lambda match: f"^{{{match[0].translate(_SUPERSCRIPTS)}}}", text)
-    text = _VARIANT.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text).translate(
-        {ord("−"): "-", ord("‐"): "-", ord("‑"): "-", ord("μ"): "µ", ord("∼"): "~", 0xFE0F: None}
-    )
-    text = re.sub(r"\+\s?/\s?-|\+-", "±", text)
+def spelt(text: str) -> str:
+    """A name in one spelling: without the mathematical alphabets, which only say how it is printed, and wide spaces."""
+    if not text.isascii():
+        text = _VARIANT.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     return " ".join(text.split())
+
+
+def normalised(text: str) -> str:
+    """A number in one spelling of its signs. Raised digits are never joined to what is before them."""
+    if not text.isascii():
+        text = re.sub("(?<=\\d)[\u2009\u202f](?=\\d{3}(?!\\d))", ",", text)
+        text = _RAISED.sub(lambda match: f"^{{{match[0].translate(_SUPERSCRIPTS)}}}", text).translate(_SIGNS)
+    return re.sub(r"\+\s?/\s?-|\+-", "±", spelt(text))
 
 
 def _once(text: str) -> tuple[str, int]:
