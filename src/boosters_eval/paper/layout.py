@@ -194,7 +194,8 @@ def _assign(found: Layout, about: str, columns: Role | None) -> None:
     for i in _rest(found):
         role = _remaining(found, found.axes[i], about)
         if role:
-            _give(found, i, role, "nothing says otherwise")
+            by_caption = role == "datasets" and "metrics" not in found.roles.values() and _names_metric(about)
+            _give(found, i, role, "the caption names the metric" if by_caption else "nothing says otherwise")
 
 
 def _by_user(found: Layout, columns: Role | None) -> None:
@@ -259,11 +260,15 @@ def _remaining(found: Layout, axis: Axis, about: str) -> Role | None:
         order = ("models",)
     elif any(metric_with_dataset(label(name).name) for name in axis.distinct):
         order = ("datasets", "metrics")
-    elif "metrics" in taken or arrows_in(about) or len(metrics_in(about)) == 1:
+    elif "metrics" in taken or _names_metric(about):
         order = ("datasets", "models")
     else:
         order = ("metrics", "datasets")
     return next((role for role in order if role not in taken), None)
+
+
+def _names_metric(about: str) -> bool:
+    return bool(arrows_in(about)) or len(metrics_in(about)) == 1
 
 
 def _give(found: Layout, i: int, role: Role, why: str) -> None:

@@ -21,7 +21,7 @@ _UNPRINTABLE = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uf
 _HEAD = """\
 # Extracted by `boosters-eval paper extract`. To be completed:
 #  - check each value against the paper, above all what is listed as not read;
-#  - name what runs a row:   run: {library: xgboost, parameters: {...}}   (see `boosters-eval paper list --help`);
+#  - name what runs a row:   run: {library: xgboost, parameters: {...}};
 #  - name what stands for a data set here:   use: adult;
 #  - name what is to be reproduced, under reproduction_targets.
 """
