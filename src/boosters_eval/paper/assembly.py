@@ -10,7 +10,7 @@ from boosters_eval.paper.documents.grid import RawCell
 from boosters_eval.paper.extract import BenchmarkEntry, BenchmarkTable, ExtractionOptions, Unread
 from boosters_eval.paper.layout import Axis, DataRow, Layout, lay_out, text
 from boosters_eval.paper.lexicon import (
-    Direction,
+    Better,
     Label,
     arrows_in,
     direction_in,
@@ -55,7 +55,7 @@ class _Column:
     names: dict[str, Label]  # by role
     metrics: tuple[str, ...]
     dataset: str | None
-    direction: Direction | None
+    direction: Better | None
     unit: str
     parentheses: Parentheses | None
 
@@ -94,7 +94,7 @@ class _Assembly:
         self.no_deviation = is_not_deviation(self.about)
         self.unread = [Unread(line=fault.line, why=fault.what) for fault in found.table.faults]
         self.drafts: dict[tuple[str, str, str], _Draft] = {}
-        self.directions: dict[str, Direction | None] = {}
+        self.directions: dict[str, Better | None] = {}
         self.cells = 0
         self.columns = self._columns()
 
@@ -148,7 +148,7 @@ class _Assembly:
             " / ".join(header) or f"{c + 1 + self.layout.keys}", names, metrics, dataset, direction, unit, brackets
         )
 
-    def _metrics(self, names: Mapping[str, Label], direction: Direction | None) -> tuple[tuple[str, ...], str | None]:
+    def _metrics(self, names: Mapping[str, Label], direction: Better | None) -> tuple[tuple[str, ...], str | None]:
         """The metrics of a column and its data set; no metric where its rows name it."""
         dataset = (names["datasets"].name or ALL) if "datasets" in names else None
         if "metrics" in names:
@@ -163,7 +163,7 @@ class _Assembly:
             return (alone,), ALL
         return (() if "metrics" in self.layout.roles.values() else (self._unsaid(direction),)), dataset
 
-    def _unsaid(self, direction: Direction | None) -> str:
+    def _unsaid(self, direction: Better | None) -> str:
         """The metric that the table leaves to its caption, or to the user."""
         if self.options.metric:
             return self.options.metric

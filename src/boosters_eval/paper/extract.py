@@ -9,7 +9,7 @@ from pydantic import Field
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.model import Model
 from boosters_eval.paper.layout import ROLES, Role
-from boosters_eval.paper.lexicon import Direction
+from boosters_eval.paper.lexicon import Better
 from boosters_eval.paper.specification import StdOver
 from boosters_eval.paper.values import DECIMALS, PARENTHESES, Decimal, Parentheses
 
@@ -81,7 +81,7 @@ class BenchmarkTable(Model):
     primary_metric: str
     our_model_row: str = ""
     baseline_rows: tuple[str, ...] = ()
-    directions: dict[str, Direction] = Field(default_factory=dict)
+    directions: dict[str, Better] = Field(default_factory=dict)
     std_over: StdOver | None = None
     layout: tuple[str, ...] = ()  # what rows and columns were taken for, and why
     notes: tuple[str, ...] = ()

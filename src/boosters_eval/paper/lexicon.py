@@ -11,7 +11,7 @@ from boosters_eval.metrics.catalog import METRICS
 from boosters_eval.paper.documents.tex import plain
 from boosters_eval.paper.values import UNIT, spelt
 
-Direction = Literal["lower", "higher"]
+Better = Literal["lower", "higher"]
 _METRICS = {  # by the name that the program uses
     "accuracy": "acc, accuracy, top-1, top-1 accuracy, test accuracy, acc@1",
     "auc_roc": "auc, auroc, roc auc, auc roc, area under the roc curve, area under the curve",
@@ -96,7 +96,7 @@ class Label:
     """A header or a row name, taken apart."""
 
     name: str
-    direction: Direction | None = None
+    direction: Better | None = None
     unit: str = ""
 
 
@@ -133,7 +133,7 @@ def label(text: str) -> Label:
     return Label(" ".join(re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", name).strip(" ,;").split()), direction, found)
 
 
-def direction_in(text: str) -> Direction | None:
+def direction_in(text: str) -> Better | None:
     """Which way is better, if the text says it and does not contradict itself."""
     said = {_ARROWS[mark] for mark in re.findall(f"[{''.join(_ARROWS)}]", text)}
     said |= {"lower" if word.lower() in {"lower", "smaller", "less"} else "higher" for word in _BETTER.findall(text)}
@@ -198,9 +198,9 @@ def metrics_in(text: str) -> list[str]:
     return list(found)
 
 
-def arrows_in(text: str) -> dict[Direction, str]:
+def arrows_in(text: str) -> dict[Better, str]:
     """The metric that each arrow stands for, where a caption says so: `↓ ~ RMSE, ↑ ~ accuracy`."""
-    found: dict[Direction, str] = {}
+    found: dict[Better, str] = {}
     for arrow, name in re.findall(
         rf"([{''.join(_ARROWS)}])\s*[~≃≈=:∼-]+\s*([A-Za-z][\w ^²-]{{0,30}}?)\s*(?=[,.;)]|and\b|$)", text
     ):

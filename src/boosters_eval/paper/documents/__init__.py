@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import read_text
 from boosters_eval.paper.documents.captions import FoundTable, with_captions
-from boosters_eval.paper.documents.grid import Budget, Fault, Heading
+from boosters_eval.paper.documents.grid import Budget, Fault, RawHeading
 from boosters_eval.paper.documents.html import read_html
 from boosters_eval.paper.documents.html import title_of as html_title
 from boosters_eval.paper.documents.latex import read_latex
@@ -20,7 +20,7 @@ from boosters_eval.paper.documents.tex import MAX_TEXT, plain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boosters_eval.paper.documents.grid import Block
+    from boosters_eval.paper.documents.grid import RawBlock
 
 MAX_DOCUMENT = 8 * 2**20
 _READERS = {
@@ -69,9 +69,9 @@ def _refuse(path: Path) -> None:
             raise FileFormatError(f"{path} is {kind}. Convert it to Markdown, HTML or LaTeX first.")
 
 
-def _title(path: Path, text: str, blocks: list[Block]) -> str:
+def _title(path: Path, text: str, blocks: list[RawBlock]) -> str:
     suffix = path.suffix.lower()
     title = html_title(text) if suffix in {".html", ".htm", ".xhtml"} else ""
     title = title or (latex_title(text) if "\\title" in text else "")
-    first = next((block.text for block in blocks if isinstance(block, Heading) and block.level == 1), "")
+    first = next((block.text for block in blocks if isinstance(block, RawHeading) and block.level == 1), "")
     return " ".join(plain(title or inline(first[:MAX_TEXT])[0]).split())[:300] or path.stem

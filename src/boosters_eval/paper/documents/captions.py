@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from boosters_eval.paper.documents.grid import Block, Heading, Paragraph, RawTable
+from boosters_eval.paper.documents.grid import RawBlock, RawHeading, RawParagraph, RawTable
 from boosters_eval.paper.documents.markdown import inline
 from boosters_eval.paper.documents.tex import plain
 
@@ -39,7 +39,7 @@ class FoundTable:
     table: RawTable
 
 
-def with_captions(blocks: Sequence[Block]) -> list[FoundTable]:
+def with_captions(blocks: Sequence[RawBlock]) -> list[FoundTable]:
     """All tables, in the order of the document. A caption is before or after its table, and belongs to one only."""
     owners = _owners(blocks)
     found: list[FoundTable] = []
@@ -49,7 +49,7 @@ def with_captions(blocks: Sequence[Block]) -> list[FoundTable]:
     return _unique(found)
 
 
-def _found(blocks: Sequence[Block], i: int, caption: int | None) -> FoundTable:
+def _found(blocks: Sequence[RawBlock], i: int, caption: int | None) -> FoundTable:
     table = blocks[i]
     assert isinstance(table, RawTable)  # noqa: S101 (for the type checker)
     own = _NUMBERED.match(table.caption)
@@ -62,18 +62,20 @@ def _found(blocks: Sequence[Block], i: int, caption: int | None) -> FoundTable:
         match = _NUMBERED.match(text)
         assert match is not None  # noqa: S101 (for the type checker)
         title, description = _split(match["title"] or table.caption)
-        between = [_text(each) for each in blocks[min(i, caption) + 1 : max(i, caption)] if isinstance(each, Paragraph)]
+        between = [
+            _text(each) for each in blocks[min(i, caption) + 1 : max(i, caption)] if isinstance(each, RawParagraph)
+        ]
         return FoundTable(f"Table {match['number']}", title, " ".join([description, *between]).strip(), table)
-    heading = next((_text(each) for each in reversed(blocks[:i][-50:]) if isinstance(each, Heading)), "")
+    heading = next((_text(each) for each in reversed(blocks[:i][-50:]) if isinstance(each, RawHeading)), "")
     around = [
         _text(each)
         for each in (*blocks[max(0, i - 1) : i], *blocks[i + 1 : i + 2])
-        if isinstance(each, Paragraph) and _ABOUT.match(each.text)
+        if isinstance(each, RawParagraph) and _ABOUT.match(each.text)
     ]
     return FoundTable(f"Table at line {table.line}", heading, " ".join(around), table)
 
 
-def _owners(blocks: Sequence[Block]) -> dict[int, int]:
+def _owners(blocks: Sequence[RawBlock]) -> dict[int, int]:
     """By table, the block that is its caption.
 
     Where a caption stands between two tables, it goes the way that most captions of the document go.
@@ -88,7 +90,7 @@ def _owners(blocks: Sequence[Block]) -> dict[int, int]:
     owners: dict[int, int] = {}
     for i in captions:
         first, second = (after[i], before[i]) if only_after > only_before else (before[i], after[i])
-        if isinstance(blocks[i], Heading):
+        if isinstance(blocks[i], RawHeading):
             first, second = before[i], None
         for table in (first, second):
             if table is not None and table not in owners:
@@ -97,30 +99,30 @@ def _owners(blocks: Sequence[Block]) -> dict[int, int]:
     return owners
 
 
-def _is_caption(block: Block) -> bool:
-    if isinstance(block, Heading):
+def _is_caption(block: RawBlock) -> bool:
+    if isinstance(block, RawHeading):
         return "tab" in block.text[:30].lower() and _NUMBERED.match(_text(block)) is not None
-    if not isinstance(block, Paragraph) or "tab" not in block.text[:30].lower():
+    if not isinstance(block, RawParagraph) or "tab" not in block.text[:30].lower():
         return False
     return _BOLD.match(block.text) is not None or _CAPTION.match(_text(block)) is not None
 
 
-def _table_after(blocks: Sequence[Block], i: int) -> int | None:
+def _table_after(blocks: Sequence[RawBlock], i: int) -> int | None:
     """The next table, with at most one paragraph between; after a heading, the first one of its section."""
-    limit = MAX_DISTANCE if isinstance(blocks[i], Heading) else 2
+    limit = MAX_DISTANCE if isinstance(blocks[i], RawHeading) else 2
     for j in range(i + 1, min(len(blocks), i + 1 + limit)):
         if isinstance(blocks[j], RawTable):
             return j
-        if isinstance(blocks[j], Heading) or _is_caption(blocks[j]):
+        if isinstance(blocks[j], RawHeading) or _is_caption(blocks[j]):
             return None
     return None
 
 
-def _table_before(blocks: Sequence[Block], i: int) -> int | None:
+def _table_before(blocks: Sequence[RawBlock], i: int) -> int | None:
     return i - 1 if i and isinstance(blocks[i - 1], RawTable) else None
 
 
-def _text(block: Block) -> str:
+def _text(block: RawBlock) -> str:
     return "" if isinstance(block, RawTable) else " ".join(plain(inline(block.text[:MAX_CAPTION])[0]).split())
 
 

@@ -52,7 +52,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class RawHeading:
     """A heading of a document."""
 
     text: str
@@ -61,14 +61,14 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Paragraph:
+class RawParagraph:
     """A paragraph of a document."""
 
     text: str
     line: int
 
 
-Block = Heading | Paragraph | RawTable
+RawBlock = RawHeading | RawParagraph | RawTable
 
 
 @dataclass(slots=True)

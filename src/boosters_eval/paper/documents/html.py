@@ -10,12 +10,12 @@ from boosters_eval.paper.documents.grid import (
     MAX_CELLS,
     MAX_COLUMNS,
     MAX_ROWS,
-    Block,
     Budget,
     Fault,
-    Heading,
-    Paragraph,
+    RawBlock,
     RawCell,
+    RawHeading,
+    RawParagraph,
     RawTable,
     filled,
 )
@@ -34,7 +34,7 @@ _STRONG_CLASS = re.compile(r"\bltx_font_bold\b|\bbold\b|font-weight:\s*(?:bold|[
 _SILENT = frozenset({"script", "style", "head", "template", "noscript", "svg", "annotation", "annotation-xml"})
 
 
-def read_html(text: str, budget: Budget, line: int = 1) -> list[Block]:
+def read_html(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
     """The headings, paragraphs and tables, in their order. `line` is that of the text in the whole document.
 
     Only what stands near a table is read, and the first heading.
@@ -47,16 +47,16 @@ def read_html(text: str, budget: Budget, line: int = 1) -> list[Block]:
     near = {j for i in tables for j in range(i - NEAR, i + 3)} | {
         i for i, each in enumerate(elements[:1000]) if each.tag == "h1"
     }
-    found: list[Block] = []
+    found: list[RawBlock] = []
     for i in sorted(near & set(range(len(elements)))):
         element = elements[i]
         here = line - 1 + (element.sourceline or 1)
         if element.tag == "table":
             found += _tables(element, here, line, budget)
         elif element.tag in _HEADINGS:
-            found.append(Heading(_text(element, budget)[0], _HEADINGS[element.tag], here))
+            found.append(RawHeading(_text(element, budget)[0], _HEADINGS[element.tag], here))
         else:
-            found.append(Paragraph(_text(element, budget)[0], here))
+            found.append(RawParagraph(_text(element, budget)[0], here))
     return found
 
 
@@ -110,7 +110,7 @@ def _is_paragraph(element: Any) -> bool:
     return bool((element.text or "").strip()) and not any(child.tag in _TEXTS for child in element)
 
 
-def _tables(element: Any, here: int, line: int, budget: Budget) -> list[Block]:
+def _tables(element: Any, here: int, line: int, budget: Budget) -> list[RawBlock]:
     if "ltx_eq" in str(element.get("class")):  # a formula that a conversion laid out as a table
         return []
     if next(element.iterdescendants("table"), None) is not None:

@@ -13,12 +13,12 @@ from boosters_eval.core.errors import MissingLibraryError
 from boosters_eval.paper.documents.grid import (
     MAX_COLUMNS,
     MAX_ROWS,
-    Block,
     Budget,
     Fault,
-    Heading,
-    Paragraph,
+    RawBlock,
     RawCell,
+    RawHeading,
+    RawParagraph,
     RawTable,
     filled,
 )
@@ -60,7 +60,7 @@ MAX_EXPANSIONS = 20_000  # in one document
 Macros = dict[str, tuple[int, str]]
 
 
-def read_latex(text: str, budget: Budget, line: int = 1) -> list[Block]:
+def read_latex(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
     """The headings, paragraphs and tables, in their order. Floats with a caption are numbered as LaTeX numbers them."""
     if find_spec("pylatexenc") is None:
         raise MissingLibraryError("Reading LaTeX tables needs pylatexenc: pip install 'boosters-eval[paper]'.")
@@ -91,8 +91,8 @@ class _Source:
     def line(self, position: int) -> int:
         return self.first + bisect.bisect_left(self.newlines, position)
 
-    def blocks(self) -> list[Block]:
-        found: list[Block] = []
+    def blocks(self) -> list[RawBlock]:
+        found: list[RawBlock] = []
         pending: list[RawTable] = []  # of the float that is open
         caption = ""
         is_open = False
@@ -116,7 +116,7 @@ class _Source:
                 end = _closing(self.text, match.end() - 1)
                 level = 2 + match["section"].count("sub")
                 found.append(
-                    Heading(self.text[match.end() : min(end, match.end() + 300)], level, self.line(match.start()))
+                    RawHeading(self.text[match.end() : min(end, match.end() + 300)], level, self.line(match.start()))
                 )
                 position = end + 1
             last = position
@@ -124,9 +124,9 @@ class _Source:
             found += self._paragraph(last, len(self.text))
         return [*found, *self._captioned(pending, caption)]
 
-    def _paragraph(self, start: int, end: int) -> Iterator[Block]:
+    def _paragraph(self, start: int, end: int) -> Iterator[RawBlock]:
         if self.text[start : min(end, start + 200)].strip():
-            yield Paragraph(self.text[start : min(end, start + MAX_TEXT)].strip(), self.line(start))
+            yield RawParagraph(self.text[start : min(end, start + MAX_TEXT)].strip(), self.line(start))
 
     def _captioned(self, tables: list[RawTable], caption: str) -> Iterator[RawTable]:
         """The tables of a float share its caption and its number."""

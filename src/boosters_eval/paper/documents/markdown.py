@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.paper.documents.grid import (
     MAX_COLUMNS,
-    Block,
     Budget,
     Fault,
-    Heading,
-    Paragraph,
+    RawBlock,
     RawCell,
+    RawHeading,
+    RawParagraph,
     RawTable,
     filled,
 )
@@ -37,7 +37,7 @@ _FOREIGN = re.compile(
 )
 
 
-def read_markdown(text: str, budget: Budget) -> list[Block]:
+def read_markdown(text: str, budget: Budget) -> list[RawBlock]:
     """The headings, paragraphs and tables, in their order."""
     lines = text.count("\n")
     if lines > MAX_LINES or (text.count("|") > MAX_PIPES and _in_tables(text) > MAX_PIPES):
@@ -54,13 +54,13 @@ def _in_tables(text: str) -> int:
     return sum(n for line in text.split("\n") if (n := line.count("|")) <= MAX_COLUMNS)
 
 
-def _cut(text: str, budget: Budget) -> tuple[str, list[Block]]:
+def _cut(text: str, budget: Budget) -> tuple[str, list[RawBlock]]:
     """The text with its HTML and LaTeX tables replaced by empty lines, and what is in them."""
     from boosters_eval.paper.documents.html import read_html  # noqa: PLC0415 (they need each other)
     from boosters_eval.paper.documents.latex import read_latex  # noqa: PLC0415
 
     kept: list[str] = []
-    found: list[Block] = []
+    found: list[RawBlock] = []
     position = counted = 0
     line = 1
     while match := _FOREIGN.search(text, position):
@@ -119,10 +119,10 @@ def _parser() -> MarkdownIt:
     return parser.disable(["code", "reference", "list", "blockquote"])
 
 
-def _blocks(text: str, budget: Budget) -> list[Block]:
+def _blocks(text: str, budget: Budget) -> list[RawBlock]:
     """The blocks alone: what is inside paragraphs is looked at only where it could be a caption."""
     parser = _parser()
-    found: list[Block] = []
+    found: list[RawBlock] = []
     tokens: list[Token] = []
     from markdown_it.rules_block import StateBlock  # noqa: PLC0415 (not needed to show help)
 
@@ -140,9 +140,9 @@ def _blocks(text: str, budget: Budget) -> list[Block]:
             found += [table] if table else []
             i = end
         elif token.type == "heading_open":
-            found.append(Heading(tokens[i + 1].content, int(token.tag[1]), line))
+            found.append(RawHeading(tokens[i + 1].content, int(token.tag[1]), line))
         elif token.type == "paragraph_open":
-            found.append(Paragraph(tokens[i + 1].content[:MAX_TEXT], line))
+            found.append(RawParagraph(tokens[i + 1].content[:MAX_TEXT], line))
         i += 1
     return found
 
