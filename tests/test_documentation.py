@@ -110,6 +110,8 @@ def folder(tmp_path_factory):
     (place / "scores.csv").write_text("case_id,score,class\n" + "".join(cases))
     (suite,) = [code for code in SNIPPET.findall(TEXTS["docs/suites.md"]) if code.startswith("# my_suite.py")]
     (place / "my_suite.py").write_text(suite)
+    (paper,) = re.findall(r"```markdown\n<!-- paper.md -->\n(.*?)```", "".join(TEXTS.values()), re.DOTALL)
+    (place / "paper.md").write_text(paper)
     return place
 
 

@@ -3,6 +3,7 @@
 import typer
 
 from boosters_eval.cli import paper_compare, paper_run
+from boosters_eval.cli.paper_extract import extract
 
 paper = typer.Typer(
     name="paper",
@@ -10,6 +11,7 @@ paper = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+paper.command("extract")(extract)
 paper_run.register(paper)
 paper_compare.register(paper)
 

@@ -364,24 +364,22 @@ def read_specification(path: Path) -> PaperSpecification:
 
 def _faults(spec: PaperSpecification) -> Iterator[tuple[str, tuple[str | int, ...]]]:
     """Names that lead nowhere or are there twice, with the path to them."""
+    yield from _doubled("table id", [table.id for table in spec.tables], ("tables",))
     for i, table in enumerate(spec.tables):
         at = ("tables", i)
-        yield from _doubled("table id", (t.id for t in spec.tables[: i + 1]), table.id, at)
-        for kind, names in (("models", [r.key for r in table.models]), ("datasets", [d.name for d in table.datasets])):
-            for j, name in enumerate(names):
-                yield from _doubled(f"name of {kind}", names[: j + 1], name, (*at, kind, j))
+        rows, datasets = [row.key for row in table.models], [dataset.name for dataset in table.datasets]
+        yield from _doubled("name of models", rows, (*at, "models"))
+        yield from _doubled("name of datasets", datasets, (*at, "datasets"))
+        known_rows, known_datasets, seen = set(rows), set(datasets), set()
         for j, result in enumerate(table.results):
             here = (*at, "results", j)
-            if table.models and not any(row.key == result.row for row in table.models):
-                yield _unknown("row", result.row, table.id, [row.key for row in table.models]), (*here, "model")
-            if table.datasets and result.dataset not in [d.name for d in table.datasets]:
-                yield (
-                    _unknown("data set", result.dataset, table.id, [d.name for d in table.datasets]),
-                    (*here, "dataset"),
-                )
-            pairs = [(r.row, r.dataset) for r in table.results[:j]]
-            if (result.row, result.dataset) in pairs:
+            if rows and result.row not in known_rows:
+                yield _unknown("row", result.row, table.id, rows), (*here, "model")
+            if datasets and result.dataset not in known_datasets:
+                yield _unknown("data set", result.dataset, table.id, datasets), (*here, "dataset")
+            if (result.row, result.dataset) in seen:
                 yield f"'{table.id}' has two results of '{result.row}' on '{result.dataset}'.", here
+            seen.add((result.row, result.dataset))
         yield from _metric_faults(table, at)
     for kind in ("primary", "secondary"):
         for i, target in enumerate(getattr(spec.reproduction_targets, kind)):
@@ -425,8 +423,9 @@ def _unknown(kind: str, name: str, table: str, known: Iterable[str]) -> str:
     return f"'{table}' has no {kind} '{name}'.{suggest(name, known)}"
 
 
-def _doubled(
-    kind: str, names: Iterable[str], name: str, at: tuple[str | int, ...]
-) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    if list(names).count(name) > 1:
-        yield f"The {kind} '{name}' is there twice.", at
+def _doubled(kind: str, names: Iterable[str], at: tuple[str | int, ...]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        if name in seen:
+            yield f"The {kind} '{name}' is there twice.", (*at, i)
+        seen.add(name)
