@@ -92,13 +92,12 @@ def retrieve(
     count = _counter(model, arguments.tokenizer)
     hits: dict[str, list[bool]] = {"accuracy": []}
     for length in arguments.lengths:
-        if arguments.tokenizer is None:
-            model.check_length("lengths", length)
         size = length if count is len else length - room
         prompts = retrieval.generate(
             kind, size, seed=seed, depths=arguments.depths, trials=arguments.trials, count=count, filler=filler
         )
         for prompt in prompts:
+            model.check_length("lengths", model.count(prompt.text) + room)
             right = retrieval.found(kind, model.answer(prompt.text, room), prompt.answer)
             for group in ("accuracy", *_groups(length, prompt.depth if arguments.depths else None)):
                 hits.setdefault(group, []).append(right)
