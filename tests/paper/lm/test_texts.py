@@ -209,6 +209,21 @@ class TestArguments:
             with pytest.raises(ConfigError, match=sentence):
                 check(name, own, {})
 
+    def test_files_are_in_the_folder_of_the_specification(self, tmp_path):
+        root = tmp_path / "paper"
+        root.mkdir()
+        (root / "text.txt").write_text("Text.")
+        (tmp_path / "secret.txt").write_text("Secret.")
+        (root / "link.txt").symlink_to(tmp_path / "secret.txt")
+        source = texts.find(PaperDataset(name="x", use="text.txt"), root)
+        assert list(source.documents()) == ["Text."]
+        for use in ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt"):
+            for name in ("perplexity", "needle"):
+                with pytest.raises(ConfigError, match="leads out of the specification's folder"):
+                    check(name, PaperDataset(name="x", use=use), {}, root)
+        with pytest.raises(ConfigError, match="leads out of the specification's folder"):
+            check("passkey", PaperDataset(name="x"), {"tokenizer": "../elsewhere"}, root)
+
     def test_arguments_come_from_a_specification(self, tmp_path):
         path = tmp_path / "paper.yaml"
         path.write_text(

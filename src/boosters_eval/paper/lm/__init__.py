@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import BoostersEvalError, UnknownNameError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from boosters_eval.paper.specification import PaperDataset
 
 EVALUATORS = ("perplexity", "passkey", "needle")
@@ -17,7 +19,12 @@ _MODULES = ("torch", "transformers")
 
 
 def missing(
-    name: str, model: str | None = None, dataset: PaperDataset | None = None, *, allow_pickle: bool = False
+    name: str,
+    model: str | None = None,
+    dataset: PaperDataset | None = None,
+    *,
+    root: Path | None = None,
+    allow_pickle: bool = False,
 ) -> str | None:
     """Why an evaluator cannot run here, with the remedy; None if it can. What is not given is not looked at."""
     if name not in EVALUATORS:
@@ -29,7 +36,7 @@ def missing(
         if model is not None:
             sources.check_source(model, allow_pickle=allow_pickle)
         if dataset is not None and name == "perplexity":
-            needed += ["datasets"] if texts.find(dataset).hub else []
+            needed += ["datasets"] if texts.find(dataset, root).hub else []
     except BoostersEvalError as error:
         return str(error)
     absent = [module for module in needed if find_spec(module) is None]

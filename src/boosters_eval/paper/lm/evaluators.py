@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, MissingLibraryError, UnknownNameError
 from boosters_eval.core.files import read_text
 from boosters_eval.paper.lm import EVALUATORS, missing, retrieval, texts
 from boosters_eval.paper.lm.arguments import PerplexityArguments, RetrievalArguments
-from boosters_eval.paper.lm.sources import check_source, prepare_hub
+from boosters_eval.paper.lm.sources import check_source, placed, prepare_hub
 from boosters_eval.paper.lm.windows import TextTotals, cut, perplexities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from boosters_eval.paper.lm.models import LanguageModel
     from boosters_eval.paper.lm.windows import TokenWindow
@@ -29,12 +29,16 @@ def evaluate(
     arguments: Mapping[str, Any],
     seed: int,
     *,
+    root: Path | None = None,
     allow_pickle: bool = False,
 ) -> dict[str, float]:
-    """The metrics of a language model. The prompts depend on the seed; a perplexity is the same for all."""
-    checked = check(name, dataset, arguments)
+    """The metrics of a language model. The prompts depend on the seed; a perplexity is the same for all.
+
+    With a `root`, the texts and tokenizers that a specification names are relative to it, and within it.
+    """
+    checked = check(name, dataset, arguments, root)
     path = check_source(model, allow_pickle=allow_pickle)
-    if reason := missing(name, model, dataset, allow_pickle=allow_pickle):
+    if reason := missing(name, model, dataset, root=root, allow_pickle=allow_pickle):
         raise MissingLibraryError(reason)
     if path is None:
         prepare_hub()
@@ -42,19 +46,22 @@ def evaluate(
 
     loaded = load(model, checked, allow_pickle=allow_pickle)
     if isinstance(checked, PerplexityArguments):
-        return perplexity(loaded, texts.find(dataset), checked)
-    return retrieve(name, loaded, checked, seed, filler=_filler(name, dataset))
+        return perplexity(loaded, texts.find(dataset, root), checked)
+    return retrieve(name, loaded, checked, seed, filler=_filler(name, dataset, root))
 
 
-def check(name: str, dataset: PaperDataset, arguments: Mapping[str, Any]) -> PerplexityArguments | RetrievalArguments:
+def check(
+    name: str, dataset: PaperDataset, arguments: Mapping[str, Any], root: Path | None = None
+) -> PerplexityArguments | RetrievalArguments:
     """The arguments of an evaluator, or a sentence about what is wrong with them. Nothing large is imported."""
     if name not in EVALUATORS:
         raise UnknownNameError("evaluator", name, EVALUATORS)
     if name != "perplexity":
-        _filler(name, dataset)
-        return RetrievalArguments.model_validate(dict(arguments))
+        _filler(name, dataset, root)
+        wanted = RetrievalArguments.model_validate(dict(arguments))
+        return wanted.replace(tokenizer=_tokenizer(wanted.tokenizer, root))
     checked = PerplexityArguments.model_validate(dict(arguments))
-    source = texts.find(dataset)
+    source = texts.find(dataset, root)
     if source.hub and source.hub.streaming and checked.max_documents is None:
         raise ConfigError(f"The data set '{source.name}' is endless here: say how much of it with 'max_documents'.")
     return checked
@@ -123,7 +130,13 @@ def _counter(model: LanguageModel, tokenizer: str | None) -> Callable[[str], int
     return lambda text: len(other(text, verbose=False)["input_ids"])
 
 
-def _filler(name: str, dataset: PaperDataset) -> str:
+def _tokenizer(named: str | None, root: Path | None) -> str | None:
+    """Where it is a folder, its path; else as it was."""
+    folder = named and placed(named, root)
+    return str(folder) if folder and folder.exists() else named
+
+
+def _filler(name: str, dataset: PaperDataset, root: Path | None) -> str:
     """The text that a number is hidden in: the usual sentences, or, for a needle, a file of the user's."""
     if dataset.use in {None, *_GENERATED}:
         return retrieval.FILLER
@@ -131,7 +144,7 @@ def _filler(name: str, dataset: PaperDataset) -> str:
         raise ConfigError(
             f"The data set of a pass key is generated: 'use' must be {_GENERATED[0]}. Got '{dataset.use}'."
         )
-    text = read_text(Path(str(dataset.use))).strip()
+    text = read_text(placed(str(dataset.use), root)).strip()
     if not text:
         raise ConfigError(f"The haystack {dataset.use} is empty.")
     return text

@@ -50,6 +50,14 @@ def _check_folder(folder: Path, allow_pickle: bool) -> None:
         )
 
 
+def placed(name: str, root: Path | None) -> Path:
+    """A path as a specification writes it: relative to its folder, and within it."""
+    path = (root or Path()) / name
+    if root is not None and not path.resolve().is_relative_to(root.resolve()):
+        raise ConfigError(f"The path '{name}' leads out of the specification's folder.")
+    return path
+
+
 def prepare_hub() -> bool:
     """Whether the hub can be reached. Where it cannot, its libraries are told so: they would retry for minutes.
 

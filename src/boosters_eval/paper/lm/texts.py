@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, DatasetError, MissingLibraryError, suggest
 from boosters_eval.core.files import read_text
 from boosters_eval.paper.lm import INSTALL
-from boosters_eval.paper.lm.sources import prepare_hub
+from boosters_eval.paper.lm.sources import placed, prepare_hub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from boosters_eval.paper.specification import PaperDataset
 
@@ -73,23 +73,21 @@ class TextSource:
         return (str(row[self.hub.column]) for row in rows(self.name, self.split))
 
 
-def find(dataset: PaperDataset) -> TextSource:
-    """The texts that a specification names. Nothing is read yet."""
+def find(dataset: PaperDataset, root: Path | None = None) -> TextSource:
+    """The texts that a specification in the folder `root` names. Nothing is read yet."""
     asked = dataset.use or dataset.name
-    path = Path(asked)
-    if path.exists():
-        files = tuple(sorted(path.glob("*.txt"))) if path.is_dir() else (path,)
-        if not files:
-            raise DatasetError(f"The folder {path} has no text files (*.txt).")
-        return TextSource(asked, files=files)
-    name = _known_name(asked)
-    if name is None:
+    if name := _known_name(asked):
+        return TextSource(name, _split(name, dataset.split), HUB[name])
+    path = None if dataset.use is None else placed(asked, root)
+    if path is None or not path.exists():
         raise ConfigError(
-            f"Unknown text '{asked}'.{suggest(asked.lower(), HUB)} It must be a text file, a folder of *.txt files, "
-            f"or one of {', '.join(HUB)}."
+            f"Unknown text '{asked}'.{suggest(asked.lower(), HUB)} It must be one of {', '.join(HUB)}, or 'use' must "
+            "name a text file or a folder of *.txt files."
         )
-    hub = HUB[name]
-    return TextSource(name, _split(name, dataset.split), hub)
+    files = tuple(sorted(path.glob("*.txt"))) if path.is_dir() else (path,)
+    if not files:
+        raise DatasetError(f"The folder {path} has no text files (*.txt).")
+    return TextSource(asked, files=files)
 
 
 def rows(name: str, split: str = "") -> Iterator[dict[str, Any]]:
@@ -122,8 +120,7 @@ def _unreachable(name: str, hub: HubText, split: str, error: Exception) -> str:
 def _known_name(asked: str) -> str | None:
     plain = re.sub(r"[\s_]+", "-", asked.strip().lower())
     plain = _ALIASES.get(plain, plain)
-    same = next((name for name, hub in HUB.items() if hub.path.lower() == plain and not hub.config), None)
-    return plain if plain in HUB else same
+    return plain if plain in HUB else None
 
 
 def _split(name: str, asked: str) -> str:
