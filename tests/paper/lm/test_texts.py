@@ -151,10 +151,14 @@ class TestSources:
 
 
 class TestMissing:
-    def test_a_missing_library_is_named_with_its_command(self, monkeypatch):
+    def test_a_missing_library_is_named_with_its_command(self, monkeypatch, tmp_path):
         monkeypatch.setattr("boosters_eval.paper.lm.find_spec", lambda name: None)
         command = "pip install 'boosters-eval[lm]'"
         assert missing("passkey") == f"The evaluator 'passkey' needs torch and transformers: {command}"
+        (tmp_path / "model.gguf").touch()
+        assert "needs torch and transformers and accelerate and gguf: " in missing(
+            "needle", str(tmp_path / "model.gguf")
+        )
         with pytest.raises(BoostersEvalError, match="needs torch and transformers: pip install"):
             evaluate("perplexity", "gpt2", HARBOUR, {}, 0)
 

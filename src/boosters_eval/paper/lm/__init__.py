@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EVALUATORS = ("perplexity", "passkey", "needle")
 INSTALL = "pip install 'boosters-eval[lm]'"
 _MODULES = ("torch", "transformers")
+_GGUF_MODULES = ("accelerate", "gguf")
 
 
 def missing(
@@ -29,7 +30,7 @@ def missing(
     """Why an evaluator cannot run here, with the remedy; None if it can. What is not given is not looked at."""
     if name not in EVALUATORS:
         return str(UnknownNameError("evaluator", name, EVALUATORS))
-    needed = [*_MODULES, *(["gguf"] if (model or "").lower().endswith(".gguf") else [])]
+    needed = [*_MODULES, *(_GGUF_MODULES if (model or "").lower().endswith(".gguf") else ())]
     from boosters_eval.paper.lm import sources, texts  # noqa: PLC0415 (a cycle otherwise)
 
     try:
@@ -46,7 +47,7 @@ def missing(
 def versions() -> dict[str, str]:
     """The installed versions of what the evaluators stand on."""
     found = {}
-    for name in (*_MODULES, "tokenizers", "datasets", "gguf"):
+    for name in (*_MODULES, "tokenizers", "datasets", *_GGUF_MODULES):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
