@@ -107,6 +107,31 @@ class TestReachability:
             assert sources.prepare_hub() is False
         assert sources.os.environ["HF_HUB_OFFLINE"] == "1"
 
+    @pytest.mark.parametrize(
+        ("name", "model", "dataset", "arguments", "asked"),
+        [
+            ("passkey", "gpt2", "x", {}, True),
+            ("passkey", "local", "x", {}, False),
+            ("passkey", "local", "x", {"tokenizer": "characters"}, False),
+            ("passkey", "local", "x", {"tokenizer": "gpt2"}, True),
+            ("perplexity", "local", "imdb", {}, True),
+        ],
+    )
+    def test_it_is_looked_for_before_its_libraries_are_imported(
+        self, monkeypatch, tmp_path, name, model, dataset, arguments, asked
+    ):
+        calls = []
+        monkeypatch.setattr("boosters_eval.paper.lm.find_spec", lambda name: object())
+        monkeypatch.setattr("boosters_eval.paper.lm.evaluators.prepare_hub", lambda: calls.append(None))
+        monkeypatch.setitem(sys.modules, "boosters_eval.paper.lm.models", None)  # its import fails
+        if model == "local":
+            model = str(tmp_path)
+            for file in ("config.json", "model.safetensors"):
+                (tmp_path / file).touch()
+        with pytest.raises(ImportError):
+            evaluate(name, model, PaperDataset(name=dataset), arguments, 0)
+        assert bool(calls) is asked
+
     def test_a_hub_in_reach_is_used(self, monkeypatch):
         with socket.create_server(("127.0.0.1", 0)) as server:
             monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")

@@ -37,10 +37,10 @@ def evaluate(
     With a `root`, the texts and tokenizers that a specification names are relative to it, and within it.
     """
     checked = check(name, dataset, arguments, root)
-    path = check_source(model, allow_pickle=allow_pickle)
+    local = check_source(model, allow_pickle=allow_pickle) is not None
     if reason := missing(name, model, dataset, root=root, allow_pickle=allow_pickle):
         raise MissingLibraryError(reason)
-    if path is None:
+    if not local or _needs_hub(checked, dataset, root):
         prepare_hub()
     from boosters_eval.paper.lm.models import load  # noqa: PLC0415 (imports torch)
 
@@ -122,12 +122,17 @@ def _counter(model: LanguageModel, tokenizer: str | None) -> Callable[[str], int
         return model.count
     if tokenizer == "characters":
         return len
-    if check_source(tokenizer, weights=False) is None:
-        prepare_hub()
     from boosters_eval.paper.lm.models import load_tokenizer  # noqa: PLC0415 (imports torch)
 
     other = load_tokenizer(tokenizer)
     return lambda text: len(other(text, verbose=False)["input_ids"])
+
+
+def _needs_hub(checked: PerplexityArguments | RetrievalArguments, dataset: PaperDataset, root: Path | None) -> bool:
+    if isinstance(checked, PerplexityArguments):
+        return texts.find(dataset, root).hub is not None
+    named = checked.tokenizer
+    return named not in {None, "characters"} and check_source(str(named), weights=False) is None
 
 
 def _tokenizer(named: str | None, root: Path | None) -> str | None:
