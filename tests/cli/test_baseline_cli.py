@@ -242,7 +242,7 @@ def test_flaky_cells_fail_unless_so_many_are_allowed(flaky, capsys, options, cod
 def test_the_verdict_is_written_for_programs(noisy, capsys):
     assert check("base.json", "--results", "noisy.json", "-q", "--statistical", "--verdict", "out/v.json") == 1
     document = CheckDocument.model_validate_json(Path("out/v.json").read_text())
-    assert (document.exit_code, document.pairs[0].status, document.pairs[0].seeds_needed) == (1, Status.SUSPECTED, 15)
+    assert (document.exit_code, document.pairs[0].status, document.pairs[0].seeds_needed) == (1, Status.SUSPECTED, 23)
 
 
 def test_a_baseline_that_turns_a_metric_around_is_refused(files, capsys):
