@@ -137,6 +137,41 @@ def test_the_primary_column_keeps_its_level_and_the_others_share_a_tenth_of_it()
     assert build_tables(ResultCollection(rows), metrics=["mae"]).tables[0].pairs[0].alpha == 0.05
 
 
+def skewed(metric="logloss", n_valid=40, gap=-0.04):
+    rows = [
+        result(library, index, value + (gap if library == "b" else 0.0), metric=metric, n_train=160, n_valid=n_valid)
+        for library, values in SCORES.items()
+        for index, value in enumerate(values)
+    ]
+    return only_table(rows)
+
+
+SKEWED = (
+    "Log loss: with only 40 test rows, a few of them may decide, and these p-values may be too small: a and b (0.012)."
+)
+
+
+def test_a_difference_in_log_loss_on_few_rows_is_reported_with_reservation():
+    """Two equal models are told apart in 6 to 9 %: their differences are skewed, which so few splits cannot show."""
+    assert skewed().pairs[0].verdict == "better"
+    assert skewed().notes[-1] == SKEWED
+    assert skewed("mlogloss").notes[-1] == SKEWED
+
+
+@pytest.mark.parametrize(
+    "ordinary",
+    [
+        {"metric": "rmse"},
+        {"n_valid": 100},
+        {"n_valid": None},
+        {"gap": 0.5},  # no doubt about it
+        {"gap": -0.05},  # nothing is claimed
+    ],
+)
+def test_an_ordinary_table_has_no_such_reservation(ordinary):
+    assert not any("test rows" in note for note in skewed(**ordinary).notes)
+
+
 def highlighted(repetitions, splits):
     """In how many tables of two equal learners and three metrics any library is highlighted."""
     rng = np.random.default_rng(splits)
