@@ -51,6 +51,20 @@ def test_seeds_on_one_official_split_are_too_few_for_a_test(make):
     assert "too few cells for a test" in found.remark
 
 
+def test_equal_accuracies_rule_out_only_what_so_few_rows_could_show(make):
+    """With --seeds auto, equal scores on 30 rows were taken for a proof, and no further seed was run."""
+
+    def worst(rows, metric="accuracy"):
+        fields = {"metrics": {metric: 0.9}, "primary_metric": metric, "n_valid": rows, "n_train": 4 * rows}
+        record = recorded(make, **{name: lambda _, value=value: value for name, value in fields.items()})
+        found = paired_evidence(record, record, metric, statistical=True, alpha=0.05)
+        assert (found.worse, found.remark) == (False if found.tested else None, "")
+        return found.worst
+
+    assert worst(30) < 0.98 * 0.9 < worst(3000) < 0.9
+    assert worst(30, "rmse") is None
+
+
 @pytest.mark.parametrize(
     ("name", "text"), [("data_digest", "the data is not"), ("split_digest", "the split of cell 42 ")]
 )
