@@ -3,6 +3,7 @@
 import pytest
 
 from boosters_eval import Executor, Mode, RunError, execute
+from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.runs import find_run, verify
 from shells import plan_of, run
 
@@ -51,3 +52,16 @@ def test_executor_that_breaks_its_promise_is_named_and_the_run_can_go_on(shell, 
     assert [fault.partition(":")[0] for _, fault in verify(find_run(plan.run_id))] == ["incomplete"]
     assert run(plan, mode=Mode.RESUME).missing == 0
     assert find_run(plan.run_id).attempts() == [1]
+
+
+def test_failure_is_remembered_across_an_attempt_that_did_not_reach_its_cell(shell):
+    plan = plan_of(shell, {"x": "echo 1"}, targets=("sh",))
+
+    def crash(cell):
+        return [Failure.of(cell, error_type="Crash", error_message="", phase="fit")]
+
+    execute(plan, Scripted(crash))
+    with pytest.raises(RunError):
+        execute(plan, Scripted(answers(shell)["never"]))
+    again = execute(plan, Scripted(lambda cell: [shell.ShellOutcome.of(cell, value=1)]))
+    assert [outcome.failed_before for outcome in again.results] == [1, 1]

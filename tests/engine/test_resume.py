@@ -130,6 +130,7 @@ def test_no_report_is_silent_about_a_flaky_cell(faulty, broken):
     mended = run_anew(tiny_config("slow", "tiny/broken"), seeds=2, rerun_failed=True)
     sentence = "tiny/broken: faulty is flaky: 2 of its cells finished only after failing (2 failed tries in all)."
     assert sentence in mended.to_markdown()
+    assert mended.to_csv().count(",flaky,it failed once before it finished\n") == 2
     report = build_document(mended, "comparison")
     assert "2 finished, 0 failed, 2 flaky (finished only after failing)" in render_report(report)
     assert "Cells flaky" in render_page(report)

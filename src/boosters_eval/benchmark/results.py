@@ -179,10 +179,10 @@ class ResultCollection:
     def to_csv(self, path: str | Path | None = None) -> str:
         """CSV with a line per outcome, also written to `path` if one is given.
 
-        The `status` of a result is ok. Failed cells and libraries without cells have a status and a reason instead of
-        numbers: a table must not look whole because something is left out.
+        The `status` of a result is ok, or flaky if its cell had failed before. Failed cells and libraries without cells
+        have a status and a reason instead of numbers: a table must not look whole because something is left out.
         """
-        rows = [{**row, "status": "ok"} for row in self.rows()]
+        rows = [{**_row(result), **_status(result)} for result in self.results]
         others: list[BenchmarkError | Absence] = [*self.errors, *self.unsupported, *self.unavailable]
         rows += map(_row_without_numbers, others)
         named = dict.fromkeys([*_ROW_FIELDS, *(name for row in rows for name in row)])
@@ -314,6 +314,13 @@ def _task(task: Task | str | None) -> Task | None:
 
 _ROW_FIELDS = ("config", "dataset", "booster", "task", "library", "variant", "seed", "fold")
 _ROW_END = ("status", "reason")
+
+
+def _status(result: BenchmarkResult) -> dict[str, str]:
+    if not result.failed_before:
+        return {"status": "ok"}
+    times = "once" if result.failed_before == 1 else f"{result.failed_before} times"
+    return {"status": "flaky", "reason": f"it failed {times} before it finished"}
 
 
 def _row_without_numbers(item: BenchmarkError | Absence) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def execute(
             record = RunFacts.collect(plan, jobs=jobs_for(plan, executor.jobs), **_told(executor), **(facts or {}))
             _record(record, origin, folder, attempt, journal)
         outcomes = journal.found.outcomes
-        failed = _failed(folder.outcomes_before(attempt), known or {}, outcomes)
+        failed = _failed(*folder.outcomes_before(attempt), known or {}, outcomes)
         _take_over(plan, known or {}, journal)
         todo = plan.in_running_order(cell for cell in plan.cells if _open(outcomes.get(cell.key), mode))
         began = True

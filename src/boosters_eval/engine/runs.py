@@ -167,10 +167,12 @@ class RunFolder:
             )
         return run
 
-    def outcomes_before(self, attempt: int) -> dict[str, Outcome | Failure]:
-        """What the attempt before this one ended with; nothing if it cannot be read, as `verify` will tell."""
-        earlier = [number for number in self.attempts() if number < attempt]
-        return read(self.journal_path(earlier[-1])).outcomes if earlier else {}
+    def outcomes_before(self, attempt: int) -> list[dict[str, Outcome | Failure]]:
+        """What each earlier attempt ended with, as far as it can be read; `verify` tells of one that cannot.
+
+        All of them, because one that was interrupted says nothing of the cells that it did not reach.
+        """
+        return [read(self.journal_path(number)).outcomes for number in self.attempts() if number < attempt]
 
     def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
         """An attempt, from the content of its journal."""
