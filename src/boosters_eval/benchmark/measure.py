@@ -75,7 +75,7 @@ def measure(
     fitted = clock.time(lambda: runner.fit(translation, built.value))
     phase("predict")
     predicted = clock.time(lambda: runner.predict(translation, fitted.value, x_valid), runs=predict_runs)
-    share = taken(before, clock.use())
+    share = taken(before, clock.use(), built.samples + fitted.samples + predicted.samples)
     predictions = check_predictions(predicted.value, translation.request, len(x_valid))
     dumped = runner.dump(fitted.value)
     return Measurement(
