@@ -84,7 +84,7 @@ def test_folds_replace_the_random_splits_of_a_suite(boosters_eval, mine, monkeyp
     assert planned(done.stdout) == {"own": 6, "usual": 6}
     both = boosters_eval("run", *mine, "--cv", "3", "--seeds", "2", "--dry-run", check=3)
     assert "either --cv or --seeds" in both.stderr
-    with pytest.raises(ConfigError, match="either --cv or --seeds"):
+    with pytest.raises(ConfigError, match="either 'cv' or 'seeds'"):
         prepare_suite("quick", 2, cv=3)
 
 
@@ -115,6 +115,12 @@ def test_the_shortcuts_take_libraries(boosters_eval, monkeypatch):
     for suite in ("quick", "full"):
         done = boosters_eval(suite, "--library", "sklearn", "--dry-run", check=0)
         assert {line.split()[1] for line in done.stdout.splitlines() if line.startswith("  ")} == {"sklearn"}
+
+
+def test_a_shortcut_without_a_baseline_tells_how_to_record_what_it_ran(boosters_eval, place, monkeypatch):
+    monkeypatch.setenv("BOOSTERS_EVAL_BASELINE_DIR", str(place / "none"))
+    done = boosters_eval("quick", "--library", "faulty", "-q", check=3)
+    assert f"baseline record --suite quick --library faulty {place}/none/quick.json'" in done.stderr
 
 
 def test_record_goes_on_without_the_pairs_that_failed(boosters_eval, place, mine):
