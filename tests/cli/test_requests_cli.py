@@ -117,12 +117,6 @@ def test_the_shortcuts_take_libraries(boosters_eval, monkeypatch):
         assert {line.split()[1] for line in done.stdout.splitlines() if line.startswith("  ")} == {"sklearn"}
 
 
-def test_a_shortcut_without_a_baseline_tells_how_to_record_what_it_ran(boosters_eval, place, monkeypatch):
-    monkeypatch.setenv("BOOSTERS_EVAL_BASELINE_DIR", str(place / "none"))
-    done = boosters_eval("quick", "--library", "faulty", "-q", check=3)
-    assert f"baseline record --suite quick --library faulty {place}/none/quick.json'" in done.stderr
-
-
 def test_record_goes_on_without_the_pairs_that_failed(boosters_eval, place, mine):
     """The healthy config is recorded, and the file says what it lacks."""
     (place / "mine.py").write_text(
