@@ -264,6 +264,8 @@ def test_results_of_fewer_seeds_than_recorded_fail_unless_so_many_are_asked_for(
     assert "(over 1 of the 3 recorded seeds)" in capsys.readouterr().out
     monkeypatch.setenv("BOOSTERS_EVAL_SEEDS", "1")
     assert check("base.json", "--results", "few.json", "-q") == 0
+    monkeypatch.setenv("BOOSTERS_EVAL_SEEDS", "")  # as in CI, where a variable may be undefined: nobody asked for fewer
+    assert check("base.json", "--results", "few.json", "-q") == 2
 
 
 def test_results_with_a_cell_twice_fail(files, capsys):

@@ -177,7 +177,7 @@ def _check_flaky(run: ResultCollection, allowed: int) -> None:
         more = f" ({len(flaky)} such cells)" if len(flaky) > 1 else ""
         raise RunError(
             f"No baseline was recorded: {first.library} on {first.config_name}, cell {first.repeat.name} finished only"
-            f" after failing{more}; find out why, or say --allow-flaky {len(flaky)}."
+            f" after failing{more}; find out why, or say allow_flaky={len(flaky)}."
         )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from boosters_eval.benchmark.measure import hold_out, measure, measured_fields
+from boosters_eval.benchmark.measure import hold_out, late_imports, measure, measured_fields
 from boosters_eval.benchmark.records import BUSY, BenchmarkResult
 from boosters_eval.benchmark.usermetrics import UserMetric
 from boosters_eval.benchmark.warmup import fit_once, warm_up
@@ -211,7 +211,7 @@ class Fit(Workload):
         )
         phase("score")
         metrics, said = _score(spec, table, split, done)
-        late = _late_imports(before)
+        late = late_imports(before)
         phase("done")
         return BenchmarkResult(
             **identity_of(spec),
@@ -265,12 +265,6 @@ class Fit(Workload):
 def _upgraded_spec(config: dict[str, Any], users: list[dict[str, Any]]) -> FitSpec:
     own = [metric for metric in users if metric["name"] in config["metrics"]]
     return FitSpec.model_validate({**config, "alone": config["timing"]["timed"], "user_metrics": own})
-
-
-def _late_imports(before: set[str]) -> tuple[str, ...]:
-    """A warning about modules that the runner's dependencies lack: they were imported under the clock."""
-    late = sorted({name.partition(".")[0] for name in sys.modules.keys() - before})
-    return (f"modules were imported while the cell ran: {', '.join(late)}",) if late else ()
 
 
 def _score(spec: FitSpec, table: Table, split: Split, done: Measurement) -> tuple[dict[str, float], tuple[str, ...]]:

@@ -161,7 +161,7 @@ class RunFolder:
         if not reading.sealed and not run.missing:
             warnings.warn(
                 f"{path} has all outcomes but no seal: the run was stopped just then, or the end of the file was"
-                " changed; --resume seals it.",
+                " changed; resume=True seals it.",
                 BoostersEvalWarning,
                 stacklevel=2,
             )
