@@ -125,6 +125,17 @@ def test_cells_on_other_data_than_the_first_are_not_compared(boosters_eval, plac
     assert "other data" in refused.stderr
 
 
+def test_first_cell_that_does_not_know_its_data_does_not_hide_that_the_others_are_on_other_data(boosters_eval, place):
+    rows = [factories.result("d/gbdt", "boosters", seed) for seed in derive_seeds(3)]
+    factories.collection(rows, suite="quick").to_json(place / "base.results.json")
+    boosters_eval("baseline", "record", "base.json", "--results", "base.results.json", "-q", check=0)
+    digests = (None, factories.digest("other"), factories.digest("other"))
+    rows = [row.model_copy(update={"data_digest": digest}) for row, digest in zip(rows, digests, strict=True)]
+    factories.collection(rows, suite="quick").to_json(place / "other.json")
+    done = boosters_eval("baseline", "check", "base.json", "--results", "other.json", check=2)
+    assert "it was run on perhaps other data than the first cell of its config" in done.stdout
+
+
 def test_altered_metadata_of_a_parquet_file_are_one_sentence(boosters_eval, place):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
