@@ -48,6 +48,31 @@ def test_escapes_in_names_do_not_reach_the_terminal(boosters_eval, place):
         assert_harmless(done.stdout + done.stderr)
 
 
+EVIL_SUITE = f"""
+from boosters_eval import DATASETS, BenchmarkConfig, BenchmarkSuite, Task, TrainingConfig
+SUITE = BenchmarkSuite(name={EVIL!r}, configs=[BenchmarkConfig(
+    name={EVIL!r}, dataset=DATASETS["diabetes"], task=Task.REGRESSION, libraries=["faulty"],
+    training=TrainingConfig(max_depth=1))])
+"""
+
+
+def test_escapes_in_the_names_of_a_suite_do_not_reach_the_terminal_or_a_baseline(boosters_eval, place):
+    (place / "evil.py").write_text(EVIL_SUITE)
+    done = boosters_eval("run", "--suite", "evil.py:SUITE", "-s", "1", "-v", check=0)
+    assert "�[31m" in done.stderr
+    assert_harmless(done.stdout + done.stderr)
+    boosters_eval("baseline", "record", "base.json", "--run", "last", check=0)
+    text = (place / "base.json").read_text()
+    assert_harmless(text)
+    assert json.loads(text)["config"]["suite"] == EVIL
+
+
+def test_half_a_character_in_a_suite_is_one_sentence(boosters_eval, place):
+    (place / "half.py").write_text(SUITE.replace('name="slow", dataset', 'name="slow", variant="\\ud800", dataset'))
+    done = boosters_eval("run", "--suite", "half.py:SUITE", "-s", "1", check=3)
+    assert "Internal error" not in done.stderr
+
+
 def test_escapes_in_results_do_not_reach_the_terminal(boosters_eval, place):
     write_results(place)
     write_results(place, "worse.json", 1.1)

@@ -81,7 +81,7 @@ def execute(
     journal, attempt = folder.open(new=mode is Mode.NEW)
     again = mode is Mode.RERUN_FAILED and journal.found.sealed and _any_failed(journal)
     if again or (journal.found.begin and not folder.holds(plan, attempt)):
-        # Neither a sealed attempt nor a plan is written to again: a new one takes over what finished, and runs the rest.
+        # Neither a sealed attempt nor its plan is ever changed: a new one takes over what finished, and runs the rest.
         known, origin = {**journal.found.outcomes, **(known or {})}, folder.facts(attempt)
         journal.close()
         journal, attempt = folder.open(new=True)
