@@ -243,3 +243,11 @@ def test_home_that_is_deleted_during_a_run_is_an_error(boosters_eval, place):
     done = boosters_eval(*command, check=2)
     assert "was deleted or replaced during the run" in done.stderr
     assert done.stdout == ""
+
+
+def test_files_that_are_none_do_not_keep_the_estimates_of_suites_waiting(boosters_eval, place):
+    folder = place / "home" / "runs" / "a"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "plan.json")
+    (folder / "journal.jsonl").symlink_to("journal.jsonl")
+    boosters_eval("list", "suites", check=0)

@@ -152,28 +152,36 @@ def check_regular(path: Path) -> int:
     return found.st_size
 
 
+class _Objects:
+    """Makes the objects of a JSON document, and refuses those that this program would not write."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._wide = 0  # keys of wide objects so far
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        count = len(pairs)
+        if count > MAX_KEYS:
+            raise FileFormatError(f"{self._source} has an object of {count} keys, more than this program ever writes.")
+        if count > _WIDE:
+            self._wide += count + sum(len(value) for _, value in pairs if isinstance(value, dict))
+        if self._wide > _MAX_WIDE_KEYS:
+            raise FileFormatError(
+                f"{self._source} has objects of {self._wide} keys in all, more than this program ever writes."
+            )
+        found = dict(pairs)
+        if len(found) < count:
+            names = [name for name, _ in pairs]
+            doubled = next(name for name in found if names.count(name) > 1)
+            raise FileFormatError(f"{self._source} has the key '{doubled}' more than once in one object.")
+        return found
+
+
 def load_json(text: str, source: str) -> Any:
     """The JSON of a file from outside. A duplicate key is refused: the last one would silently win."""
     _refuse_dense(text, source)
-    wide = 0
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal wide
-        if len(pairs) > MAX_KEYS:
-            raise FileFormatError(f"{source} has an object of {len(pairs)} keys, more than this program ever writes.")
-        if len(pairs) > _WIDE:
-            wide += len(pairs) + sum(len(value) for _, value in pairs if isinstance(value, dict))
-        if wide > _MAX_WIDE_KEYS:
-            raise FileFormatError(f"{source} has objects of {wide} keys in all, more than this program ever writes.")
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            doubled = next(name for name in found if names.count(name) > 1)
-            raise FileFormatError(f"{source} has the key '{doubled}' more than once in one object.")
-        return found
-
     try:
-        content = json.loads(text, object_pairs_hook=unique)
+        content = json.loads(text, object_pairs_hook=_Objects(source))
         if _HALF_A_CHARACTER.search(text):
             json.dumps(content, ensure_ascii=False).encode()
     except FileFormatError:
