@@ -228,6 +228,22 @@ def test_the_documented_command_collects_the_pairs_of_its_suite(project, run_pyt
     result.stdout.fnmatch_lines(["*california/gbdt[[]boosters[]]", "*breast_cancer/gbdt[[]sklearn[]]"])
 
 
+def test_escapes_in_names_do_not_reach_the_terminal(project, run_pytest):
+    evil = "a\x1b[31m\u202eb"
+    project.makepyfile(evil=SUITE.replace("mine", evil).replace("iris/gbdt", evil))
+    done = run_pytest("--boosters-eval-suite", "evil.py:SUITE", "--collect-only", "-q")
+    done.stdout.fnmatch_lines(["*a\ufffd[[]31m\ufffdb*"])
+    raw = {"schema_version": 3, "recorded_at": "2025-01-01T00:00:00Z", "config": {"suite": evil}}
+    stats = {"rmse": {"mean": 1.0, "std": None, "n": 1}}
+    one = {"config": "c", "library": "boosters", "task": "regression", "primary_metric": "rmse", "metrics": stats}
+    (project.path / "evil.json").write_text(json.dumps({**raw, "results": [one]}))
+    wrong = run_pytest("--boosters-eval-baseline", "evil.json")
+    wrong.stderr.fnmatch_lines(["*The suite 'a\ufffd[[]31m\ufffdb' of the baseline is not known here*"])
+    for text in (done.stdout.str(), wrong.stdout.str(), wrong.stderr.str()):
+        assert "\u202e" not in text
+        assert "\x1b[31m" not in text
+
+
 def test_a_project_that_does_not_ask_for_it_pays_nothing(project, run_pytest_apart):
     project.makepyfile(
         test_own="""

@@ -71,11 +71,12 @@ def _wanted(config: pytest.Config) -> bool:
 
 def _suite(session: pytest.Session) -> _Suite:
     from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (see above)
+    from boosters_eval.core.text import message  # noqa: PLC0415
 
     try:
         evaluation = _Evaluation(session.config)
     except BoostersEvalError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(message(str(error))) from None
     suite = _Suite.from_parent(session, name=evaluation.name, nodeid=evaluation.name)
     suite.evaluation = evaluation
     return suite
@@ -89,6 +90,7 @@ class _Evaluation:
         from boosters_eval.baseline.plan import Request, plan_run, until_decided  # noqa: PLC0415
         from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (only when it is used)
         from boosters_eval.core.errors import ConfigError  # noqa: PLC0415
+        from boosters_eval.core.text import message  # noqa: PLC0415
 
         file = config.getoption("--boosters-eval-baseline")
         statistical = config.getoption("--boosters-eval-statistical")
@@ -115,7 +117,7 @@ class _Evaluation:
             until_decided(prepared, self._baseline, self._rules) if self._baseline else prepared
         )
         self._check: Check | None = None
-        self.name = f"boosters-eval {prepared.plan.name}"
+        self.name = message(f"boosters-eval {prepared.plan.name}")
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -163,10 +165,10 @@ class _Suite(pytest.Collector):
         return list(self._pairs())
 
     def _pairs(self) -> Iterator[_Pair]:
-        from boosters_eval.core.text import clean  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.core.text import message  # noqa: PLC0415 (only when it is used)
 
         for config, library in self.evaluation.pairs:
-            item = _Pair.from_parent(self, name=clean(f"{config}[{library}]"))
+            item = _Pair.from_parent(self, name=message(f"{config}[{library}]"))
             item.pair, item.evaluation = (config, library), self.evaluation
             item.add_marker(MARKER)
             yield item
@@ -198,9 +200,10 @@ class _Pair(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """A finding is one sentence; only an internal error has a traceback."""
         from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.core.text import message  # noqa: PLC0415
 
         if isinstance(excinfo.value, (FailedPairError, BoostersEvalError)):
-            return str(excinfo.value)
+            return message(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
