@@ -175,6 +175,12 @@ def test_every_command_works_in_the_order_of_the_pages(project, capsys):
         assert code == 0, f"{shlex.join(command)}: {capsys.readouterr()}"
 
 
+def test_a_shortcut_without_a_baseline_tells_how_to_record_what_it_ran(project, monkeypatch, capsys):
+    monkeypatch.setenv("BOOSTERS_EVAL_BASELINE_DIR", "none")
+    assert run(["quick", "--library", "sklearn", "-q"]) == 3
+    assert "baseline record --suite quick --library sklearn none/quick.json'" in capsys.readouterr().err
+
+
 def test_commands_that_are_not_run_are_parsed():
     named = {command for page in TEXTS for command in commands(page)}
     assert named > ONLY_PARSED

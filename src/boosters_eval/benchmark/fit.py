@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
-from boosters_eval.benchmark.measure import hold_out, measure, measured_fields
+from boosters_eval.benchmark.measure import hold_out, late_imports, measure, measured_fields
 from boosters_eval.benchmark.natives import refuse_ignored
 from boosters_eval.benchmark.preparing import FitData, protocol_data
 from boosters_eval.benchmark.protocol import Protocol, load_steps, overridden
@@ -229,7 +229,7 @@ class Fit(Workload):
         )
         phase("score")
         metrics, said = _score(spec, table, split, data.restore(done.predictions))
-        late = _late_imports(before)
+        late = late_imports(before)
         phase("done")
         return BenchmarkResult(
             **identity_of(spec),
@@ -283,12 +283,6 @@ class Fit(Workload):
 def _upgraded_spec(config: dict[str, Any], users: list[dict[str, Any]]) -> FitSpec:
     own = [metric for metric in users if metric["name"] in config["metrics"]]
     return FitSpec.model_validate({**config, "alone": config["timing"]["timed"], "user_metrics": own})
-
-
-def _late_imports(before: set[str]) -> tuple[str, ...]:
-    """A warning about modules that the runner's dependencies lack: they were imported under the clock."""
-    late = sorted({name.partition(".")[0] for name in sys.modules.keys() - before})
-    return (f"modules were imported while the cell ran: {', '.join(late)}",) if late else ()
 
 
 def _score(
