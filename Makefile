@@ -91,7 +91,7 @@ baselines: setup  ## record tests/baselines again with the pinned versions
 	@$(BIN)/boosters-eval baseline record --suite full tests/baselines/full.json
 
 EXAMPLES := examples/papers
-PAPER := $(BIN)/boosters-eval paper run --seeds 3
+PAPER := $(BIN)/boosters-eval paper validate --seeds 3
 
 examples: setup  ## reproduce the rows of the shipped papers that take seconds
 	@$(PAPER) --spec $(EXAMPLES)/catboost-benchmarks.yaml --only Adult:XGBoost --only Adult:LightGBM --output results/catboost-benchmarks
