@@ -38,12 +38,14 @@ def _costs(journal: Path) -> Iterator[tuple[tuple[str, str, str, str], float]]:
         training = {
             config["name"]: json.dumps(config["training"], sort_keys=True)
             for config in plan.get("specs") or plan["configs"]
+            if "training" in config and "protocol" not in config  # a paper's way costs what no suite would
         }
         check_regular(journal)
         with journal.open("rb") as file:
             for line in islice(iter(lambda: file.readline(MAX_TEXT), b""), _LINES):
                 result = json.loads(line).get("result")
-                if result is not None and result.get("train_time_s") is not None:
+                known = result is not None and result.get("config_name") in training
+                if known and result.get("train_time_s") is not None:
                     key = (
                         result["dataset_name"],
                         result.get("booster_type", "gbdt"),
