@@ -25,8 +25,8 @@ from boosters_eval.paper.models import open_model, predict
 from boosters_eval.paper.planning import plan_targets
 from boosters_eval.paper.results import PaperResults
 from boosters_eval.paper.running import run_specification
-from boosters_eval.paper.specification import read_specification
-from boosters_eval.paper.targets import paper_targets
+from boosters_eval.paper.specification import PaperSpecification, read_specification
+from boosters_eval.paper.targets import obstacle, paper_targets
 from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.parameters import TrainingConfig
 from tiny import shared_pool
@@ -330,3 +330,18 @@ def test_an_onnx_model_is_scored_by_onnxruntime(tmp_path):
     model = open_model("onnx", tmp_path / "model.onnx")
     request = FitRequest(task=Task.REGRESSION, training=TrainingConfig())
     assert predict("onnx", model, request, np.array([[1, 1], [0, 3]], np.float32)).ravel().tolist() == [3.0, 6.0]
+
+
+def test_an_evaluator_is_told_apart_by_what_it_lacks(tmp_path: Path) -> None:
+    text = {"paper": "p"}
+    row = {"name": "m", "run": {"evaluator": "perplexity", "model": "weights"}}
+    result = {"model": "m", "dataset": "d", "metrics": {"perplexity": 20.0}}
+    text["tables"] = [{"id": "T", "datasets": [{"name": "d", "use": "no.txt"}], "models": [row], "results": [result]}]
+    text["reproduction_targets"] = {"primary": [{"table": "T", "rows": ["m"]}]}
+    spec = PaperSpecification.model_validate(text)
+    (tmp_path / "weights").mkdir()
+    (target,) = paper_targets(spec, tmp_path)
+    assert "weights" in (obstacle(target) or "")  # a folder without a model
+    (tmp_path / "weights" / "config.json").write_text("{}")
+    (tmp_path / "weights" / "model.safetensors").write_bytes(b"")
+    assert "no.txt" in (obstacle(target) or "")

@@ -138,7 +138,13 @@ class Evaluate(Workload):
                 phase("evaluate")
                 evaluators = import_module("boosters_eval.paper.lm.evaluators")
                 found = evaluators.evaluate(
-                    run.evaluator, inputs["model"], spec.dataset, run.arguments, cell.repeat.seed
+                    run.evaluator,
+                    inputs["model"],
+                    spec.dataset,
+                    run.arguments,
+                    cell.repeat.seed,
+                    root=Path(inputs["root"]),
+                    allow_pickle="allow_pickle" in inputs,
                 )
             case _:
                 raise EvaluationError(f"The workload 'evaluate' cannot run {type(spec.binding).__name__}.")

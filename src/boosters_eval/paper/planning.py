@@ -105,7 +105,7 @@ def _planned(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pi
             case ModelRun() as run:
                 return _saved(target, run, seeds, n_threads)
             case CallableRun() | CommandRun() | EvaluatorRun() as run:
-                return _evaluated(target, run, seeds, n_threads)
+                return _evaluated(target, run, seeds, n_threads, allow_pickle=allow_pickle)
             case _:
                 return PlannedTarget(target, "Nothing is bound to this row.")
     except BoostersEvalError as error:
@@ -235,7 +235,12 @@ def _saved(target: PaperTarget, run: ModelRun, seeds: int, n_threads: int | None
 
 
 def _evaluated(
-    target: PaperTarget, run: CallableRun | CommandRun | EvaluatorRun, seeds: int, n_threads: int | None
+    target: PaperTarget,
+    run: CallableRun | CommandRun | EvaluatorRun,
+    seeds: int,
+    n_threads: int | None,
+    *,
+    allow_pickle: bool,
 ) -> PlannedTarget:
     """A row whose metrics something else returns, under the paper's names. A language model gets all cores."""
     model, digests = None, {}
@@ -258,6 +263,9 @@ def _evaluated(
         conditions["command"] = " ".join(run.command)
     else:
         conditions["evaluator"] = run.evaluator
+        text = target.root / ((target.dataset.use if target.dataset else None) or "")
+        digests |= {"text": _digest(text)} if text.is_file() else {}
+        seeds = 1 if run.evaluator == "perplexity" else seeds  # nothing in it is random
     spec = EvaluateSpec(
         **_named(target),
         n_threads=threads.resolve(n_threads or (-1 if isinstance(run, EvaluatorRun) else 1)),
@@ -272,7 +280,11 @@ def _evaluated(
         metrics={name: name for name in spec.metrics},
         std_over="seeds",
         conditions=conditions,
-        inputs={"root": str(target.root.resolve()), **({"model": model} if model else {})},
+        inputs={
+            "root": str(target.root.resolve()),
+            **({"model": model} if model else {}),
+            **({"allow_pickle": "yes"} if allow_pickle else {}),
+        },
         repeats=seeds,
     )
 

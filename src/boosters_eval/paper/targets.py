@@ -178,7 +178,7 @@ def obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | None:
             case CommandRun() as run:
                 found = _command_obstacle(target, run)
             case EvaluatorRun() as run:
-                found = _evaluator_obstacle(target, run)
+                found = _evaluator_obstacle(target, run, allow_pickle=allow_pickle)
     except BoostersEvalError as error:
         found = str(error)
     return found
@@ -234,14 +234,15 @@ def _command_obstacle(target: PaperTarget, run: CommandRun) -> str | None:
     return f"The program '{program}' is not there."
 
 
-def _evaluator_obstacle(target: PaperTarget, run: EvaluatorRun) -> str | None:
-    if not target.source_of_model():
+def _evaluator_obstacle(target: PaperTarget, run: EvaluatorRun, *, allow_pickle: bool) -> str | None:
+    model = target.source_of_model()
+    if not model:
         return f"The evaluator '{run.evaluator}' needs a model: give it with --model."
     try:
         lm = import_module("boosters_eval.paper.lm")
     except ImportError as error:
         return f"The evaluator '{run.evaluator}' cannot be loaded: {error}."
-    missing: str | None = lm.missing(run.evaluator)
+    missing: str | None = lm.missing(run.evaluator, model, target.dataset, root=target.root, allow_pickle=allow_pickle)
     return missing
 
 
