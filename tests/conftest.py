@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import browser
 import simulations
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -126,3 +127,19 @@ def kept_pool():
     EXECUTORS.register("local", KeptPool, replace=True)
     yield
     EXECUTORS.register("local", local, replace=True)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser for the tests of one module."""
+    if browser.CHROMIUM is None:
+        reason = "Chromium is not installed: apt-get install chromium (or run make chromium)"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=browser.CHROMIUM, args=browser.FLAGS)
+        yield started
+        started.close()

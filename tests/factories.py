@@ -13,6 +13,8 @@ from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.gate import Case
 from boosters_eval.metrics.task import Task
+from boosters_eval.paper.results import Measured, PaperResults
+from boosters_eval.paper.specification import PaperSpecification
 from boosters_eval.runners.parameters import TrainingConfig
 
 CONFIG = "toy/gbdt"
@@ -137,3 +139,48 @@ def config(data=None, **changes):
 def suite(*configs, **changes):
     """A suite of the given configs, or of one."""
     return BenchmarkSuite(**{"name": "toy", "configs": configs or (config(),), **changes})
+
+
+def paper(tables=None, primary=None, **changes):
+    """A paper with one table of one row on one data set, as its specification file says it."""
+    tables = tables or [paper_table()]
+    targets = primary or [{"table": table["id"]} for table in tables]
+    fields = {"paper": "A Paper", "tables": tables, "reproduction_targets": {"primary": targets}}
+    return PaperSpecification.model_validate({**fields, **changes})
+
+
+def paper_table(metrics=None, *, row="XGBoost", dataset="Adult", **changes):
+    """A table whose only result is the given one; a value that is text keeps its digits."""
+    shared = {name: changes.pop(name) for name in ("units", "conditions") if name in changes}
+    result = {"model": row, "dataset": dataset, "metrics": metrics or {"accuracy": "0.874"}, **shared}
+    return {"id": "Table 4", "results": [result], **changes}
+
+
+def measured(values=None, *, table="Table 4", row="XGBoost", dataset="Adult", **changes):
+    """A target that ran: every repeat gave a value."""
+    values = {"accuracy": (0.8733, 0.8738, 0.8743)} if values is None else values
+    repeats = max((len(found) for found in values.values()), default=0)
+    fields = {
+        "table": table,
+        "row": row,
+        "dataset": dataset,
+        "primary": True,
+        "status": "ok",
+        "values": values,
+        "std_over": "splits",
+        "seeds": tuple(range(repeats)),
+        "planned": repeats,
+    }
+    return Measured(**{**fields, **changes})
+
+
+def paper_results(*targets, **changes):
+    """What running a paper's targets wrote."""
+    fields = {
+        "paper": "A Paper",
+        "specification_digest": digest("paper"),
+        "run_id": "0123456789ab",
+        "environment": {"started_at": "2025-01-02T03:04:05+00:00", "cpu_model": "Some CPU", "cpu_cores": "4"},
+        "targets": targets or (measured(),),
+    }
+    return PaperResults(**{**fields, **changes})

@@ -38,7 +38,7 @@ TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for
 COMMAND = re.compile(r"(?:^    |^ *- |`)(boosters-eval (?:\\\n|[^`\n])*)", re.MULTILINE)
 SNIPPET = re.compile(r"(?<!-->\n)```python\n(.*?)```", re.DOTALL)  # marked examples are run by test_architecture.py
 
-GROUPS = {"datasets", "executors", "observers", "runners", "suites", "workloads"}  # of entry points
+GROUPS = {"datasets", "executors", "observers", "preprocessing", "runners", "suites", "workloads"}  # of entry points
 # Placeholders, and what is put in their place.
 STANDS_FOR = {"NAME": "minimal", "RUN": "last", "RUN_ID": "last", "FILE": "scores.csv"}
 # Commands that need a network or a file of their own, only print help, or take long for what they show.
@@ -48,6 +48,11 @@ ONLY_PARSED = {
     "boosters-eval datasets fetch covertype",
     "boosters-eval datasets show NAME",
     "boosters-eval explain",
+    # These of the paper need its specification; the tests of each command run them.
+    "boosters-eval paper compare --results results/results.json --paper benchmarks.yaml -o results/comparison.yaml",
+    "boosters-eval paper report --comparison results/comparison.yaml --output results/report.html",
+    "boosters-eval paper run --spec benchmarks.yaml",
+    "boosters-eval paper validate --spec benchmarks.yaml",
     "boosters-eval report --suite full --type comparison --format md,json,html",  # docs/reports.md has it too
     "boosters-eval run --suite gate",
     "boosters-eval verify FILE",
@@ -95,6 +100,7 @@ def folder(tmp_path_factory):
     """A project as the pages assume it: data files, baselines, a suite, the example's runner."""
     place = tmp_path_factory.mktemp("project")
     shutil.copytree(ROOT / "tests" / "baselines", place / "tests" / "baselines")
+    shutil.copytree(ROOT / "examples" / "papers", place / "examples" / "papers")
     numbers = np.random.default_rng(0).random((60, 3))
     frame = pd.DataFrame(numbers, columns=["a", "b", "price"])
     frame.to_parquet(place / "prices.parquet")
@@ -104,6 +110,8 @@ def folder(tmp_path_factory):
     (place / "scores.csv").write_text("case_id,score,class\n" + "".join(cases))
     (suite,) = [code for code in SNIPPET.findall(TEXTS["docs/suites.md"]) if code.startswith("# my_suite.py")]
     (place / "my_suite.py").write_text(suite)
+    (paper,) = re.findall(r"```markdown\n<!-- paper.md -->\n(.*?)```", "".join(TEXTS.values()), re.DOTALL)
+    (place / "paper.md").write_text(paper)
     return place
 
 
@@ -165,6 +173,12 @@ def test_every_command_works_in_the_order_of_the_pages(project, capsys):
         capsys.readouterr()
         code = run([*command, *(["--dry-run"] if command[:2] in PREVIEWED or command[:1] in PREVIEWED else [])])
         assert code == 0, f"{shlex.join(command)}: {capsys.readouterr()}"
+
+
+def test_a_shortcut_without_a_baseline_tells_how_to_record_what_it_ran(project, monkeypatch, capsys):
+    monkeypatch.setenv("BOOSTERS_EVAL_BASELINE_DIR", "none")
+    assert run(["quick", "--library", "sklearn", "-q"]) == 3
+    assert "baseline record --suite quick --library sklearn none/quick.json'" in capsys.readouterr().err
 
 
 def test_commands_that_are_not_run_are_parsed():

@@ -1,6 +1,9 @@
 import importlib
 import json
 import pkgutil
+import re
+import shlex
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -191,6 +194,14 @@ def test_pairs_of_which_none_counts_fail(project, run_pytest, recorded):
     result.stdout.fnmatch_lines(["*Nothing that counts was compared with the baseline*"])
 
 
+def test_auto_adds_recorded_seeds_until_a_test_decides(project, run_pytest, recorded):
+    auto = ["--boosters-eval-seeds", "auto", "--boosters-eval-statistical", "-m", "boosters_eval"]
+    arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", str(recorded), *auto]
+    run_pytest(*arguments).assert_outcomes(passed=2, deselected=1)
+    facts = [json.loads(path.read_text()) for path in project.path.glob("home/runs/*/environment.json")]
+    assert [fact["seeds_rule"] for fact in facts] == ["seeds were added at one look at alpha = 0.05"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -198,6 +209,8 @@ def test_pairs_of_which_none_counts_fail(project, run_pytest, recorded):
         (["--boosters-eval-baseline", "none.json"], "none.json does not exist."),
         (["--boosters-eval-suite", "minimal", "--boosters-eval-tolerance", "2"], "tolerance"),
         (["--boosters-eval-suite", "minimal", "-n", "2"], "without pytest-xdist"),
+        (["--boosters-eval-suite", "minimal", "--boosters-eval-seeds", "0"], "must be a count of at least 1, or auto"),
+        (["--boosters-eval-suite", "minimal", "--boosters-eval-seeds", "auto"], "needs --boosters-eval-baseline and"),
     ],
 )
 def test_a_mistake_is_a_usage_error_in_one_sentence(project, run_pytest, arguments, told):
@@ -205,6 +218,30 @@ def test_a_mistake_is_a_usage_error_in_one_sentence(project, run_pytest, argumen
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert told in result.stderr.str()
     assert "Traceback" not in result.stderr.str() + result.stdout.str()
+
+
+def test_the_documented_command_collects_the_pairs_of_its_suite(project, run_pytest):
+    (command,) = re.findall(r"^    pytest (.*)$", (ROOT / "docs" / "baselines.md").read_text(), re.MULTILINE)
+    shutil.copytree(ROOT / "tests" / "baselines", project.path / "tests" / "baselines")
+    result = run_pytest(*shlex.split(command), "--collect-only", "-q")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*california/gbdt[[]boosters[]]", "*breast_cancer/gbdt[[]sklearn[]]"])
+
+
+def test_escapes_in_names_do_not_reach_the_terminal(project, run_pytest):
+    evil = "a\x1b[31m\u202eb"
+    project.makepyfile(evil=SUITE.replace("mine", evil).replace("iris/gbdt", evil))
+    done = run_pytest("--boosters-eval-suite", "evil.py:SUITE", "--collect-only", "-q")
+    done.stdout.fnmatch_lines(["*a\ufffd[[]31m\ufffdb*"])
+    raw = {"schema_version": 3, "recorded_at": "2025-01-01T00:00:00Z", "config": {"suite": evil}}
+    stats = {"rmse": {"mean": 1.0, "std": None, "n": 1}}
+    one = {"config": "c", "library": "boosters", "task": "regression", "primary_metric": "rmse", "metrics": stats}
+    (project.path / "evil.json").write_text(json.dumps({**raw, "results": [one]}))
+    wrong = run_pytest("--boosters-eval-baseline", "evil.json")
+    wrong.stderr.fnmatch_lines(["*The suite 'a\ufffd[[]31m\ufffdb' of the baseline is not known here*"])
+    for text in (done.stdout.str(), wrong.stdout.str(), wrong.stderr.str()):
+        assert "\u202e" not in text
+        assert "\x1b[31m" not in text
 
 
 def test_a_project_that_does_not_ask_for_it_pays_nothing(project, run_pytest_apart):

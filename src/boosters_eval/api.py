@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.errors import ConfigError, require, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -143,7 +143,7 @@ def prepare_suite(
 
 def _check_cv(cv: str | int | None, seeds: int | str | None) -> None:
     if cv is not None and seeds is not None:
-        raise ConfigError("Use either --cv or --seeds, not both: FOLDSxREPEATS redraws the folds REPEATS times.")
+        raise ConfigError("Use either 'cv' or 'seeds', not both: FOLDSxREPEATS redraws the folds REPEATS times.")
 
 
 def _settings(function: Callable[..., Any], given: RunOptions) -> Settings:
@@ -166,7 +166,9 @@ def run_prepared(
 ) -> ResultCollection:
     """Execute a prepared run. Finished cells are kept, whatever happens."""
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
 
+    require("prepared", prepared, PreparedRun, "what prepare_comparison() or prepare_suite() gives")
     check_names(executor, observer)
     return running.run_prepared(prepared, _observer(observer, verbose=verbose), executor=executor, say=say)
 
@@ -178,7 +180,7 @@ def load_run(reference: str = "last", home: str | Path | None = None, *, verifie
     """
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
 
-    return running.load_run(reference, _path(home), verified=verified)
+    return running.load_run(_reference(reference), _path(home), verified=verified)
 
 
 def load_results(path: str | Path) -> ResultCollection:
@@ -192,7 +194,7 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
     """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is."""
     from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415 (keeps start-up fast)
 
-    folder = find_run(reference, _path(home))
+    folder = find_run(_reference(reference), _path(home))
     for name, fault in verify(folder):
         yield f"{folder.run_id}/{name}", fault
 
@@ -204,7 +206,13 @@ def progress(*, every_cell: bool = False) -> Observer:
     return progress_for(sys.stderr, every_cell=every_cell)
 
 
+def _reference(given: str) -> str:
+    require("reference", given, str, "a run's id, the beginning of one, or 'last'")
+    return given
+
+
 def _path(home: str | Path | None) -> Path | None:
+    require("home", home, (str, Path, type(None)), "a path")
     return None if home is None else Path(home)
 
 

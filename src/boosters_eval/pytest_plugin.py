@@ -5,6 +5,7 @@ It is loaded into every pytest run in its environment, so nothing but pytest is 
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--boosters-eval-baseline", metavar="FILE", help="check against this baseline")
     group.addoption("--boosters-eval-tolerance", metavar="X", type=float, default=0.02, help="default: %(default)s")
     group.addoption("--boosters-eval-statistical", action="store_true", help="test each change for significance")
-    group.addoption("--boosters-eval-seeds", metavar="N", type=int, help="number of random splits")
+    group.addoption(
+        "--boosters-eval-seeds",
+        metavar="N",
+        type=_seeds,
+        help="number of random splits, or auto (with a baseline and --boosters-eval-statistical): as many of the"
+        " recorded ones as it takes to decide",
+    )
     group.addoption(
         "--boosters-eval-allow-flaky", metavar="N", type=int, default=0, help="cells that may finish after failing"
     )
     group.addoption("--boosters-eval-library", metavar="NAME", action="append", help="only this library; repeatable")
+
+
+def _seeds(text: str) -> int | str:
+    if text == "auto" or (text.isdecimal() and int(text)):
+        return text if text == "auto" else int(text)
+    raise argparse.ArgumentTypeError(f"must be a count of at least 1, or auto. Got '{text}' instead.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,11 +71,12 @@ def _wanted(config: pytest.Config) -> bool:
 
 def _suite(session: pytest.Session) -> _Suite:
     from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (see above)
+    from boosters_eval.core.text import message  # noqa: PLC0415
 
     try:
         evaluation = _Evaluation(session.config)
     except BoostersEvalError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(message(str(error))) from None
     suite = _Suite.from_parent(session, name=evaluation.name, nodeid=evaluation.name)
     suite.evaluation = evaluation
     return suite
@@ -73,10 +87,18 @@ class _Evaluation:
 
     def __init__(self, config: pytest.Config) -> None:
         from boosters_eval.baseline import CheckRules, read_baseline  # noqa: PLC0415
-        from boosters_eval.baseline.plan import Request, plan_run  # noqa: PLC0415
+        from boosters_eval.baseline.plan import Request, plan_run, until_decided  # noqa: PLC0415
         from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.core.errors import ConfigError  # noqa: PLC0415
+        from boosters_eval.core.text import message  # noqa: PLC0415
 
         file = config.getoption("--boosters-eval-baseline")
+        statistical = config.getoption("--boosters-eval-statistical")
+        if config.getoption("--boosters-eval-seeds") == "auto" and not (file and statistical):
+            needed = "--boosters-eval-baseline and --boosters-eval-statistical"
+            raise ConfigError(
+                f"The '--boosters-eval-seeds auto' option needs {needed}: it adds seeds until a test decides."
+            )
         libraries = config.getoption("--boosters-eval-library")
         self._baseline: Baseline | None = read_baseline(Path(file)) if file else None
         request = Request(
@@ -85,15 +107,17 @@ class _Evaluation:
             config.getoption("--boosters-eval-seeds"),
         )
         prepared, restriction = plan_run(request, Settings(), self._baseline)
-        self._prepared: PreparedRun = prepared
         self._rules: CheckRules = CheckRules(
             tolerance=config.getoption("--boosters-eval-tolerance"),
-            statistical=config.getoption("--boosters-eval-statistical"),
+            statistical=statistical,
             allow_flaky=config.getoption("--boosters-eval-allow-flaky"),
             **asdict(restriction),
         )
+        self._prepared: PreparedRun = (
+            until_decided(prepared, self._baseline, self._rules) if self._baseline else prepared
+        )
         self._check: Check | None = None
-        self.name = f"boosters-eval {prepared.plan.name}"
+        self.name = message(f"boosters-eval {prepared.plan.name}")
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -141,10 +165,10 @@ class _Suite(pytest.Collector):
         return list(self._pairs())
 
     def _pairs(self) -> Iterator[_Pair]:
-        from boosters_eval.core.text import clean  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.core.text import message  # noqa: PLC0415 (only when it is used)
 
         for config, library in self.evaluation.pairs:
-            item = _Pair.from_parent(self, name=clean(f"{config}[{library}]"))
+            item = _Pair.from_parent(self, name=message(f"{config}[{library}]"))
             item.pair, item.evaluation = (config, library), self.evaluation
             item.add_marker(MARKER)
             yield item
@@ -176,9 +200,10 @@ class _Pair(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """A finding is one sentence; only an internal error has a traceback."""
         from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.core.text import message  # noqa: PLC0415
 
         if isinstance(excinfo.value, (FailedPairError, BoostersEvalError)):
-            return str(excinfo.value)
+            return message(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

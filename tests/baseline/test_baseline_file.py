@@ -297,7 +297,7 @@ def test_a_user_s_metric_keeps_the_direction_that_its_run_gave_it(make, tmp_path
 def test_a_run_with_flaky_cells_is_no_baseline_unless_they_are_allowed(make):
     run = make.run()
     run.results[:2] = [r.model_copy(update={"failed_before": 3}) for r in run.results[:2]]
-    told = r"boosters on california/gbdt, cell 42 finished only after failing \(2 such cells\); .* --allow-flaky 2"
+    told = r"boosters on california/gbdt, cell 42 finished only after failing \(2 such cells\); .* allow_flaky=2"
     for allowed in (0, 1):
         with pytest.raises(RunError, match=told) as caught:
             make_baseline(run, allow_flaky=allowed)

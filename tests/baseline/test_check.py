@@ -387,8 +387,8 @@ class TestStatistical:
         assert status(against(run)) is Status.REGRESSION
         found = against(run, statistical=True)
         assert status(found) is Status.SUSPECTED
-        assert (found.findings[0].seeds_needed, found.findings[0].n_recorded) == (17, 3)
-        assert found.findings[0].note.endswith(", 17 seeds would decide if the change stays as it is")
+        assert (found.findings[0].seeds_needed, found.findings[0].n_recorded) == (29, 3)
+        assert found.findings[0].note.endswith(", 29 seeds would decide if the change stays as it is")
         assert found.exit_code() == ExitCode.REGRESSION
         assert found.exit_code(fail_on_regression=False) == ExitCode.SUCCESS
 

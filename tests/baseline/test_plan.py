@@ -91,5 +91,5 @@ MEAN = {"rmse": factories.stats({"42": 0.5}).model_copy(update={"per_seed": {}, 
 
 
 def test_a_maximum_without_auto_is_refused():
-    with pytest.raises(ConfigError, match="'--max-seeds' option needs --seeds auto"):
+    with pytest.raises(ConfigError, match="'max_seeds' parameter needs seeds='auto'"):
         plan_run(Request("minimal", seeds=3, max_seeds=9), Settings(), make_baseline(run_of(3, 0.0)))

@@ -213,8 +213,8 @@ class Constant(Runner):
         ({"executor": None}, "'executor' parameter must be a name or an Executor"),
         ({"observer": 3}, "'observer' parameter must be names or Observers"),
         ({"observer": [None]}, "'observer' parameter must be names or Observers"),
-        ({"max_seeds": 9}, "'--max-seeds' option needs --seeds auto"),
-        ({"cv": 3}, "Use either --cv or --seeds"),
+        ({"max_seeds": 9}, "'max_seeds' parameter needs seeds='auto'"),
+        ({"cv": 3}, "Use either 'cv' or 'seeds'"),
     ],
 )
 def test_mistake_of_a_caller_is_one_sentence(home, options, sentence):

@@ -9,7 +9,7 @@ from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.stats.tables import compare_table
-from learners import equal_regressions
+from learners import bold_and_cautious, equal_regressions
 
 SCORES = {"a": (0.50, 0.53, 0.47, 0.51, 0.49), "b": (0.56, 0.58, 0.53, 0.56, 0.55)}
 
@@ -135,6 +135,59 @@ def test_the_primary_column_keeps_its_level_and_the_others_share_a_tenth_of_it()
     welch = build_tables(ResultCollection(rows), test="welch")
     assert {pair.alpha for pair in welch.tables[0].pairs} == {0.05}
     assert build_tables(ResultCollection(rows), metrics=["mae"]).tables[0].pairs[0].alpha == 0.05
+
+
+def skewed(metric="logloss", n_valid=40, gap=-0.04):
+    rows = [
+        result(library, index, value + (gap if library == "b" else 0.0), metric=metric, n_train=160, n_valid=n_valid)
+        for library, values in SCORES.items()
+        for index, value in enumerate(values)
+    ]
+    return only_table(rows)
+
+
+SKEWED = (
+    "Log loss: with only 40 test rows, a few of them may decide, and these p-values may be too small: a and b (0.012)."
+)
+
+
+def test_a_difference_in_log_loss_on_few_rows_is_reported_with_reservation():
+    """Two equal models are told apart in 6 to 9 %: their differences are skewed, which so few splits cannot show."""
+    assert skewed().pairs[0].verdict == "better"
+    assert skewed().notes[-1] == SKEWED
+    assert skewed("mlogloss").notes[-1] == SKEWED
+
+
+@pytest.mark.parametrize(
+    "ordinary",
+    [
+        {"metric": "rmse"},
+        {"n_valid": 100},
+        {"n_valid": None},
+        {"gap": 0.5},  # no doubt about it
+        {"gap": -0.05},  # nothing is claimed
+    ],
+)
+def test_an_ordinary_table_has_no_such_reservation(ordinary):
+    assert not any("test rows" in note for note in skewed(**ordinary).notes)
+
+
+def test_two_equal_models_are_rarely_told_apart_by_their_log_loss_without_reservation():
+    """With 40 test rows and 10 splits, 6 to 7 % of all tables claim a difference; few do so without the note."""
+    rng = np.random.default_rng(10)
+    claims = unreserved = 0
+    for _ in range(200):
+        rows = [
+            result(library, index, float(value), metric="logloss", n_train=160, n_valid=40)
+            for library, values in zip(SCORES, bold_and_cautious(rng, 10), strict=True)
+            for index, value in enumerate(values)
+        ]
+        table = only_table(rows, times=False)
+        claimed = table.pairs[0].verdict in ("better", "worse")
+        claims += claimed
+        unreserved += claimed and not any("test rows" in note for note in table.notes)
+    assert claims > 5
+    assert unreserved <= 0.03 * 200
 
 
 def highlighted(repetitions, splits):

@@ -151,6 +151,7 @@ def torment(place, seed, count, command, order):
 
 
 def check(place, seed, count, command, order=()):
+    print(f"chaos: up to {count} kills, seed {seed}")  # noqa: T201 (at once, or a failure could not be repeated)
     kills, rounds = torment(place, seed, count, command, order)
     told = ", ".join(f"{number} of {name}s" for name, number in kills.items())
     print(f"chaos: {sum(kills.values())} kills ({told}) in {rounds} runs, seed {seed}")  # noqa: T201

@@ -79,7 +79,13 @@ KINDS = {
     "decision": Kind("decision.json", (("verify", "decision.json", "--scores", "scores.json"),)),
     "report": Kind(
         "report.json",
-        (("report", "--results", "report.json"), ("baseline", "check", "report.json"), ("verify", "report.json")),
+        (
+            ("report", "--results", "report.json", "--dry-run", "-f", "md"),
+            ("baseline", "diff", "report.json", "base.json"),
+            ("verify", "report.json"),
+        ),
+        sealed=False,
+        reads=read_json,
     ),
     "zipped data": Kind("data.csv.gz", (("datasets", "show", "data.csv.gz:t"),)),
     "results": Kind(
@@ -241,6 +247,7 @@ def put_back(path, data):
 
 
 def check(call, place, seed, count, names):
+    print(f"chaos: {count} mutations, seed {seed}")  # noqa: T201 (at once, or a failure could not be repeated)
     faults = torment(call, place, seed, count, names)
     print(f"chaos: {count} mutations of {len(names)} kinds of files, seed {seed}, {len(faults)} faults")  # noqa: T201
     assert not faults, "\n".join([f"repeat with CHAOS_SEED={seed} CHAOS_MUTATIONS={count}", *faults])

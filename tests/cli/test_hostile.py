@@ -48,6 +48,31 @@ def test_escapes_in_names_do_not_reach_the_terminal(boosters_eval, place):
         assert_harmless(done.stdout + done.stderr)
 
 
+EVIL_SUITE = f"""
+from boosters_eval import DATASETS, BenchmarkConfig, BenchmarkSuite, Task, TrainingConfig
+SUITE = BenchmarkSuite(name={EVIL!r}, configs=[BenchmarkConfig(
+    name={EVIL!r}, dataset=DATASETS["diabetes"], task=Task.REGRESSION, libraries=["faulty"],
+    training=TrainingConfig(max_depth=1))])
+"""
+
+
+def test_escapes_in_the_names_of_a_suite_do_not_reach_the_terminal_or_a_baseline(boosters_eval, place):
+    (place / "evil.py").write_text(EVIL_SUITE)
+    done = boosters_eval("run", "--suite", "evil.py:SUITE", "-s", "1", "-v", check=0)
+    assert "�[31m" in done.stderr
+    assert_harmless(done.stdout + done.stderr)
+    boosters_eval("baseline", "record", "base.json", "--run", "last", check=0)
+    text = (place / "base.json").read_text()
+    assert_harmless(text)
+    assert json.loads(text)["config"]["suite"] == EVIL
+
+
+def test_half_a_character_in_a_suite_is_one_sentence(boosters_eval, place):
+    (place / "half.py").write_text(SUITE.replace('name="slow", dataset', 'name="slow", variant="\\ud800", dataset'))
+    done = boosters_eval("run", "--suite", "half.py:SUITE", "-s", "1", check=3)
+    assert "Internal error" not in done.stderr
+
+
 def test_escapes_in_results_do_not_reach_the_terminal(boosters_eval, place):
     write_results(place)
     write_results(place, "worse.json", 1.1)
@@ -123,6 +148,17 @@ def test_cells_on_other_data_than_the_first_are_not_compared(boosters_eval, plac
     assert "it was run on other data than the first cell of its config" in done.stdout
     refused = boosters_eval("baseline", "record", "new.json", "--results", "other.json", check=2)
     assert "other data" in refused.stderr
+
+
+def test_first_cell_that_does_not_know_its_data_does_not_hide_that_the_others_are_on_other_data(boosters_eval, place):
+    rows = [factories.result("d/gbdt", "boosters", seed) for seed in derive_seeds(3)]
+    factories.collection(rows, suite="quick").to_json(place / "base.results.json")
+    boosters_eval("baseline", "record", "base.json", "--results", "base.results.json", "-q", check=0)
+    digests = (None, factories.digest("other"), factories.digest("other"))
+    rows = [row.model_copy(update={"data_digest": digest}) for row, digest in zip(rows, digests, strict=True)]
+    factories.collection(rows, suite="quick").to_json(place / "other.json")
+    done = boosters_eval("baseline", "check", "base.json", "--results", "other.json", check=2)
+    assert "it was run on perhaps other data than the first cell of its config" in done.stdout
 
 
 def test_altered_metadata_of_a_parquet_file_are_one_sentence(boosters_eval, place):
@@ -207,3 +243,11 @@ def test_home_that_is_deleted_during_a_run_is_an_error(boosters_eval, place):
     done = boosters_eval(*command, check=2)
     assert "was deleted or replaced during the run" in done.stderr
     assert done.stdout == ""
+
+
+def test_files_that_are_none_do_not_keep_the_estimates_of_suites_waiting(boosters_eval, place):
+    folder = place / "home" / "runs" / "a"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "plan.json")
+    (folder / "journal.jsonl").symlink_to("journal.jsonl")
+    boosters_eval("list", "suites", check=0)

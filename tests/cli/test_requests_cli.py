@@ -84,7 +84,7 @@ def test_folds_replace_the_random_splits_of_a_suite(boosters_eval, mine, monkeyp
     assert planned(done.stdout) == {"own": 6, "usual": 6}
     both = boosters_eval("run", *mine, "--cv", "3", "--seeds", "2", "--dry-run", check=3)
     assert "either --cv or --seeds" in both.stderr
-    with pytest.raises(ConfigError, match="either --cv or --seeds"):
+    with pytest.raises(ConfigError, match="either 'cv' or 'seeds'"):
         prepare_suite("quick", 2, cv=3)
 
 

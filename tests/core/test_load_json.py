@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boosters_eval.core import files
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import MAX_KEYS, load_json, refuse_wide
 
@@ -48,3 +49,17 @@ def test_object_of_too_many_keys_is_refused():
         with pytest.raises(FileFormatError, match="50001 keys"):
             refuse_wide(text, "f")
     refuse_wide(json.dumps([{"a": 1, "b": ":"}] * MAX_KEYS), "f")
+
+
+@pytest.mark.parametrize(("objects", "keys"), [(90, 120), (120, 90)])
+def test_many_objects_that_are_each_just_narrow_enough_are_refused_too(monkeypatch, objects, keys):
+    """Each key that a model does not know costs an error of a kilobyte, also in an object of objects."""
+    monkeypatch.setattr(files, "_MAX_WIDE_KEYS", 10_000)
+    text = json.dumps({str(number): dict.fromkeys(map(str, range(keys))) for number in range(objects)})
+    with pytest.raises(FileFormatError, match=r"has objects of 10\d+ keys in all"):
+        load_json(text, "f")
+
+
+def test_file_of_little_but_brackets_is_refused_before_it_is_parsed():
+    with pytest.raises(FileFormatError, match="has 2000000 values in 3000000 characters"):
+        load_json("[" + "[]," * 999_999 + "[]", "f")  # which is not even JSON

@@ -99,7 +99,7 @@ def test_a_runner_that_cannot_work_is_refused_when_it_is_registered():
 
     for item, told in (
         (OfTheRfc, "must be a subclass of boosters_eval.runners.base.Runner, got the class OfTheRfc, whose run would"),
-        (Half, "Half does not define build, fit, predict, translate, unsupported"),
+        (Half, r"Half does not define build, fit, predict, translate, unsupported\.$"),
         (42, "got an object of type int"),
     ):
         with pytest.raises(ConfigError, match=told):

@@ -2,6 +2,9 @@
 
 import gc
 import os
+import subprocess
+import sys
+import time
 from unittest import mock
 
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 
 from boosters_eval import Clock
 from boosters_eval.engine import clock
+from boosters_eval.engine.clock import CpuUse, Sample, taken, thread_times, waited_between
 
 
 class Source:
@@ -66,3 +70,39 @@ def test_what_other_programs_take_is_the_rest_of_the_cpus_that_were_used(tmp_pat
     assert clock.taken(before, clock.CpuUse(wall=12.0, own=2.0, all=7.0, cpus=2)) == pytest.approx(0.25)
     assert clock.taken(before, clock.CpuUse(wall=12.0, own=2.0, all=6.04, cpus=2)) == 0  # less than can be told
     assert clock.taken(before, None) is None
+
+
+@pytest.mark.parametrize(
+    ("sample", "others", "share"),
+    [
+        (Sample(wall=0.020, cpu=0.011, waited=0.009), 0.02, 0.45),  # shorter than what the kernel can count
+        (Sample(wall=0.001, cpu=0.0005, waited=0.0005), 0.0, 0.0),  # waking up
+        (Sample(wall=2.0, cpu=2.0, waited=1.0), 0.0, 0.025),  # it waited for its own threads, for nobody used a CPU
+        (Sample(wall=0.9, cpu=0.8, waited=0.0), 0.5, 0.5),  # others used a CPU that it did not need
+    ],
+)
+def test_what_others_took_from_a_short_cell_is_what_it_waited(sample, others, share):
+    before, after = CpuUse(0.0, 0.0, 0.0, 1), CpuUse(1.0, sample.cpu, sample.cpu + others, 1)
+    assert taken(before, after, [sample]) == pytest.approx(share)
+
+
+def test_only_the_busiest_thread_counts_as_waiting():
+    before = {"1": (1_000, 5_000), "2": (0, 0)}
+    after = {"1": (9_001_000, 4_005_000), "2": (10_000, 900_000_000), "3": (20_000, 800_000_000)}
+    assert waited_between(before, after) == pytest.approx(0.004)
+    assert waited_between({}, {}) == 0.0
+
+
+@pytest.mark.skipif(not thread_times(), reason="the kernel does not tell")
+def test_a_thread_that_shares_its_cpu_has_waited():
+    """Two processes that compute on one CPU: each waits while the other runs."""
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cpus)})
+    try:
+        with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as hog:
+            time.sleep(0.1)  # it has started
+            (sample,) = Clock().time(lambda: sum(range(10_000_000))).samples
+            hog.kill()
+    finally:
+        os.sched_setaffinity(0, cpus)
+    assert sample.waited > 0.001

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from boosters_eval import Observer, execute, load_run, run_prepared
 from boosters_eval.benchmark.records import VOLATILE
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.document import build_document
+from boosters_eval.core.errors import RunError
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import read
-from boosters_eval.engine.runs import find_run
+from boosters_eval.engine.plan import Exclusion
+from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.reports import render_page
 from boosters_eval.reports.full_markdown import render_report
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
@@ -130,6 +133,7 @@ def test_no_report_is_silent_about_a_flaky_cell(faulty, broken):
     mended = run_anew(tiny_config("slow", "tiny/broken"), seeds=2, rerun_failed=True)
     sentence = "tiny/broken: faulty is flaky: 2 of its cells finished only after failing (2 failed tries in all)."
     assert sentence in mended.to_markdown()
+    assert mended.to_csv().count(",flaky,it failed once before it finished\n") == 2
     report = build_document(mended, "comparison")
     assert "2 finished, 0 failed, 2 flaky (finished only after failing)" in render_report(report)
     assert "Cells flaky" in render_page(report)
@@ -274,3 +278,49 @@ def marked(mark):
         except OSError:
             continue
     return found
+
+
+def excluding(reason, **settings):
+    """The plan of a run that differs from others only in what it has no cells for."""
+    prepared = prepare_tiny(tiny_config("none"), seeds=2, **settings)
+    excluded = [Exclusion(spec="tiny/none", target="other", reason=reason)] if reason else []
+    return replace(prepared, plan=prepared.plan.replace(excluded=tuple(excluded)))
+
+
+def reasons(collection):
+    return [item.reason for item in collection.unsupported]
+
+
+@pytest.mark.parametrize(("first", "second"), [("", "it cannot"), ("it cannot", "nor now")])
+def test_attempt_keeps_what_its_own_plan_excludes(faulty, home, first, second):
+    """A run id does not depend on exclusions, so plan.json may be that of another attempt."""
+    for text in (first, second):
+        run_prepared(excluding(text), executor=shared_pool())
+        assert reasons(load_run("last")) == reasons(load_run("last", verified=True)) == ([text] if text else [])
+    folder = find_run("last")
+    assert {fault for _, fault in verify(folder)} == {""}
+    assert [item.reason for item in folder.load(1).plan.excluded] == ([first] if first else [])
+    (folder.path / "plan-2.json").unlink()
+    with pytest.raises(RunError, match=r"plan\.json: is not what it was when the attempt began"):
+        load_run("last")
+
+
+def test_attempt_at_another_plan_is_not_continued_but_taken_over(faulty, home):
+    with pytest.raises(KeyboardInterrupt):
+        run_prepared(excluding(""), observer=Stop(1), executor=shared_pool(1))
+    watcher = Stop(-1)
+    run_prepared(excluding("it cannot", resume=True), observer=watcher, executor=shared_pool(1))
+    assert watcher.todo == 1
+    assert find_run("last").attempts() == [1, 2]
+    assert reasons(load_run("last", verified=True)) == ["it cannot"]
+    again = run_prepared(excluding("it cannot", resume=True), executor=shared_pool(1))
+    assert (find_run("last").attempts(), reasons(again)) == ([1, 2], ["it cannot"])
+
+
+def test_plan_of_an_attempt_that_was_killed_before_it_began_is_not_mistaken_for_the_next(faulty, home):
+    run_prepared(excluding(""), executor=shared_pool())
+    folder = find_run("last")
+    folder.keep_plan(excluding("it cannot").plan, 2)
+    assert (folder.path / "plan-2.json").exists()
+    run_prepared(excluding(""), executor=shared_pool())
+    assert reasons(load_run("last", verified=True)) == []

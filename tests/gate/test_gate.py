@@ -23,6 +23,7 @@ from boosters_eval.core.errors import (
 )
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.cell import Build
+from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.plan import CellRef, Plan
 from boosters_eval.engine.runs import RunFolder
@@ -93,10 +94,12 @@ def error(cell):
     return Failure.of(cell, error_type="Crash", error_message="killed by SIGSEGV.", phase="fit", signal="SIGSEGV")
 
 
-def record(home, made, judge=outcome, *, seal=True, at="2025-01-01T00:00:00+00:00"):
+def record(home, made, judge=outcome, *, seal=True, at="2025-01-01T00:00:00+00:00", facts=None):
     """A journal as the engine writes it."""
     folder = RunFolder.of(made, home)
     journal, attempt = folder.open(new=True)
+    if facts:
+        folder.write_facts(attempt, facts)
     journal.begin({"run_id": made.run_id, "attempt": attempt, "at": at})
     written = [found for cell in made.cells if (found := judge(cell)) is not None]
     for found in written:
@@ -520,6 +523,10 @@ def test_a_later_attempt_of_the_same_plan_is_another_run(home, tmp_path):
     save_baseline(make_baseline(load_run(run_id, home), now=factories.RECORDED_AT), path)
     record(home, plan(), at="2025-01-03T00:00:00+00:00")
     assert gate.decide_run(run_id, path, rules(), home=home).promoted
+    # What --rerun-failed begins is a later attempt, but its outcomes are those of the recorded one.
+    taken_over = RunFacts(started_at="2025-01-01T00:00:00+00:00")
+    record(home, plan(), at="2025-01-04T00:00:00+00:00", facts=taken_over)
+    assert gate.decide_run(run_id, path, rules(), home=home).report.of_itself
 
 
 def test_a_known_metric_has_one_direction(home, baseline, tmp_path):
@@ -829,7 +836,7 @@ def test_names_order_and_classes_of_the_cases_do_not_move_the_bound(tmp_path, ch
 
 
 def test_a_scores_file_may_name_data_sets(tmp_path):
-    rows = "".join(f"c{index},{0.9 + index / 100},d{index // 2}\n" for index in range(8))
+    rows = "".join(f"c{index},{0.9 + index / 100},{' ' * (index % 2)}d{index // 2}\n" for index in range(8))
     path = scores_file(tmp_path, f"case_id,score,dataset\n{rows}", "s.csv")
     report = gate.decide_scores(path, rules(threshold=0.5)).report
     assert report.per_unit == pytest.approx({"d0": 0.905, "d1": 0.925, "d2": 0.945, "d3": 0.965})

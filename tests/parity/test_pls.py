@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from boosters_eval.parity.data import ensure_data
 from boosters_eval.parity.families.pls import PLS, PLS2, SklearnDefaultPls, SklearnPls
 from boosters_eval.parity.verdicts import Verdict, difference, verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from boosters_eval.parity.method import MethodSpec, Size
@@ -27,6 +29,12 @@ class Patient(SklearnDefaultPls):
     """It does better than is documented: also this is worth a look."""
 
     tol = 1e-16
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    with threadpool_limits(1):
+        yield
 
 
 def predicted(backend: type[PythonBackend], method: MethodSpec, size: Size, root: Path) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, ModelFacts, TrainData, conformance
 from boosters_eval.runners.conformance import Conformance, ConformanceError, check_runner
@@ -276,22 +277,39 @@ def test_a_runner_without_a_name_is_found_out(ridge):
         check_runner(type("Nameless", (ridge,), {"install": None}))
 
 
-def test_two_processes_that_disagree_are_found_out(tmp_path, monkeypatch):
-    (tmp_path / "ridge_by_chance.py").write_text(
-        "import os\n"
-        "from ridge_runner import RidgeRunner\n"
-        "class ChanceRunner(RidgeRunner):\n"
-        "    @classmethod\n"
-        "    def fit(cls, translation, dataset):\n"
-        "        noise = hash('a string') % 997 / 1e6\n"
-        "        return super().fit(translation, dataset) + noise\n"
-    )
+@pytest.fixture
+def of_module(tmp_path, monkeypatch):
+    """A runner like the example but for its fit, in a module of its own that fresh processes can import."""
+
+    def make(name, *body):
+        lines = ["from ridge_runner import RidgeRunner", "class Other(RidgeRunner):", "    @classmethod"]
+        lines += ["    def fit(cls, translation, dataset):", *(f"        {line}" for line in body)]
+        (tmp_path / f"{name}.py").write_text("\n".join(lines))
+        made.append(name)
+        return importlib.import_module(name).Other
+
+    made = ["ridge_runner"]
     monkeypatch.syspath_prepend(str(EXAMPLE / "src"))
     monkeypatch.syspath_prepend(str(tmp_path))
-    runner = importlib.import_module("ridge_by_chance").ChanceRunner
-    try:
-        with pytest.raises(ConformanceError, match="two fits disagree"):
-            check_runner(runner)
-    finally:
-        for name in ("ridge_by_chance", "ridge_runner"):
-            sys.modules.pop(name, None)
+    yield make
+    for name in made:
+        sys.modules.pop(name, None)
+
+
+def test_two_processes_that_disagree_are_found_out(of_module):
+    noise = "return super().fit(translation, dataset) + hash('a string') % 997 / 1e6"
+    with pytest.raises(ConformanceError, match="two fits disagree"):
+        check_runner(of_module("ridge_by_chance", noise))
+
+
+def test_an_import_inside_the_clock_is_found_out_though_this_process_has_done_it(of_module):
+    importlib.import_module("colorsys")
+    lazy = of_module("ridge_lazy", "import colorsys", "return super().fit(translation, dataset)")
+    with pytest.raises(ConformanceError, match="imports colorsys inside the clock: name them in 'dependencies'"):
+        check_runner(lazy)
+
+
+@pytest.mark.parametrize("given", [3, "ridge", object, None], ids=str)
+def test_what_is_no_runner_is_told_in_a_sentence(given):
+    with pytest.raises(ConfigError, match="'runner' parameter must be a subclass of Runner"):
+        check_runner(given)

@@ -1,5 +1,6 @@
 """The RFC's own way in: supports() and run() on every runner."""
 
+import importlib
 import subprocess
 import sys
 
@@ -38,6 +39,19 @@ def test_run_gives_a_whole_result(trainer, library, task, classes, metric):
     assert result.n_leaves_total <= 8 * result.n_trees_trained
     assert result.train_time_s > 0
     assert result.model_size_mb > 0
+
+
+def test_an_import_while_it_runs_is_a_warning(trainer):
+    def fit(cls, translation, dataset):
+        importlib.import_module("colorsys")
+        return super(lazy, cls).fit(translation, dataset)
+
+    lazy = type("Lazy", (RUNNERS["sklearn"],), {"fit": classmethod(fit)})
+    for loaded in (False, True):
+        if not loaded:
+            sys.modules.pop("colorsys", None)
+        result = lazy.run(config(Task.REGRESSION), trainer.x, trainer.score, trainer.x, trainer.score, seed=1)
+        assert ("modules were imported while the cell ran: colorsys" in result.warnings) != loaded
 
 
 def test_supports_answers_and_run_refuses(trainer):

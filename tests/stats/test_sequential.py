@@ -1,11 +1,12 @@
 import math
 
+import numpy as np
 import pytest
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.stats.inference import StudentT
+from boosters_eval.stats.inference import StudentT, freedom
 from boosters_eval.stats.sequential import SequentialRule, splits_to_decide
-from boosters_eval.stats.significance import Comparison
+from boosters_eval.stats.significance import Comparison, compare_pair
 
 RULE = SequentialRule()
 
@@ -72,18 +73,18 @@ def test_a_rule_that_could_never_decide_is_refused():
 def observed(difference, spread, n=5, overlap=0.25, alpha=0.05):
     """A comparison of n splits whose differences have this mean and spread."""
     error = spread * math.sqrt(1 / n + overlap)
-    interval = StudentT(difference, error, n - 1).interval(alpha)
+    interval = StudentT(difference, error, freedom(n, overlap)).interval(alpha)
     return Comparison("inconclusive", "corrected", n, alpha, 0.01, difference=difference, interval=interval)
 
 
 @pytest.mark.parametrize(
     ("difference", "overlap", "splits"),
     [
-        (1.26, 0.25, 13),  # t(12) = 2.179, and 2.179 * sqrt(1 / 13 + 0.25) = 1.246
-        (-1.26, 0.25, 13),
+        (1.26, 0.25, 15),  # t(10) = 2.228, and 2.228 * sqrt(1 / 15 + 0.25) = 1.254
+        (-1.26, 0.25, 15),
         (1.5, 0.25, 8),
-        (1.0, 0.25, 159),
-        (0.97, 0.25, None),  # below 1.96 * sqrt(0.25), where the rows that splits share set a limit
+        (1.12, 0.25, 375),
+        (1.1, 0.25, None),  # below 2.228 * sqrt(0.25), where the rows that splits share set a limit
         (0.97, 0.01, 7),
     ],
 )
@@ -91,10 +92,24 @@ def test_the_splits_that_decide_follow_from_the_corrected_test(difference, overl
     assert splits_to_decide(observed(difference, 1.0, overlap=overlap), overlap) == splits
 
 
+@pytest.mark.parametrize("n", [3, 10, 15])
+@pytest.mark.parametrize(("difference", "spread"), [(1.2, 1.0), (0.06, 0.05)])
+def test_the_splits_that_decide_are_those_from_which_the_test_itself_rejects(n, difference, spread):
+    """The test limits its degrees of freedom, and so must the forecast: it once named numbers that decided nothing."""
+
+    def compared(count):
+        ranks = np.arange(count) - (count - 1) / 2
+        differences = difference + spread * ranks / ranks.std(ddof=1)
+        return compare_pair(1 + differences, np.ones(count), higher_is_better=True, test_train_ratio=0.25)
+
+    needed = splits_to_decide(compared(n), 0.25)
+    assert [compared(count).p_value <= 0.05 for count in (n, needed - 1, needed)] == [False, False, True]
+
+
 def test_splits_that_are_added_at_looks_must_pass_the_level_of_a_look():
-    found = observed(1.5, 1.0)
+    found = observed(1.55, 1.0)  # at 1000 splits it would not pass: there are nine looks until then
     needed = splits_to_decide(found, 0.25, lambda count: SequentialRule(max_seeds=count).level)
-    assert needed == 12
+    assert needed == 11
 
 
 def test_without_an_interval_nothing_is_known_of_the_splits_that_decide():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.baseline.evidence import Evidence, paired_evidence, seeds_needed
 from boosters_eval.baseline.findings import Check, CheckRules, Finding, Status
 from boosters_eval.baseline.model import HOME_LIBRARY
-from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,11 +29,16 @@ _FAULTY = {
 
 
 def is_regression(baseline_mean: float, current_mean: float, tolerance: float, lower_is_better: bool) -> bool:
-    """The RFC's rule. For a negative mean the tolerance is a share of its size, so that "unchanged" always passes."""
+    """The RFC's rule, but what is not a number never passes.
+
+    For a negative mean the tolerance is a share of its size, so that "unchanged" always passes.
+    """
+    for name, value in (("baseline_mean", baseline_mean), ("current_mean", current_mean), ("tolerance", tolerance)):
+        require(name, value, Real, "a number")
     allowed = math.copysign(tolerance, baseline_mean)
     if lower_is_better:
-        return current_mean > baseline_mean * (1 + allowed)
-    return current_mean < baseline_mean * (1 - allowed)
+        return not current_mean <= baseline_mean * (1 + allowed)
+    return not current_mean >= baseline_mean * (1 - allowed)
 
 
 def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None) -> Check:

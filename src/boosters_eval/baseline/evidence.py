@@ -73,9 +73,13 @@ def paired_evidence(
         return Evidence(before, after, higher, obstacle=obstacle)
     remark = "" if len(common) == before.n else f"over {len(common)} of the {before.n} recorded seeds"
     before, after = _over(before, common), _over(after, common)
-    if not statistical or before.per_seed == after.per_seed:
-        return Evidence(before, after, higher, remark=remark)
-    return _tested(then, now, Evidence(before, after, higher, remark=remark), metric, alpha)
+    found = Evidence(before, after, higher, remark=remark)
+    if not statistical:
+        return found
+    if before.per_seed == after.per_seed:  # no proof where one row is all that a score can resolve
+        coarse = resolution_of(metric, now.n_valid)
+        return replace(_tested(then, now, found, metric, alpha), remark=remark) if coarse else found
+    return _tested(then, now, found, metric, alpha)
 
 
 def _higher_is_better(then: BaselineResult, now: BaselineResult, metric: str) -> bool:

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError, fiel
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
+from boosters_eval.core.text import escape_json
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find
 from boosters_eval.metrics.task import Task
@@ -230,7 +231,8 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
 
 def save_baseline(baseline: Baseline, path: Path) -> None:
     """Write the file whole or not at all, laid out so that a change shows as a changed line."""
-    write_atomically(path, _layout(baseline.model_dump(mode="json", exclude_defaults=False)) + "\n")
+    text = _layout(baseline.model_dump(mode="json", exclude_defaults=False))
+    write_atomically(path, escape_json(text) + "\n")
 
 
 def _layout(value: Any, indent: int = 0) -> str:

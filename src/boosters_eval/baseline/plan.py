@@ -40,7 +40,7 @@ class Request:
     @property
     def names_seeds(self) -> bool:
         """Whether the user says how many seeds to run, here or in the environment."""
-        return self.seeds is not None or "BOOSTERS_EVAL_SEEDS" in os.environ
+        return self.seeds is not None or bool(os.environ.get("BOOSTERS_EVAL_SEEDS"))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
         recorded_seeds = _usable_seeds(baseline)
         most = min(request.max_seeds or recorded_seeds, recorded_seeds)
     elif request.max_seeds is not None:
-        raise ConfigError("The '--max-seeds' option needs --seeds auto.")
+        raise ConfigError("The 'max_seeds' parameter needs seeds='auto'.")
     if baseline and baseline.config.seeds and not request.names_seeds:
         benchmarks = replace(benchmarks, default_seeds=len(baseline.config.seeds))  # configs may name their own
     prepared = prepare(benchmarks, seeds, settings, max_seeds=most)
@@ -96,7 +96,7 @@ def _usable_seeds(baseline: Baseline | None) -> int:
     if count < 2:
         have = f"{count} with values per seed" if count or values else "no values per seed"
         raise ConfigError(
-            "The '--seeds auto' option needs a baseline of at least 2 seeds. "
+            "seeds='auto' needs a baseline of at least 2 seeds. "
             f"This one has {have}; record it again, as in 'boosters-eval baseline record FILE --seeds 20'."
         )
     return count

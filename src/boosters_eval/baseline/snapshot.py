@@ -177,7 +177,7 @@ def _check_flaky(run: ResultCollection, allowed: int) -> None:
         more = f" ({len(flaky)} such cells)" if len(flaky) > 1 else ""
         raise RunError(
             f"No baseline was recorded: {first.library} on {first.config_name}, cell {first.repeat.name} finished only"
-            f" after failing{more}; find out why, or say --allow-flaky {len(flaky)}."
+            f" after failing{more}; find out why, or say allow_flaky={len(flaky)}."
         )
 
 
@@ -201,12 +201,17 @@ def _faulty_cells(run: ResultCollection) -> Iterable[FaultyCell]:
 
 
 def _other_data(run: ResultCollection) -> Iterable[FaultyCell]:
-    """Cells that were not run on the data of their config's first cell, which is all that a baseline records."""
-    first: dict[str, str] = {}
+    """Cells that were not run on the data of their config's first cell, which is all that a baseline records.
+
+    Older results do not know their data; but where one cell of a config does, all do.
+    """
+    first: dict[str, str | None] = {}
     for result in run.results:
         digest = result.data_digest
-        if digest is not None and first.setdefault(result.config_name, digest) != digest:
-            text = "it was run on other data than the first cell of its config"
+        expected = first.setdefault(result.config_name, digest)
+        if digest != expected:
+            known = digest is not None and expected is not None
+            text = f"it was run on {'other' if known else 'perhaps other'} data than the first cell of its config"
             yield FaultyCell(result.config_name, result.library, result.repeat.name, "other data", text)
 
 

@@ -36,7 +36,7 @@ class BenchmarkConfig(Model):
     validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.2
     seeds: tuple[int, ...] = derive_seeds(DEFAULT_SEEDS)  # those of the suite apply unless they are named here
     folds: Annotated[int, Ge(2)] | None = None
-    variant: str | None = None
+    variant: Annotated[str, MinLen(0)] | None = None  # only with a constraint is half a character refused
     profile: Profile = Profile.PARITY
     metrics: tuple[str, ...] = ()  # in addition to those of the task
 

@@ -8,6 +8,7 @@ from itertools import islice
 from statistics import median
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.files import MAX_TEXT, check_regular, read_text
 from boosters_eval.core.home import home
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _OVERHEAD = 0.05  # seconds per cell in addition to building, training and predi
 def seconds_by_cell(where: Path | None = None) -> dict[tuple[str, str, str, str], float]:
     """Median seconds per cell, by data set, booster, library and training parameters (as canonical JSON)."""
     root = home(where) / "runs"
-    journals = sorted(root.glob("*/journal*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
+    journals = sorted(root.glob("*/journal*.jsonl"), key=lambda path: path.lstat().st_mtime, reverse=True)
     seen: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
     for journal in journals[:_RUNS]:
         for key, seconds in _costs(journal):
@@ -33,15 +34,18 @@ def seconds_by_cell(where: Path | None = None) -> dict[tuple[str, str, str, str]
 def _costs(journal: Path) -> Iterator[tuple[tuple[str, str, str, str], float]]:
     """The costs in one journal; a file that cannot be read has none."""
     try:
-        plan = json.loads((journal.parent / "plan.json").read_text())
+        plan = json.loads(read_text(journal.parent / "plan.json"))
         training = {
             config["name"]: json.dumps(config["training"], sort_keys=True)
             for config in plan.get("specs") or plan["configs"]
+            if "training" in config and "protocol" not in config  # a paper's way costs what no suite would
         }
-        with journal.open() as lines:
-            for line in islice(lines, _LINES):
+        check_regular(journal)
+        with journal.open("rb") as file:
+            for line in islice(iter(lambda: file.readline(MAX_TEXT), b""), _LINES):
                 result = json.loads(line).get("result")
-                if result is not None and result.get("train_time_s") is not None:
+                known = result is not None and result.get("config_name") in training
+                if known and result.get("train_time_s") is not None:
                     key = (
                         result["dataset_name"],
                         result.get("booster_type", "gbdt"),

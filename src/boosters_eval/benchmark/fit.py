@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
-from boosters_eval.benchmark.measure import hold_out, measure, measured_fields
+from boosters_eval.benchmark.measure import hold_out, late_imports, measure, measured_fields
+from boosters_eval.benchmark.natives import refuse_ignored
+from boosters_eval.benchmark.preparing import FitData, protocol_data
+from boosters_eval.benchmark.protocol import Protocol, load_steps, overridden
 from boosters_eval.benchmark.records import BUSY, BenchmarkResult
 from boosters_eval.benchmark.usermetrics import UserMetric
 from boosters_eval.benchmark.warmup import fit_once, warm_up
@@ -42,6 +46,8 @@ from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
 
     from boosters_eval.benchmark.measure import Measurement
     from boosters_eval.datasets import Table
@@ -89,6 +95,15 @@ class FitSpec(Spec):
     primary_metric: str
     timing: Timing
     user_metrics: tuple[UserMetric, ...] = ()
+    protocol: Protocol | None = None  # None: our own way
+
+    @model_serializer(mode="wrap")
+    def _without_protocol(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A spec without a protocol is the same as before there were any: its identity, its plan, its run."""
+        content: dict[str, Any] = handler(self)
+        if self.protocol is None:
+            content.pop("protocol", None)
+        return content
 
     @property
     def preload(self) -> tuple[str, ...]:
@@ -103,6 +118,7 @@ class FitSpec(Spec):
 
     def request(self, seed: int) -> FitRequest:
         """The request that a runner receives."""
+        encoded = self.protocol is not None and self.protocol.encodes_categories
         return FitRequest(
             task=self.task,
             training=self.training,
@@ -110,10 +126,10 @@ class FitSpec(Spec):
             profile=self.profile,
             n_classes=self.n_classes,
             quantiles=self.quantiles,
-            categorical=self.categorical,
+            categorical=() if encoded else self.categorical,
             has_missing=self.has_missing,
             weighted=self.weighted,
-            max_categories=self.max_categories,
+            max_categories=0 if encoded else self.max_categories,
             n_threads=self.n_threads,
             seed=seed,
         )
@@ -193,10 +209,12 @@ class Fit(Workload):
         spec = spec_of(cell)
         before = set(sys.modules)
         table = open_stored(Path(inputs["data"]))
-        split = _split(cell, table, inputs.get("split"))
-        translation = loaded.translate(spec.request(model_seed(cell)))
-        train = hold_out(_train_data(table, split), translation.request, cell.repeat.seed)
-        x_valid = np.ascontiguousarray(table.x[split.valid])
+        data = _data(cell, table, inputs)
+        split, train, x_valid = data.split, data.train, data.x_valid
+        translation = overridden(loaded.translate(data.request), spec.protocol)
+        if spec.protocol is not None:
+            refuse_ignored(cell.target, spec.protocol.native, translation)
+            before |= set(sys.modules)  # none of this is timed
         needed = _memory_of(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
         phase("warm-up")
         cold = warm_up(loaded, translation, train)
@@ -210,8 +228,8 @@ class Fit(Workload):
             phase=phase,
         )
         phase("score")
-        metrics, said = _score(spec, table, split, done)
-        late = _late_imports(before)
+        metrics, said = _score(spec, table, split, data.restore(done.predictions))
+        late = late_imports(before)
         phase("done")
         return BenchmarkResult(
             **identity_of(spec),
@@ -267,20 +285,16 @@ def _upgraded_spec(config: dict[str, Any], users: list[dict[str, Any]]) -> FitSp
     return FitSpec.model_validate({**config, "alone": config["timing"]["timed"], "user_metrics": own})
 
 
-def _late_imports(before: set[str]) -> tuple[str, ...]:
-    """A warning about modules that the runner's dependencies lack: they were imported under the clock."""
-    late = sorted({name.partition(".")[0] for name in sys.modules.keys() - before})
-    return (f"modules were imported while the cell ran: {', '.join(late)}",) if late else ()
-
-
-def _score(spec: FitSpec, table: Table, split: Split, done: Measurement) -> tuple[dict[str, float], tuple[str, ...]]:
+def _score(
+    spec: FitSpec, table: Table, split: Split, predictions: NDArray[Any]
+) -> tuple[dict[str, float], tuple[str, ...]]:
     """All metrics, and their warnings, so that a score of little meaning is recognisable as such."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         metrics = compute_metrics(
             spec.task,
             np.asarray(table.y[split.valid]),
-            done.predictions,
+            predictions,
             spec.n_classes,
             _rows(table.weights, split.valid),
             groups=_rows(table.groups, split.valid),
@@ -292,6 +306,18 @@ def _score(spec: FitSpec, table: Table, split: Split, done: Measurement) -> tupl
         if not math.isfinite(value):
             raise MetricInputError(f"The metric '{name}' must be finite. Got {value} instead.")
     return metrics, tuple(str(warning.message) for warning in caught if issubclass(warning.category, MetricWarning))
+
+
+def _data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
+    """The rows as they are, or as the protocol prepares them."""
+    spec = spec_of(cell)
+    request = spec.request(model_seed(cell))
+    if spec.protocol is not None:
+        load_steps(inputs)
+        return protocol_data(spec.protocol, table, request, cell.repeat.seed)
+    split = _split(cell, table, inputs.get("split"))
+    train = hold_out(_train_data(table, split), request, cell.repeat.seed)
+    return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]))
 
 
 def _split(cell: Cell, table: Table, split_file: str | None) -> Split:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
+from boosters_eval.benchmark.config import MAX_SEEDS
 from boosters_eval.benchmark.observations import compare_rows
 from boosters_eval.benchmark.tables.contenders import group, results_by_name
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.metrics import higher_is_better
 from boosters_eval.stats.sequential import SequentialRule
 
@@ -36,6 +38,11 @@ class Growth:
     @classmethod
     def of(cls, max_seeds: int | None = None, budget: str | float | None = None) -> Self:
         """The default rule, with a different maximum or a budget."""
+        require("max_seeds", max_seeds, (Integral, type(None)), f"a count from 2 to {MAX_SEEDS}")
+        if max_seeds is not None and not 2 <= max_seeds <= MAX_SEEDS:
+            raise ConfigError(
+                f"The 'max_seeds' parameter must be a count from 2 to {MAX_SEEDS}. Got {max_seeds} instead."
+            )
         rule = SequentialRule() if max_seeds is None else SequentialRule(max_seeds=max_seeds)
         return cls(rule, parse_budget(budget))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ def measure(
     fitted = clock.time(lambda: runner.fit(translation, built.value))
     phase("predict")
     predicted = clock.time(lambda: runner.predict(translation, fitted.value, x_valid), runs=predict_runs)
-    share = taken(before, clock.use())
+    share = taken(before, clock.use(), built.samples + fitted.samples + predicted.samples)
     predictions = check_predictions(predicted.value, translation.request, len(x_valid))
     dumped = runner.dump(fitted.value)
     return Measurement(
@@ -174,8 +175,11 @@ def run_once(
         feature_names=config.dataset.feature_names,
     )
     train = hold_out(train, request, seed)
+    runner.load()
+    before = set(sys.modules)
     cold = warm_up(runner, translation, train)
     done = measure(runner, translation, train, np.ascontiguousarray(x_valid, dtype=np.float32))
+    late = late_imports(before)
     metrics = compute_metrics(
         config.task,
         np.asarray(y_valid, dtype=np.float64),
@@ -200,8 +204,14 @@ def run_once(
         n_valid=len(x_valid),
         model_seed=seed,
         n_threads=request.n_threads,
-        warnings=cold,
+        warnings=(*cold, *late),
     )
+
+
+def late_imports(before: set[str]) -> tuple[str, ...]:
+    """A warning about modules that the runner's dependencies lack: nothing may be imported while a cell is measured."""
+    late = sorted({name.partition(".")[0] for name in sys.modules.keys() - before})
+    return (f"modules were imported while the cell ran: {', '.join(late)}",) if late else ()
 
 
 def measured_fields(runner: type[Runner], translation: Translation, done: Measurement) -> dict[str, Any]:

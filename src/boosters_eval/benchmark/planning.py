@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from boosters_eval.benchmark.fit import FitSpec, Timing, spec_of
 from boosters_eval.benchmark.looks import Growth
 from boosters_eval.benchmark.suites import resolve_suite
 from boosters_eval.benchmark.usermetrics import UserMetric, from_spec
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnknownNameError
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnknownNameError, require
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
 from boosters_eval.datasets.config import SplitSpec
@@ -34,7 +34,7 @@ from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from boosters_eval.benchmark.config import BenchmarkSuite
@@ -103,15 +103,17 @@ def comparison(
     profile: Profile | str = Profile.PARITY,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
-    usable, reasons = usable_libraries(_names(libraries) if libraries is not None else None)
+    usable, reasons = usable_libraries(_names(libraries, "libraries") if libraries is not None else None)
     notes: list[str] = []
     folds, repeats = parse_cv(cv)
-    wanted_task = Task(_choice("task", task, Task)) if task else None
+    wanted_task = None if task is None else Task(_choice("task", task, Task))
+    require("variants", variants, (Mapping, type(None)), "a dict of names and TrainingConfigs")
+    require("training", training, (TrainingConfig, Mapping, type(None)), "a TrainingConfig")
     rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()] or [
         (None, training or TrainingConfig())
     ]
     configs = []
-    for text in _names(datasets):
+    for text in _names(datasets, "datasets"):
         dataset = resolve_dataset(text, wanted_task)
         if "inferred" in dataset.description:
             notes.append(f"{dataset.name}: {dataset.description}")
@@ -146,7 +148,7 @@ def suite_benchmarks(
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
     found = resolve_suite(suite)
-    only = _names(libraries) if libraries is not None else None
+    only = _names(libraries, "libraries") if libraries is not None else None
     every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
     usable, reasons = usable_libraries(every, required=only is not None)
     folds, repeats = parse_cv(cv)
@@ -177,13 +179,13 @@ def prepare(
     With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up.
     """
     if settings.resume and settings.rerun_failed:
-        raise ConfigError("Use either --resume or --rerun-failed, not both.")
+        raise ConfigError("Use either 'resume' or 'rerun_failed', not both.")
     growth = Growth.of(max_seeds, budget) if seeds == "auto" else None
-    for option, value in (("--budget", budget), ("--max-seeds", max_seeds)):
+    for name, value in (("budget", budget), ("max_seeds", max_seeds)):
         if growth is None and value is not None:
-            raise ConfigError(f"The '{option}' option needs --seeds auto.")
+            raise ConfigError(f"The '{name}' parameter needs seeds='auto'.")
     if growth is not None and any(config.folds for config in benchmarks.configs):
-        raise ConfigError("Use either --seeds auto or folds, not both.")
+        raise ConfigError("Use either seeds='auto' or folds, not both.")
     for library, reason in {item.target: item.reason for item in benchmarks.unavailable}.items():
         warnings.warn(f"{library} is left out: {reason}", BoostersEvalWarning, stacklevel=4)
     count = growth.rule.schedule[0] if growth else _seeds(seeds, benchmarks.default_seeds)
@@ -195,9 +197,9 @@ def _overruled(benchmarks: Benchmarks, seeds: int | str | None) -> Benchmarks:
     given = seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS")
     if not given or benchmarks.folded:
         return benchmarks
-    origin = "--seeds" if seeds is not None else "BOOSTERS_EVAL_SEEDS"
+    origin = f"seeds={seeds!r}" if seeds is not None else f"BOOSTERS_EVAL_SEEDS {given}"
     notes = [
-        f"{config.name} names its own seeds ({', '.join(map(str, config.own_seeds))}); {origin} {given} replaces them"
+        f"{config.name} names its own seeds ({', '.join(map(str, config.own_seeds))}); {origin} replaces them"
         for config in benchmarks.configs
         if config.own_seeds
     ]
@@ -350,16 +352,16 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
     return folds, repeats
 
 
-def _names(value: str | Sequence[str]) -> list[str]:
+def _names(value: str | Sequence[str], parameter: str) -> list[str]:
     names = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"A name or a list of names is required. Got {value!r} instead.")
+        raise ConfigError(f"The '{parameter}' parameter must be a name or a list of names. Got {value!r} instead.")
     return list(dict.fromkeys(names))
 
 
 def _boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:
-    given = [value] if isinstance(value, (str, BoosterType)) else list(value)
-    names = _names([item.value if isinstance(item, BoosterType) else item for item in given])
+    given = [value] if isinstance(value, (str, BoosterType)) or not isinstance(value, Iterable) else list(value)
+    names = _names([item.value if isinstance(item, BoosterType) else item for item in given], "booster")
     return [BoosterType(_choice("booster", name, BoosterType)) for name in names]
 
 
@@ -375,8 +377,10 @@ def _seeds(given: int | str | None, default: int) -> int:
     """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
     text = str(given if given is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:
-        what = "'seeds' parameter" if given is not None else "BOOSTERS_EVAL_SEEDS variable"
-        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}. Got '{text}' instead.")
+        what, shown = (
+            ("'seeds' parameter", repr(given)) if given is not None else ("BOOSTERS_EVAL_SEEDS variable", repr(text))
+        )
+        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}. Got {shown} instead.")
     return int(text)
 
 

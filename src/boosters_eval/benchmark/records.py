@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Lt
 from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema, field_validator
 
+from boosters_eval.core.errors import require
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import cell_key
@@ -223,6 +225,7 @@ class RunMetadata(FileModel):
         """The given level, or that of a run with --seeds auto, or 5 %."""
         from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415 (loads scipy)
 
+        require("alpha", alpha, (Real, type(None)), "a number between 0 and 1")
         return alpha if alpha is not None else self.alpha or DEFAULT_ALPHA
 
     @field_validator("configs")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -19,7 +20,7 @@ from boosters_eval.benchmark.records import (
     Unavailable,
     Unsupported,
 )
-from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, require
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import csv_cell, escape_json
@@ -27,7 +28,7 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
@@ -68,6 +69,8 @@ class ResultCollection:
         suite: str | None = None,
         metadata: RunMetadata | None = None,
     ) -> None:
+        for name, value in (("results", results), ("errors", errors)):
+            require(name, value, Iterable, "a list of outcomes")
         self.results = list(results)
         self.errors = list(errors)
         self.unsupported = list(unsupported)
@@ -92,10 +95,12 @@ class ResultCollection:
         config: str | None = None,
     ) -> ResultCollection:
         """What meets all criteria: outcomes, and libraries without any."""
+        for name, value in (("library", library), ("dataset", dataset), ("config", config)):
+            require(name, value, (str, type(None)), "a name")
         wanted = {
             "library": library,
             "dataset_name": dataset,
-            "booster_type": booster.value if isinstance(booster, BoosterType) else booster,
+            "booster_type": _booster(booster),
             "task": _task(task),
             "config_name": config,
         }
@@ -138,10 +143,12 @@ class ResultCollection:
     def summary(self, group_by: Sequence[str] = ("dataset", "booster", "library")) -> pd.DataFrame:
         """Mean, standard deviation (ddof 1) and n of every metric in each group; variants are kept apart."""
         frame = self.to_dataframe()
-        keys = list(group_by)
-        unknown = [key for key in keys if key not in frame.columns]
-        if unknown:
-            raise ConfigError(f"The 'group_by' parameter of summary must name columns. Got {unknown[0]!r} instead.")
+        require("group_by", group_by, (str, list, tuple), "a list of columns")
+        keys = [group_by] if isinstance(group_by, str) else list(group_by)
+        unknown = [key for key in keys if not isinstance(key, str) or key not in frame.columns]
+        if unknown or not keys:
+            got = repr(unknown[0]) if unknown else "nothing"
+            raise ConfigError(f"The 'group_by' parameter of summary must name columns. Got {got} instead.")
         if "variant" not in keys and frame["variant"].notna().any():
             keys.append("variant")
         values = [name for name in frame.columns if name in self.metric_names() or name.endswith(("_s", "_mb"))]
@@ -173,16 +180,16 @@ class ResultCollection:
         left_out = None if include_metadata else {"metadata"}
         text = escape_json(self.document().model_dump_json(indent=1, exclude_none=True, exclude=left_out)) + "\n"
         if path is not None:
-            write_atomically(Path(path), text)
+            write_atomically(_path(path), text)
         return text
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """CSV with a line per outcome, also written to `path` if one is given.
 
-        The `status` of a result is ok. Failed cells and libraries without cells have a status and a reason instead of
-        numbers: a table must not look whole because something is left out.
+        The `status` of a result is ok, or flaky if its cell had failed before. Failed cells and libraries without cells
+        have a status and a reason instead of numbers: a table must not look whole because something is left out.
         """
-        rows = [{**row, "status": "ok"} for row in self.rows()]
+        rows = [{**_row(result), **_status(result)} for result in self.results]
         others: list[BenchmarkError | Absence] = [*self.errors, *self.unsupported, *self.unavailable]
         rows += map(_row_without_numbers, others)
         named = dict.fromkeys([*_ROW_FIELDS, *(name for row in rows for name in row)])
@@ -192,7 +199,7 @@ class ResultCollection:
         writer.writerow({name: csv_cell(name) for name in columns})
         writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
         if path is not None:
-            write_atomically(Path(path), buffer.getvalue())
+            write_atomically(_path(path), buffer.getvalue())
         return buffer.getvalue()
 
     def best(self, metric: str, alpha: float | None = None, *, test: TestName = "corrected") -> pd.DataFrame:
@@ -200,6 +207,7 @@ class ResultCollection:
         from boosters_eval.benchmark.selection import best_frame  # noqa: PLC0415 (a facade)
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
 
+        require("metric", metric, str, "a name")
         more, level = higher_is_better(metric), self.metadata.level(alpha)
         return best_frame(self.results, metric, higher_is_better=more, alpha=level, test=test)
 
@@ -218,6 +226,8 @@ class ResultCollection:
         from boosters_eval.benchmark.selection import significant  # noqa: PLC0415 (a facade)
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
 
+        for name, value in (("library_a", library_a), ("library_b", library_b), ("metric", metric)):
+            require(name, value, str, "a name")
         rows = self.filter(dataset=dataset, config=config).results
         pair, more, level = (library_a, library_b), higher_is_better(metric), self.metadata.level(alpha)
         return significant(rows, pair, metric, higher_is_better=more, alpha=level, test=test)
@@ -257,11 +267,12 @@ class ResultCollection:
     @classmethod
     def load_partial(cls, path: str | Path) -> Self:
         """Read what `save_partial` or `to_json` wrote."""
-        return cls.from_json(read_text(Path(path), limit=MAX_RESULTS), source=str(path))
+        return cls.from_json(read_text(_path(path), limit=MAX_RESULTS), source=str(path))
 
     @classmethod
     def from_json(cls, text: str, *, source: str = "results") -> Self:
         """Read the JSON form; any other content raises an error of one sentence."""
+        require("text", text, str, "a string of JSON")
         kinds = (f'"{RESULTS_KIND}"', f'"{REPORT_KIND}"')
         if len(text) > MAX_TEXT and not any(kind in text[:4096] for kind in kinds):
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
@@ -305,15 +316,34 @@ def _results_of_report(raw: dict[str, Any], source: str) -> Any:
     return raw["results"]
 
 
+def _path(path: str | Path) -> Path:
+    require("path", path, (str, Path), "a path")
+    return Path(path)
+
+
 def _task(task: Task | str | None) -> Task | None:
     try:
         return None if task is None else Task(task)
     except ValueError:
-        raise UnknownNameError("task", str(task), [known.value for known in Task]) from None
+        raise UnknownNameError("task", task, [known.value for known in Task]) from None
+
+
+def _booster(booster: BoosterType | str | None) -> str | None:
+    try:
+        return None if booster is None else BoosterType(booster).value
+    except ValueError:
+        raise UnknownNameError("booster", booster, [known.value for known in BoosterType]) from None
 
 
 _ROW_FIELDS = ("config", "dataset", "booster", "task", "library", "variant", "seed", "fold")
 _ROW_END = ("status", "reason")
+
+
+def _status(result: BenchmarkResult) -> dict[str, str]:
+    if not result.failed_before:
+        return {"status": "ok"}
+    times = "once" if result.failed_before == 1 else f"{result.failed_before} times"
+    return {"status": "flaky", "reason": f"it failed {times} before it finished"}
 
 
 def _row_without_numbers(item: BenchmarkError | Absence) -> dict[str, Any]:

@@ -144,6 +144,10 @@ def collect(run: Run) -> ResultCollection:
     other = next((spec.workload for spec in plan.specs if spec.name not in specs), None)
     if other is not None:
         raise RunError(f"Run {plan.run_id} cannot be read as benchmark results: its workload is '{other}', not 'fit'.")
+    if any(spec.protocol is not None for spec in specs.values()):  # a baseline would lose how they came about
+        raise RunError(
+            f"Run {plan.run_id} cannot be read as benchmark results: it follows a paper, see 'paper compare'."
+        )
     identities = {name: identity_of(spec) for name, spec in specs.items()}
     found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
     return ResultCollection(

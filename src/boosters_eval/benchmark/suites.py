@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
-from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.errors import ConfigError, require, suggest
 from boosters_eval.core.files import resolved
 from boosters_eval.core.modules import named_in
 from boosters_eval.core.registry import Registry, must_be
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS
+from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.problems import PROBLEMS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from boosters_eval.datasets.config import DatasetConfig
 
 ALL_LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 # Which libraries have which booster at all; other limitations are found when the plan is made.
@@ -70,6 +71,8 @@ def create_ablation_suite(
     description: str = "",
 ) -> BenchmarkSuite:
     """Compare a library with itself: each variant is a separate config, and a separate row in every table."""
+    require("variants", variants, Mapping, "a dict of names and TrainingConfigs")
+    require("dataset", dataset, (str, DatasetConfig), "the name of a data set, or a DatasetConfig")
     if not variants:
         raise ConfigError("The 'variants' parameter of create_ablation_suite must name at least one variant.")
     data = DATASETS[dataset] if isinstance(dataset, str) else dataset
@@ -176,6 +179,7 @@ SUITES: Registry[BenchmarkSuite] = Registry(
 
 def register_suite(suite: BenchmarkSuite, *, replace: bool = False) -> BenchmarkSuite:
     """Register a suite under its name, in this process."""
+    require("suite", suite, BenchmarkSuite, "a BenchmarkSuite")
     return SUITES.register(suite.name, suite, replace=replace)
 
 
@@ -183,6 +187,7 @@ def resolve_suite(suite: str | BenchmarkSuite) -> BenchmarkSuite:
     """A suite by name, or from a Python file: `path/to/my_suite.py:SUITE`."""
     if isinstance(suite, BenchmarkSuite):
         return suite
+    require("suite", suite, str, "the name of a suite, path/to/file.py:SUITE, or a BenchmarkSuite")
     path, _, attribute = suite.partition(".py:")
     if suite.endswith(".py"):
         path, attribute = suite.removesuffix(".py"), "SUITE"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import signal
 import sys
 import tempfile
@@ -16,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from boosters_eval import __version__
-from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, parity, report, runs
+from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, paper, parity, report, runs
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.output import note, say
 from boosters_eval.cli.streams import steady
+from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ listing.register(app)
 datasets.register(app)
 report.register(app)
 parity.register(app)
+paper.register(app)
 
 
 def _version(*, show: bool) -> None:
@@ -68,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app(args=spread(list(arguments)), prog_name="boosters-eval", standalone_mode=False)
     except BoostersEvalError as error:
-        return _fail(_as_option(str(error), arguments), error.exit_code)
+        return _fail(as_options(str(error), arguments), error.exit_code)
     except _ParserError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; its module differs as well
             sys.stdout.write(f"{error}\n")
@@ -88,15 +89,6 @@ def _unforeseen(error: BaseException) -> str:
     if isinstance(error, SystemExit):  # of a suite, a loader or a plug-in
         return f"Foreign code called sys.exit({error.code!r}), so nothing was done."
     return f"Internal error: {type(error).__name__}: {error}. Details: {_crash_report()}"
-
-
-def _as_option(sentence: str, arguments: Sequence[str]) -> str:
-    """Name the option that was typed instead of the parameter that it sets."""
-    match = re.match(r"The '(\w+)' parameter(?: of \w+)? ", sentence)
-    option = match and "--" + match[1].replace("_", "-")
-    if match is None or not any(word == option or word.startswith(f"{option}=") for word in arguments):
-        return sentence
-    return f"The '{option}' option {sentence[match.end() :]}"
 
 
 def _crash_report() -> str:
@@ -128,7 +120,11 @@ def _fail(sentence: str, code: ExitCode) -> int:
 def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
     """Our own warnings are sentences for the user; those of others keep the place they come from."""
     own = issubclass(category, BoostersEvalWarning)
-    text = f"Warning: {message}" if own else warnings.formatwarning(message, category, filename, lineno).rstrip()
+    text = (
+        f"Warning: {as_options(str(message))}"
+        if own
+        else warnings.formatwarning(message, category, filename, lineno).rstrip()
+    )
     note(text)
 
 

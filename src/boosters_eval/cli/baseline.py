@@ -327,9 +327,10 @@ def _shortcut(
     if output is not None:
         show(results, Presentation(output=output, quiet=True))
     show(results, presentation)
+    only = "".join(f" --library {quote(name)}" for name in libraries or ())
     note(
         f"No baseline at {path}: nothing was checked. "
-        f"Record one with 'boosters-eval baseline record --suite {suite} {quote(str(path))}'."
+        f"Record one with 'boosters-eval baseline record --suite {suite}{only} {quote(str(path))}'."
     )
     failed = exit_code(results, continue_on_error=execution.continue_on_error)
     return failed or ExitCode.CONFIGURATION_ERROR

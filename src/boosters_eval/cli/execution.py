@@ -12,6 +12,7 @@ import typer
 
 from boosters_eval.cli.options import Execution, Presentation, settings_of, training_of, typed, with_options
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note, say
+from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 CvOption = Annotated[
@@ -151,7 +152,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     check_names(execution.executor, execution.observer)
     tell = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
-        tell(f"Note: {sentence}")
+        tell(f"Note: {as_options(sentence)}")
     if presentation.verbose:
         _show_parameters(prepared)
     if presentation.dry_run:

@@ -39,9 +39,9 @@ class ConfigError(BoostersEvalError, ValueError):
 class UnknownNameError(ConfigError):
     """A name that nothing is registered under."""
 
-    def __init__(self, kind: str, got: str, valid: Iterable[str]) -> None:
+    def __init__(self, kind: str, got: object, valid: Iterable[str]) -> None:
         names = sorted(valid)
-        super().__init__(f"Unknown {kind} '{got}'.{suggest(got, names)} Known: {', '.join(names) or 'none'}.")
+        super().__init__(f"Unknown {kind} '{got}'.{suggest(str(got), names)} Known: {', '.join(names) or 'none'}.")
 
 
 class MetricInputError(ConfigError):
@@ -66,6 +66,13 @@ class DatasetError(BoostersEvalError):
 
 class RunError(BoostersEvalError):
     """The run could not go on: a locked or damaged journal, a disk that is full."""
+
+
+def require(name: str, value: object, kinds: type | tuple[type, ...], accepts: str) -> None:
+    """Refuse an argument of the wrong Python type in the usual sentence. A bool is no number."""
+    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+        raise ConfigError(f"The '{name}' parameter must be {accepts}. Got {value!r} instead.")
 
 
 def suggest(got: str, valid: Iterable[str]) -> str:

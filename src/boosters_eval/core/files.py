@@ -23,6 +23,10 @@ _SCRATCH = "boosters-eval-scratch-"
 MAX_TEXT = 32 * 2**20
 MAX_RESULTS = 512 * 2**20
 MAX_KEYS = 50_000  # of one JSON object: each that a model does not know costs an error of a kilobyte
+_WIDE = 100  # keys: more than any model has
+_MAX_WIDE_KEYS = 400_000  # of all wide objects together, and of the objects in them
+_MANY_VALUES = 1_000_000  # beyond them, a file must have this many bytes per value:
+_BYTES_PER_VALUE = 12  # what this program writes has 18 and more; a list of empty lists has 3, and takes 64
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -148,21 +152,36 @@ def check_regular(path: Path) -> int:
     return found.st_size
 
 
-def load_json(text: str, source: str) -> Any:
-    """The JSON of a file from outside. A duplicate key is refused: the last one would silently win."""
+class _Objects:
+    """Makes the objects of a JSON document, and refuses those that this program would not write."""
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(pairs) > MAX_KEYS:
-            raise FileFormatError(f"{source} has an object of {len(pairs)} keys, more than this program ever writes.")
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._wide = 0  # keys of wide objects so far
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        count = len(pairs)
+        if count > MAX_KEYS:
+            raise FileFormatError(f"{self._source} has an object of {count} keys, more than this program ever writes.")
+        if count > _WIDE:
+            self._wide += count + sum(len(value) for _, value in pairs if isinstance(value, dict))
+        if self._wide > _MAX_WIDE_KEYS:
+            raise FileFormatError(
+                f"{self._source} has objects of {self._wide} keys in all, more than this program ever writes."
+            )
         found = dict(pairs)
-        if len(found) < len(pairs):
+        if len(found) < count:
             names = [name for name, _ in pairs]
             doubled = next(name for name in found if names.count(name) > 1)
-            raise FileFormatError(f"{source} has the key '{doubled}' more than once in one object.")
+            raise FileFormatError(f"{self._source} has the key '{doubled}' more than once in one object.")
         return found
 
+
+def load_json(text: str, source: str) -> Any:
+    """The JSON of a file from outside. A duplicate key is refused: the last one would silently win."""
+    _refuse_dense(text, source)
     try:
-        content = json.loads(text, object_pairs_hook=unique)
+        content = json.loads(text, object_pairs_hook=_Objects(source))
         if _HALF_A_CHARACTER.search(text):
             json.dumps(content, ensure_ascii=False).encode()
     except FileFormatError:
@@ -174,6 +193,13 @@ def load_json(text: str, source: str) -> Any:
     except ValueError as error:
         raise FileFormatError(f"{source} is not JSON: {error}.") from None
     return content
+
+
+def _refuse_dense(text: str, source: str) -> None:
+    """A file of little but brackets is refused before it is parsed: it would take twenty times its size."""
+    values = text.count(",") + text.count("[") + text.count("{")
+    if values > max(_MANY_VALUES, len(text) // _BYTES_PER_VALUE):
+        raise FileFormatError(f"{source} has {values} values in {len(text)} characters: this program never wrote it.")
 
 
 def refuse_wide(text: str | bytes, source: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,6 +76,7 @@ class Registry(Generic[T]):
 
     def register(self, name: str, item: T, *, replace: bool = False) -> T:
         """Add an item. What cannot be used is refused here, not when it is needed; a name is replaced on request."""
+        require("name", name, str, f"the name of the {self.kind}")
         fault = self._fault(item)
         if fault:
             raise ConfigError(f"The {self.kind} '{name}' cannot be registered: {fault}.")
@@ -92,8 +93,8 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         try:
             return self._all()[name]
-        except KeyError:
-            if name in self._broken:
+        except (KeyError, TypeError):  # a TypeError: what cannot be hashed is no name either
+            if isinstance(name, str) and name in self._broken:
                 raise ConfigError(f"The {self.kind} '{name}' of an installed package {self._broken[name]}.") from None
             raise UnknownNameError(self.kind, name, self._all()) from None
 

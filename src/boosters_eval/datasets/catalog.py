@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.errors import require
 from boosters_eval.core.registry import Registry, must_be
 from boosters_eval.datasets import fetch
 from boosters_eval.datasets.config import DatasetConfig
@@ -269,4 +270,5 @@ DATASETS: Registry[DatasetConfig] = Registry(
 
 def register_dataset(config: DatasetConfig, *, replace: bool = False) -> DatasetConfig:
     """Make a data set known by its name, for this process."""
+    require("config", config, DatasetConfig, "a DatasetConfig")
     return DATASETS.register(config.name, config, replace=replace)

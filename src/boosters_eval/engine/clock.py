@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import time
@@ -11,10 +12,14 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+
+    Times = Mapping[str, tuple[int, int]]
 
 _STAT = Path("/proc/stat")
-_TICKS = 0.05  # seconds: the kernel counts in hundredths
+_TASKS = Path("/proc/self/task")
+_TICKS = 0.05  # seconds: the kernel counts the use of a CPU in hundredths
+_WAKING = 0.001  # seconds: waking up takes some time on an idle machine too
 
 
 class Sample(NamedTuple):
@@ -22,6 +27,7 @@ class Sample(NamedTuple):
 
     wall: float
     cpu: float
+    waited: float = 0.0  # in which its busiest thread was ready to run, but had no CPU
 
 
 class CpuUse(NamedTuple):
@@ -47,12 +53,42 @@ def cpu_use() -> CpuUse | None:
     return CpuUse(time.perf_counter(), time.process_time(), used / os.sysconf("SC_CLK_TCK"), len(cpus))
 
 
-def taken(before: CpuUse | None, after: CpuUse | None) -> float | None:
-    """The share of this process's CPUs that other programs used in between."""
+def thread_times() -> dict[str, tuple[int, int]]:
+    """How long each thread of this process has run, and waited for a CPU, in nanoseconds; empty if unknown."""
+    times: dict[str, tuple[int, int]] = {}
+    with contextlib.suppress(OSError, ValueError):
+        for task in _TASKS.iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+                ran, waited, _ = map(int, (task / "schedstat").read_bytes().split())
+                times[task.name] = ran, waited
+    return times
+
+
+def waited_between(before: Times, after: Times) -> float:
+    """The seconds in which the busiest thread waited for a CPU.
+
+    The others do not count: a helper that waits for a CPU only to go to sleep again delays nothing.
+    """
+    grown = [
+        (ran - before.get(name, (0, 0))[0], waited - before.get(name, (0, 0))[1])
+        for name, (ran, waited) in after.items()
+    ]
+    return max(grown, default=(0, 0))[1] / 1e9
+
+
+def taken(before: CpuUse | None, after: CpuUse | None, samples: Sequence[Sample] = ()) -> float | None:
+    """The share of its CPUs that other programs took from this process in between.
+
+    That is what they used or, if it is more, the share of the samples in which the process waited for a CPU: the use is
+    counted too coarsely for a short cell, and says nothing where a container is throttled.
+    """
     if before is None or after is None:
         return None
     others = (after.all - before.all) - (after.own - before.own)
-    return others / (after.cpus * (after.wall - before.wall)) if others > _TICKS else 0.0
+    used = others / (after.cpus * (after.wall - before.wall)) if others > _TICKS else 0.0
+    # Beyond what others used, as far as that is known, a process waits for its own threads.
+    waited = min(sum(sample.waited for sample in samples), max(others, 0.0) + _TICKS)
+    return max(used, waited / sum(sample.wall for sample in samples)) if waited > _WAKING else used
 
 
 @dataclass(frozen=True)
@@ -80,6 +116,7 @@ class Clock:
     wall: Callable[[], float] = time.perf_counter
     cpu: Callable[[], float] = time.process_time
     use: Callable[[], CpuUse | None] = cpu_use
+    threads: Callable[[], Times] = thread_times
 
     def time(self, work: Callable[[], Any], *, runs: int = 1) -> Timed:
         """Time a piece of work. Garbage is collected before each call, and not again until the clock has stopped."""
@@ -89,9 +126,10 @@ class Clock:
             gc.collect()
             gc.disable()
             try:
-                cpu, wall = self.cpu(), self.wall()
+                threads, cpu, wall = self.threads(), self.cpu(), self.wall()
                 returned = work()
-                samples.append(Sample(self.wall() - wall, self.cpu() - cpu))
+                wall, cpu = self.wall() - wall, self.cpu() - cpu
+                samples.append(Sample(wall, cpu, waited_between(threads, self.threads())))
             finally:
                 gc.enable()
             if run == 0:

@@ -79,19 +79,22 @@ def execute(
     observer = Observers(*([observer] if observer else []))
     folder = RunFolder.of(plan, home)
     journal, attempt = folder.open(new=mode is Mode.NEW)
-    if mode is Mode.RERUN_FAILED and journal.found.sealed and _any_failed(journal):
-        # A sealed attempt is never written to again: a new one takes over what finished, and runs the rest.
+    again = mode is Mode.RERUN_FAILED and journal.found.sealed and _any_failed(journal)
+    if again or (journal.found.begin and not folder.holds(plan, attempt)):
+        # Neither a sealed attempt nor its plan is ever changed: a new one takes over what finished, and runs the rest.
         known, origin = {**journal.found.outcomes, **(known or {})}, folder.facts(attempt)
         journal.close()
         journal, attempt = folder.open(new=True)
     run = None
     began = False
     try:
+        if not journal.found.begin:
+            folder.keep_plan(plan, attempt)
         if not journal.found.sealed:
             record = RunFacts.collect(plan, jobs=jobs_for(plan, executor.jobs), **_told(executor), **(facts or {}))
             _record(record, origin, folder, attempt, journal)
         outcomes = journal.found.outcomes
-        failed = _failed(folder.outcomes_before(attempt), known or {}, outcomes)
+        failed = _failed(*folder.outcomes_before(attempt), known or {}, outcomes)
         _take_over(plan, known or {}, journal)
         todo = plan.in_running_order(cell for cell in plan.cells if _open(outcomes.get(cell.key), mode))
         began = True

@@ -211,7 +211,7 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise RunError(
-                f"Cannot write {self.path}: {error.strerror}. Finished cells are kept; free space and use --resume."
+                f"Cannot write {self.path}: {error.strerror}. Finished cells are kept; free space and use resume=True."
             ) from None
         self._check_there()
         self.found.last = _digest(line)

@@ -109,6 +109,7 @@ class LocalPool(Executor):
         self._numbers = count(1)
         self._free = list(range(jobs))
         self._busy = False
+        self._closed = False  # during the current run, by whoever does not run it
         self._timeout: float | None = None  # of the current run's cells
 
     def facts(self) -> dict[str, Any]:
@@ -126,23 +127,42 @@ class LocalPool(Executor):
         self._forget_outdated(lanes)
         self._busy = True
         try:
-            self._timeout = max((work.limits.timeout_s for work in waiting if work.limits.timeout_s), default=None)
-            self._shared = _shared_imports(lanes) if self._method == "fork" else {}
-            # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
-            ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
-            while waiting or self._running():
-                self._load_ahead(ahead)
-                while (ended := self._dispatch(waiting, ahead, started)) is not None:
-                    if not isinstance(ended, bool):
-                        yield ended
-                yield from self._wait(started)
+            for outcome in self._run(waiting, lanes, started):
+                self._refuse_closed()  # what ended just then may have failed for no other reason
+                yield outcome
         finally:
             self._busy = False
-            if self._running():  # the iterator was closed, or the run interrupted
+            if self._running() or self._closed:  # the iterator was closed, or the run interrupted
                 self.close()
 
+    def _run(
+        self, waiting: deque[Work], lanes: dict[Lane, Identity], started: Callable[[Cell, str], None]
+    ) -> Iterator[Outcome | Failure]:
+        self._timeout = max((work.limits.timeout_s for work in waiting if work.limits.timeout_s), default=None)
+        self._shared = _shared_imports(lanes) if self._method == "fork" else {}
+        # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
+        ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
+        while waiting or self._running():
+            self._refuse_closed()
+            self._load_ahead(ahead)
+            while (ended := self._dispatch(waiting, ahead, started)) is not None:
+                if not isinstance(ended, bool):
+                    yield ended
+            yield from self._wait(started)
+
     def close(self) -> None:
-        """Close the channels of all lanes, which stops the lanes and their cells."""
+        """Close the channels of all lanes, which stops the lanes and their cells.
+
+        A run that is going on, in another thread say, ends with an error: its processes are killed, which wakes it,
+        and it closes the rest itself.
+        """
+        if self._busy:
+            self._closed = True
+            for ancestor in list(self._ancestors.values()):
+                ancestor.process.kill()
+                kill_marked(ancestor.mark)
+            return
+        self._closed = False
         for process in self._lanes.values():
             process.channel.close()
             process.stderr.close()
@@ -155,6 +175,10 @@ class LocalPool(Executor):
         self._selector.close()
         self._selector = selectors.DefaultSelector()
         self._free = list(range(self.jobs))
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise RunError("The pool was closed during the run. Finished cells are kept; resume it to run the others.")
 
     # Lanes and their ancestors
 
@@ -173,6 +197,7 @@ class LocalPool(Executor):
         known = self._ancestors.get(n_threads)
         if known is None:
             known = self._ancestors[n_threads] = self._start_ancestor(n_threads)
+            self._refuse_closed()  # whoever closed the pool just then does not know this one
         return known
 
     def _start_ancestor(self, n_threads: int) -> _AncestorProcess:
@@ -358,9 +383,10 @@ class LocalPool(Executor):
         del self._ancestors[ancestor.n_threads]
         end = end_name(ancestor.process.wait())
         kill_marked(ancestor.mark)  # programs that its cells had started
+        with ancestor.stderr:
+            end = f"{end}; {_stderr_tail(ancestor.stderr)}".rstrip("; ")
         for process in [process for process in self._lanes.values() if process.ancestor is ancestor]:
-            yield from self._lane_died(process, f"{end}; {_stderr_tail(ancestor.stderr)}".rstrip("; "))
-        ancestor.stderr.close()
+            yield from self._lane_died(process, end)
 
     def _lane_died(self, process: _LaneProcess, end: str) -> Iterator[Failure]:
         """A lane ended unexpectedly: its running cells have failed, and the next cell gets a new lane."""

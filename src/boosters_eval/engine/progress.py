@@ -37,7 +37,7 @@ class _Phases:
             if phase not in ("start", "done")
         ]
         done = "failed" if isinstance(event.outcome, Failure) else event.outcome.summary()
-        return f"{event.cell}: {done}" + (f" ({', '.join(took)})" if took else "")
+        return message(f"{event.cell}: {done}" + (f" ({', '.join(took)})" if took else ""))
 
 
 class ProgressBar(Observer):
@@ -145,7 +145,7 @@ class PlainLines(Observer):
 
     def _print(self, text: str) -> None:
         with contextlib.suppress(OSError):  # a closed stderr is no reason to stop the run
-            self._stream.write(text + "\n")
+            self._stream.write(f"{message(text)}\n")
             self._stream.flush()
 
 

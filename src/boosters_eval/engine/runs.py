@@ -68,7 +68,10 @@ class Run:
 
 
 class RunFolder:
-    """`<home>/runs/<run_id>`: the plan, and one journal and environment per attempt."""
+    """`<home>/runs/<run_id>`: the plan, and one journal and environment per attempt.
+
+    A run id does not depend on a plan's name, order and exclusions: an attempt at another such plan keeps its own.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,26 +84,47 @@ class RunFolder:
             folder.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"Cannot create {folder.path}: {error.strerror}; set BOOSTERS_EVAL_HOME.") from None
-        if not folder._holds(plan):
-            write_atomically(folder.path / "plan.json", plan.model_dump_json(indent=1) + "\n", own=True)
+        found = folder._readable_plan(1)
+        if found is None or found.run_id != plan.run_id:  # a damaged one is written anew
+            folder._write_plan("plan.json", plan)
         return folder
 
-    def _holds(self, plan: Plan) -> bool:
-        """Whether the plan is written here, whole. A damaged one is written anew: its content is known from its id."""
+    def _readable_plan(self, attempt: int) -> Plan | None:
         try:
-            return self.plan().run_id == plan.run_id
+            return self.plan(attempt)
         except BoostersEvalError:
-            return False
+            return None
+
+    def holds(self, plan: Plan, attempt: int) -> bool:
+        """Whether the attempt follows exactly this plan, with its name, order and exclusions."""
+        found = self._readable_plan(attempt)
+        return found is not None and found.model_dump_json() == plan.model_dump_json()
+
+    def keep_plan(self, plan: Plan, attempt: int) -> None:
+        """Store the plan of an attempt that is about to begin, unless plan.json is the same."""
+        name = _numbered("plan", attempt, "json")
+        if attempt > 1:
+            (self.path / name).unlink(missing_ok=True)  # of an attempt that was killed before it began
+        if not self.holds(plan, attempt):
+            self._write_plan(name, plan)
+
+    def _write_plan(self, name: str, plan: Plan) -> None:
+        write_atomically(self.path / name, plan.model_dump_json(indent=1) + "\n", own=True)
 
     @property
     def run_id(self) -> str:
         """The folder's name."""
         return self.path.name
 
-    def plan(self) -> Plan:
-        """The plan that all attempts follow."""
-        path = self.path / "plan.json"
+    def plan(self, attempt: int = 1) -> Plan:
+        """The plan that an attempt follows."""
+        path = self.plan_path(attempt)
         return Plan.parse(read_text(path, limit=MAX_RESULTS), str(path))
+
+    def plan_path(self, attempt: int) -> Path:
+        """The plan's file of an attempt: its own, or the one that it shares."""
+        own = self.path / _numbered("plan", attempt, "json")
+        return own if own.exists() else self.path / "plan.json"
 
     def attempts(self) -> list[int]:
         """The numbers of the attempts that have a journal."""
@@ -151,26 +175,28 @@ class RunFolder:
                 raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {self.run_id}'.")
             if not reading.begin:
                 raise RunError(f"Attempt {number} of run {self.run_id} has not begun: run it again.")
-            plan = self.plan()
+            plan, beside = self.plan(number), self.plan_path(number).name
             if plan.run_id != self.run_id or reading.begin.get("run_id") != self.run_id:
-                raise RunError(f"{path} and plan.json are not of run {self.run_id}. See 'boosters-eval verify'.")
+                raise RunError(f"{path} and {beside} are not of run {self.run_id}. See 'boosters-eval verify'.")
             fault = _fault(reading, set(plan.keys), self.run_id, finished=reading.sealed)
             if fault:
-                raise RunError(f"{path} and plan.json do not belong together: {fault}.")
+                raise RunError(f"{path} and {beside} do not belong together: {fault}.")
             run = self.run(plan, number, reading)
         if not reading.sealed and not run.missing:
             warnings.warn(
                 f"{path} has all outcomes but no seal: the run was stopped just then, or the end of the file was"
-                " changed; --resume seals it.",
+                " changed; resume=True seals it.",
                 BoostersEvalWarning,
                 stacklevel=2,
             )
         return run
 
-    def outcomes_before(self, attempt: int) -> dict[str, Outcome | Failure]:
-        """What the attempt before this one ended with; nothing if it cannot be read, as `verify` will tell."""
-        earlier = [number for number in self.attempts() if number < attempt]
-        return read(self.journal_path(earlier[-1])).outcomes if earlier else {}
+    def outcomes_before(self, attempt: int) -> list[dict[str, Outcome | Failure]]:
+        """What each earlier attempt ended with, as far as it can be read; `verify` tells of one that cannot.
+
+        All of them, because one that was interrupted says nothing of the cells that it did not reach.
+        """
+        return [read(self.journal_path(number)).outcomes for number in self.attempts() if number < attempt]
 
     def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
         """An attempt, from the content of its journal."""
@@ -179,14 +205,11 @@ class RunFolder:
         return Run(plan, reading.outcomes, self.facts(attempt), attempt, reading.begin, reading.last)
 
     def digests(self, attempt: int) -> dict[str, str]:
-        """Of the files beside the journal: its first line holds them, so that none can be changed unnoticed.
-
-        A run id does not depend on a plan's name or order, and an attempt may be judged at a level of its own.
-        """
+        """Of the files beside the journal: its first line holds them, so that none can be changed unnoticed."""
         facts = load_json(self._read_facts(attempt), str(self._facts_path(attempt)))
         if isinstance(facts, dict):
             facts.pop("resumed", None)  # what later sessions add
-        plan = read_text(self.path / "plan.json", limit=MAX_RESULTS)
+        plan = read_text(self.plan_path(attempt), limit=MAX_RESULTS)
         return {"plan": _digest(plan), "facts": _digest(json.dumps(facts, sort_keys=True))}
 
     def faults_beside(self, attempt: int, reading: Reading) -> Iterator[tuple[str, str]]:
@@ -197,9 +220,9 @@ class RunFolder:
         if not {"plan", "facts"} <= reading.begin.keys():
             return
         found = self.digests(attempt)
-        for what, name in (("plan", "plan.json"), ("facts", self._facts_path(attempt).name)):
+        for what, path in (("plan", self.plan_path(attempt)), ("facts", self._facts_path(attempt))):
             if found[what] != reading.begin[what]:
-                yield name, "is not what it was when the attempt began"
+                yield path.name, "is not what it was when the attempt began"
 
     def open(self, *, new: bool) -> tuple[Journal, int]:
         """Open a new attempt, or the latest one to continue it. Other processes are locked out."""
@@ -250,7 +273,8 @@ def run_folders(where: Path | None = None) -> list[RunFolder]:
     root = home(where) / "runs"
     folders = [RunFolder(path) for path in root.iterdir()] if root.is_dir() else []
     with_journal = [folder for folder in folders if folder.attempts()]
-    return sorted(with_journal, key=lambda f: f.journal_path(f.attempts()[-1]).stat().st_mtime, reverse=True)
+    # Of a link itself: where it leads is for whoever reads it to refuse.
+    return sorted(with_journal, key=lambda f: f.journal_path(f.attempts()[-1]).lstat().st_mtime, reverse=True)
 
 
 def find_run(reference: str, where: Path | None = None) -> RunFolder:
@@ -269,15 +293,13 @@ def find_run(reference: str, where: Path | None = None) -> RunFolder:
 
 def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
     """Per attempt, the journal's name and what is wrong with it: '' if it is complete, unchanged and of this plan."""
-    plan = folder.plan()
-    fault = _plan_fault(plan, folder.run_id)
+    fault = _plan_fault(folder.plan(), folder.run_id)
     if fault:
         yield "plan.json", fault
-    keys = set(plan.keys)
     for attempt in folder.attempts():
         path = folder.journal_path(attempt)
         reading = read(path)
-        yield path.name, _fault(reading, keys, folder.run_id)
+        yield path.name, _fault(reading, set(folder.plan(attempt).keys), folder.run_id)
         if not fault and not reading.damage:
             yield from folder.faults_beside(attempt, reading)
 
@@ -293,10 +315,10 @@ def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
         raise RunError(f"Run {folder.run_id} has no attempt {number}.")
     path = folder.journal_path(number)
     with no_collection():
-        plan = folder.plan()
+        plan = folder.plan(number)
         reading = read(path)
     faults = {
-        folder.path / "plan.json": _plan_fault(plan, folder.run_id),
+        folder.plan_path(number): _plan_fault(plan, folder.run_id),
         path: _fault(reading, set(plan.keys), folder.run_id),
     }
     for file, fault in faults.items():

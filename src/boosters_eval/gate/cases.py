@@ -269,7 +269,8 @@ def read_scores(path: Path) -> tuple[list[Case], str]:
     cases = []
     for number, row in enumerate(rows, 1):
         try:
-            cases.append(Case.model_validate(row))
+            case = Case.model_validate(row)
+            cases.append(case.replace(dataset=case.dataset.strip()))  # a stray space is not another data set
         except ConfigError as error:
             raise FileFormatError(f"{path}, case {number}: {error}") from None
     if not cases:

@@ -258,17 +258,21 @@ def _decide_run(
         notes=[*notes, *changed, *flaky],
         n_changed=len(changed),
         n_flaky=n_flaky,
-        of_itself=_of_itself(source, found.begin.get("at")),
+        of_itself=_of_itself(source, found),
     )
     return _decision(report, rules, source.replace(journal_digest=found.digest))
 
 
-def _of_itself(source: RunSource, began: object) -> bool:
-    """Whether the baseline was recorded from this attempt: only one that began later can be another one."""
+def _of_itself(source: RunSource, found: Run) -> bool:
+    """Whether the baseline was recorded from this attempt: only one that began later can be another one.
+
+    One that took over the outcomes of an earlier attempt began with that, as its facts say.
+    """
     if source.baseline_run_id != source.run_id:
         return False
+    times = [str(found.begin.get("at")), *filter(None, [found.facts.started_at])]
     try:
-        return datetime.fromisoformat(str(began)) <= datetime.fromisoformat(str(source.baseline_at))
+        return min(map(datetime.fromisoformat, times)) <= datetime.fromisoformat(str(source.baseline_at))
     except (TypeError, ValueError):  # a time is missing, or has no zone
         return True
 

@@ -381,6 +381,7 @@ SECONDARY: dict[Task, tuple[str, ...]] = {
     Task.QUANTILE: ("mae",),
     Task.RANKING: ("map@10", "mrr"),
 }
+LOG_LOSSES = ("logloss", "mlogloss")  # without bound per row: one that is surely wrong outweighs many others
 FAIRNESS = ("demographic_parity", "equalized_odds")  # of binary tasks whose data has a sensitive column
 
 # What the engine measures besides the metrics: for all of it, less is better.

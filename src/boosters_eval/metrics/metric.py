@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError, suggest
+from boosters_eval.core.errors import ConfigError, UnknownNameError, require, suggest
 from boosters_eval.metrics.catalog import METRICS, RESOURCES, MetricInfo, all_names, as_task, resolve
 from boosters_eval.metrics.task import Task
 
@@ -105,6 +105,7 @@ def get(name: str | Metric = "rmse", **params: Any) -> Metric:
         if params:
             raise ConfigError(f"The parameters of the metric '{name}' are already given.")
         return name
+    require("name", name, str, "the name of a metric, such as rmse or f1@0.3")
     bare, at, rest = name.strip().partition("@")
     info = resolve(bare)
     if info is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boosters_eval.parity.method import MethodSpec, Scalar
 
 
-class Step(NamedTuple):
+class TimedStep(NamedTuple):
     """One step of a session: how long it took, and the prediction if it made one."""
 
     elapsed_ns: int
@@ -29,19 +29,19 @@ class Session(ABC):
     """A backend at work on one cell, in the cell's own process. Each step is timed where it happens."""
 
     @abstractmethod
-    def load(self, data: Path) -> Step:
+    def load(self, data: Path) -> TimedStep:
         """Read the data that all backends of the cell share. This never counts as the backend's time."""
 
     @abstractmethod
-    def prepare(self) -> Step:
+    def prepare(self) -> TimedStep:
         """Bring the data, or the trained model, into the backend's own form."""
 
     @abstractmethod
-    def fit(self) -> Step:
+    def fit(self) -> TimedStep:
         """Learn; a backend that only predicts returns at once."""
 
     @abstractmethod
-    def predict(self) -> Step:
+    def predict(self) -> TimedStep:
         """The prediction, of the shape that the method defines."""
 
     def close(self) -> None:  # noqa: B027 (most sessions have nothing to end)
@@ -79,4 +79,12 @@ class Backend(ABC):
         """A session for one cell."""
 
 
-BACKENDS: Registry[type[Backend]] = Registry("backend", group="boosters_eval.backends", fault=must_extend(Backend))
+def _shipped() -> dict[str, type[Backend]]:
+    from boosters_eval.parity.families import shipped  # noqa: PLC0415 (the families know this module)
+
+    return shipped(Backend)
+
+
+BACKENDS: Registry[type[Backend]] = Registry(
+    "backend", group="boosters_eval.backends", builtin=_shipped, fault=must_extend(Backend)
+)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.outcome import Outcome, Sighting
-    from boosters_eval.parity.backend import Backend, Session, Step
+    from boosters_eval.parity.backend import Backend, Session, TimedStep
 
 _PHASES = ("prepare", "fit", "predict")
 
@@ -203,7 +203,7 @@ class _Work:
             self.predictions.append(prediction)
         return taken
 
-    def _step(self, name: str, do: Callable[[], Step]) -> Step:
+    def _step(self, name: str, do: Callable[[], TimedStep]) -> TimedStep:
         if len(self.times[name]) < 2:  # later runs repeat what is known to work
             self.phase(name)
         step = do()

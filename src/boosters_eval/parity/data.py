@@ -54,8 +54,14 @@ class Generator(ABC):
         """The data of one seed."""
 
 
+def _shipped() -> dict[str, type[Generator]]:
+    from boosters_eval.parity.families import shipped  # noqa: PLC0415 (the families know this module)
+
+    return shipped(Generator)
+
+
 GENERATORS: Registry[type[Generator]] = Registry(
-    "data generator", group="boosters_eval.generators", fault=must_extend(Generator)
+    "data generator", group="boosters_eval.generators", builtin=_shipped, fault=must_extend(Generator)
 )
 
 

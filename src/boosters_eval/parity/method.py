@@ -98,4 +98,12 @@ class MethodSpec(Model):
         return next((item for item in self.conventions if item.backend == backend), None)
 
 
-METHODS: Registry[MethodSpec] = Registry("method", group="boosters_eval.methods", fault=must_be(MethodSpec))
+def _shipped() -> dict[str, MethodSpec]:
+    from boosters_eval.parity.families import shipped  # noqa: PLC0415 (the families know this module)
+
+    return shipped(MethodSpec)
+
+
+METHODS: Registry[MethodSpec] = Registry(
+    "method", group="boosters_eval.methods", builtin=_shipped, fault=must_be(MethodSpec)
+)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalError
-from boosters_eval.parity.backend import Backend, Session, Step
+from boosters_eval.parity.backend import Backend, Session, TimedStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,19 +84,19 @@ class ProcessSession(Session):
         self.worker = Worker(backend.command())
         self._folder = tempfile.TemporaryDirectory()
 
-    def load(self, data: Path) -> Step:
+    def load(self, data: Path) -> TimedStep:
         """Let the program read the shared files."""
         return self._step("load", x=str(data / "X.csv"), y=str(data / "Y.csv"))
 
-    def prepare(self) -> Step:
+    def prepare(self) -> TimedStep:
         """The program's own form of the data."""
         return self._step("prepare")
 
-    def fit(self) -> Step:
+    def fit(self) -> TimedStep:
         """A fitted model, in the program."""
         return self._step("fit", **self.options)
 
-    def predict(self) -> Step:
+    def predict(self) -> TimedStep:
         """The prediction comes in a file of doubles, row by row."""
         out = Path(self._folder.name) / "prediction"
         out.unlink(missing_ok=True)
@@ -105,15 +105,15 @@ class ProcessSession(Session):
         numbers = np.fromfile(out, dtype="<f8") if out.exists() else np.empty(0)
         if len(numbers) != rows * columns:
             raise WorkerError(f"{rows} x {columns} numbers were announced. Got {len(numbers)} instead.")
-        return Step(_elapsed(answer), numbers if columns == 1 else numbers.reshape(rows, columns))
+        return TimedStep(_elapsed(answer), numbers if columns == 1 else numbers.reshape(rows, columns))
 
     def close(self) -> None:
         """End the program."""
         self.worker.close()
         self._folder.cleanup()
 
-    def _step(self, op: str, **request: Any) -> Step:
-        return Step(_elapsed(self.worker.ask(op=op, **request)))
+    def _step(self, op: str, **request: Any) -> TimedStep:
+        return TimedStep(_elapsed(self.worker.ask(op=op, **request)))
 
 
 def _elapsed(answer: dict[str, Any]) -> int:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.engine.clock import Clock
-from boosters_eval.parity.backend import Backend, Session, Step
+from boosters_eval.parity.backend import Backend, Session, TimedStep
 from boosters_eval.parity.data import read_csv
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ class PythonSession(Session):
         self.threads = threads
         self.place: Path
         self.arrays: dict[str, NDArray[np.float64]] = {}
-        self._step: Step | None = None
+        self._step: TimedStep | None = None
         self._prepared: Any = None
         self._fitted: Any = None
 
-    def load(self, data: Path) -> Step:
+    def load(self, data: Path) -> TimedStep:
         """Read the arrays; a folder that has been read is not read again."""
 
         def read() -> None:
@@ -46,26 +46,26 @@ class PythonSession(Session):
         self.place = data
         return _timed(read)[0]
 
-    def prepare(self) -> Step:
+    def prepare(self) -> TimedStep:
         """The backend's own form of the data; what does not depend on the data is prepared once per cell."""
         if self._step is None or not self.backend.prepare_once:
             self._step, self._prepared = _timed(lambda: self.backend.prepare(self))
         return self._step
 
-    def fit(self) -> Step:
+    def fit(self) -> TimedStep:
         """A fitted model."""
         step, self._fitted = _timed(lambda: self.backend.fit(self, self._prepared))
         return step
 
-    def predict(self) -> Step:
+    def predict(self) -> TimedStep:
         """The prediction as an array."""
         step, prediction = _timed(lambda: self.backend.predict(self, self._fitted))
-        return Step(step.elapsed_ns, prediction)
+        return TimedStep(step.elapsed_ns, prediction)
 
 
-def _timed(work: Callable[[], Any]) -> tuple[Step, Any]:
+def _timed(work: Callable[[], Any]) -> tuple[TimedStep, Any]:
     done = Clock().time(work)
-    return Step(round(done.wall * 1e9)), done.value
+    return TimedStep(round(done.wall * 1e9)), done.value
 
 
 class PythonBackend(Backend):

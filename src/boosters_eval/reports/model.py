@@ -40,7 +40,7 @@ class Column(_Strict):
     name: str  # as in the results: "rmse", "train_time_s"
     label: str  # as a person reads it: "RMSE", "Train time (s)"
     higher_is_better: bool | None  # None: neither direction is
-    kind: str = "metric"  # or "time", "memory"
+    kind: str = "metric"  # or "time", "memory"; "reference" and "measured" are drawn against each other
     primary: bool = False  # the column that decides the table
     cost: bool = False  # weighed against the primary column; summed up in Markdown
     quantity: str = ""  # in a caption, such as "Training time"; if empty, the label is used
@@ -71,7 +71,9 @@ class TableCell(_Strict):
     n: int
     text: str
     best: bool = False
-    low: float | None = None  # the interval of the mean, with the correction of the table's test
+    low: float | None = (
+        None  # the interval of the mean, corrected as the table's test; of a reference, what is accepted
+    )
     high: float | None = None
     values: tuple[float | None, ...] = ()  # one for each of Row.points; None: missing or not finite
     status: CellStatus = "ok"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 MISSING = "\u2013"
 _LONE_DIGITS = 4  # for a number whose uncertainty is unknown
 _EXACT_DIGITS = 6  # for a number that did not vary at all
+_ROUNDING = 1e-12  # of the mean: variation below it is that of the last bits, and its digits say nothing
 _FACTOR = 1e4  # percent from which a change is written as a factor
 _SMALL, _LARGE = 1e-4, 1e7  # beyond these a number is written with an exponent
 
@@ -40,8 +41,8 @@ def estimate(mean: float | None, std: float | None) -> str:
     size = max(abs(mean), std)
     scale = _exponent(size, 3) if size and not _SMALL <= size < _LARGE else 0
     mean, std = mean / 10.0**scale, std / 10.0**scale
-    if std == 0:
-        text = f"{_significant(mean, _EXACT_DIGITS)} ± 0"
+    if std < _ROUNDING * abs(mean) or std == 0:
+        text = f"{_significant(mean, _EXACT_DIGITS)} ± {f'{std:.0e}' if std else '0'}"
     else:
         decimals = 1 - _exponent(std, 2)
         text = f"{_fixed(mean, decimals)} ± {_fixed(std, decimals)}"

@@ -23,7 +23,7 @@ def _builtin() -> dict[str, type[Runner]]:
 def _fault(item: object) -> str:
     """What keeps a class from being a runner. One that times and scores itself, as the RFC's does, is refused."""
     fault = must_extend(Runner)(item)
-    if fault and isinstance(item, type) and hasattr(item, "run") and hasattr(item, "supports"):
+    if fault and isinstance(item, type) and not issubclass(item, Runner) and hasattr(item, "run"):
         return f"{fault}, whose run would time and score itself; here one clock and one scorer serve all libraries"
     lacking = [name for name in ("name", "module", "distributions", "install") if not hasattr(item, name)]
     return fault or (f"{getattr(item, '__name__', item)} does not define {', '.join(lacking)}" if lacking else "")

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import BoostersEvalError
+from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import FitRequest, TrainData
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
@@ -85,6 +85,8 @@ class ConformanceCase:
 
 def check_runner(runner: type[Runner]) -> Conformance:
     """Raise ConformanceError unless a runner keeps the whole contract."""
+    if not isinstance(runner, type) or not hasattr(runner, "missing"):
+        raise ConfigError(f"The 'runner' parameter must be a subclass of Runner. Got {runner!r} instead.")
     if (reason := runner.missing()) is not None:
         raise ConformanceError(f"{runner.name} cannot be checked: {reason}.")
     runner.load()  # what an import changes is not the runner's doing
@@ -266,13 +268,16 @@ def _check_fresh_process(runner: type[Runner]) -> list[str]:
     done = subprocess.run(command, env=_environment(hash_seed), capture_output=True, check=False)  # noqa: S603
     if done.returncode:
         return [f"fails in a fresh process: {done.stderr.decode(errors='replace')[-300:]}"]
-    there, again = json.loads(done.stdout)
+    there, again, late = json.loads(done.stdout)
     repeated = {**fingerprints(runner, n_threads=1), **again}
-    return [
+    faults = [
         f"{name}: two fits disagree, and the translation does not say so"
         for name in there
         if there[name] != repeated[name]
     ]
+    # Only a fresh process can tell: in this one, somebody else may have imported them.
+    names = ", ".join(late)
+    return faults + ([f"imports {names} inside the clock: name them in 'dependencies'"] if late else [])
 
 
 def fingerprints(runner: type[Runner], *, n_threads: int) -> dict[str, str]:
@@ -396,8 +401,13 @@ def _main(module: str, name: str) -> None:
     runner = importlib.import_module(module)
     for part in name.split("."):
         runner = getattr(runner, part)
+    runner.load()
+    runner.version()  # as a lane does; it imports the reader of package metadata
+    list(_cases())  # imports what making rows needs
+    before = set(sys.modules)
     one, two, again = (fingerprints(runner, n_threads=count) for count in (1, 2, 2))  # type: ignore[arg-type]
-    sys.stdout.write(json.dumps([one | two, again]))
+    late = sorted({name.partition(".")[0] for name in sys.modules.keys() - before})
+    sys.stdout.write(json.dumps([one | two, again, late]))
 
 
 if __name__ == "__main__":

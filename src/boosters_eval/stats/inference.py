@@ -162,8 +162,12 @@ def paired(differences: FloatArray, *, overlap: float = 0.0, resolution: float =
     count = len(differences)
     mean, spread = mean_and_spread(differences)
     error = max(spread, resolution) * math.sqrt(1 / count + overlap)
-    freedom = min(count - 1, MOST_FREEDOM) if overlap else count - 1
-    return StudentT(mean, error, freedom, count - 1)
+    return StudentT(mean, error, freedom(count, overlap), count - 1)
+
+
+def freedom(count: int, overlap: float) -> int:
+    """The degrees of freedom of the test on so many splits."""
+    return min(count - 1, MOST_FREEDOM) if overlap else count - 1
 
 
 def mean_and_spread(values: FloatArray) -> tuple[float, float]:

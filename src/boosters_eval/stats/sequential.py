@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
 
-from boosters_eval.stats.inference import StatisticsInputError, StudentT
+from boosters_eval.stats.inference import StatisticsInputError, StudentT, freedom
 from boosters_eval.stats.significance import DEFAULT_ALPHA, DEFAULT_ROPE
 
 if TYPE_CHECKING:
@@ -98,13 +98,12 @@ def splits_to_decide(found: Comparison, overlap: float, level: Callable[[int], f
     if found.interval is None or found.difference is None or found.n < 2:
         return None
     half = (found.interval[1] - found.interval[0]) / 2
-    spread = half / float(stdtrit(found.n - 1, 1 - found.alpha / 2)) / math.sqrt(1 / found.n + overlap)
+    critical = float(stdtrit(freedom(found.n, overlap), 1 - found.alpha / 2))
+    spread = half / critical / math.sqrt(1 / found.n + overlap)
     size = abs(found.difference)
 
     def significant(count: int) -> bool:
-        fitted = StudentT(size, spread * math.sqrt(1 / count + overlap), count - 1)
+        fitted = StudentT(size, spread * math.sqrt(1 / count + overlap), freedom(count, overlap))
         return 2 * fitted.greater(0.0) <= (found.alpha if level is None else level(count))
 
-    if not significant(_MANY_SPLITS):
-        return None
-    return next(filter(significant, range(found.n + 1, _MANY_SPLITS + 1)))
+    return next(filter(significant, range(found.n + 1, _MANY_SPLITS + 1)), None)

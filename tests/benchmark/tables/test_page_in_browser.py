@@ -1,8 +1,6 @@
 """The HTML report in a real browser: headless Chromium without a network."""
 
-import os
 import re
-import shutil
 import time
 
 import pytest
@@ -10,56 +8,9 @@ import pytest
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page
+from browser import Visit
 
 pytestmark = pytest.mark.xdist_group("browser")
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if CHROMIUM is None:
-        reason = "Chromium is not installed: apt-get install chromium (or run make chromium)"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-class Visit:
-    """A page that was opened, and everything that it did."""
-
-    def __init__(self, browser, path, **options):
-        self.context = browser.new_context(offline=True, **options)
-        self.page = self.context.new_page()
-        self.requests, self.complaints, self.dialogs = [], [], []
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", self._dialog)
-        self.page.goto(path.as_uri())
-
-    def _dialog(self, dialog):
-        self.dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    def column(self, card, index):
-        return self.page.locator(f"{card} tbody tr > :nth-child({index})").all_inner_texts()
 
 
 @pytest.fixture(scope="module")

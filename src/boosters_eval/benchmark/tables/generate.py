@@ -88,7 +88,9 @@ def check_request(report_type: str, formats: Sequence[str], test: str) -> None:
         if name not in FORMATS:
             raise UnknownNameError("report format", name, FORMATS)
     if not formats:
-        raise ConfigError(f"The '--format' option must name at least one of {', '.join(FORMATS)}. Got nothing instead.")
+        raise ConfigError(
+            f"The 'formats' parameter must name at least one of {', '.join(FORMATS)}. Got nothing instead."
+        )
 
 
 def check_test(test: str) -> TestName:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.core.text import clean
-from boosters_eval.reports.numbers import count, percent
+from boosters_eval.metrics.catalog import LOG_LOSSES, resolve
+from boosters_eval.reports.numbers import count, p_value, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
 _SHOWN = 12  # distinct findings; further ones are only counted
+_FEW_ROWS = 100  # test rows below which the differences in log loss may be too skewed for their p-values
+_SURE = 0.1  # of alpha: a p-value below this share of it stands even then
 
 
 def of_table(
@@ -27,7 +30,13 @@ def of_table(
     """Failures, unequal capacity, and the verdicts on the primary metric."""
     primary = [column.name for column in columns if column.primary]
     judged = [pair for pair in pairs if pair.metric in primary]
-    found = (*_failures(contenders), *_capacity(contenders), *_decided(judged), *_undecided(judged))
+    found = (
+        *_failures(contenders),
+        *_capacity(contenders),
+        *_decided(judged),
+        *_undecided(judged),
+        *_skewed(contenders, pairs),
+    )
     return tuple(map(clean, found))
 
 
@@ -111,6 +120,28 @@ def _undecided(pairs: Sequence[PairVerdict]) -> list[str]:
         f" difference of {percent(min(visible), sign=False)} at best and {percent(max(visible), sign=False)} at worst."
     )
     return [text]
+
+
+def _skewed(contenders: Iterable[Contender], pairs: Iterable[PairVerdict]) -> list[str]:
+    """Differences in log loss on so few rows that one of them, surely wrong, may have made the verdict.
+
+    So few splits cannot show the skewness themselves, so the number of rows must do; the rates are in the docs.
+    """
+    rows = [result.n_valid for contender in contenders for result in contender.results if result.n_valid]
+    if not rows or min(rows) >= _FEW_ROWS:
+        return []
+    doubtful: dict[str, list[str]] = {}
+    for pair in pairs:
+        metric = resolve(pair.metric)
+        if metric is None or metric.name not in LOG_LOSSES or pair.verdict not in ("better", "worse"):
+            continue
+        if pair.p is not None and pair.alpha is not None and pair.p > _SURE * pair.alpha:
+            doubtful.setdefault(pair.label, []).append(f"{pair.a} and {pair.b} ({p_value(pair.p)})")
+    return [
+        f"{label}: with only {min(rows)} test rows, a few of them may decide, and these p-values may be too small:"
+        f" {', '.join(found)}."
+        for label, found in doubtful.items()
+    ]
 
 
 def _scale(pair: PairVerdict) -> float | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Series = dict[str, int]  # a competitor's colour and shape, the same in every chart
 
-_WIDTH = 400
+WIDTH = 400
 _ROW = 34
 _MAX_ROWS = 60  # in the ratio chart
 
@@ -37,17 +37,17 @@ def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], a
     left, top = _gutter([row.label for row, _ in rows]), 10
     bottom = top + _ROW * len(rows)
     every = [v for _, cell in rows for v in (*cell.values, cell.low, cell.high) if v is not None]
-    scale = fit(every, left + 8, _WIDTH - 10)
-    parts = _x_axis(scale, top, bottom, column.heading)
+    scale = fit(every, left + 8, WIDTH - 10)
+    parts = x_axis(scale, top, bottom, column.heading)
     for index, (row, cell) in enumerate(rows):
         y = top + _ROW * (index + 0.5)
         parts += _strip(row, cell, scale, y, series[row.label])
-        parts.append(label(left, y + 4, _short(row.label), "name best" if cell.best else "name", "end"))
+        parts.append(label(left, y + 4, short(row.label), "name best" if cell.best else "name", "end"))
     summary = "; ".join(f"{row.label} {cell.text}" for row, cell in rows)
-    picture = drawing(_WIDTH, bottom + 38, parts, f"{column.label} of {table.name}: {summary}.")
+    picture = drawing(WIDTH, bottom + 38, parts, f"{column.label} of {table.name}: {summary}.")
     interval = f" and its {_level(alpha)} interval" if any(cell.low is not None for _, cell in rows) else ""
     caption = f"{column.label}: each repeat a dot, the mean{interval}"
-    return _figure(picture, caption + _caveat(column))
+    return figure(picture, caption + _caveat(column))
 
 
 def _strip(row: Row, cell: TableCell, scale: Scale, y: float, series: int) -> list[str]:
@@ -80,13 +80,13 @@ def cost_chart(table: ReportTable, series: Mapping[str, int]) -> str:
     x = fit(
         [bound for _, cell, _ in points for bound in _cost_spread(cell)],
         left + 8,
-        _WIDTH - 14,
+        WIDTH - 14,
         log=max(costs) > 5 * min(costs),
     )
     y = fit(
         [bound for _, _, cell in points for bound in _spread(cell, column.floor, column.ceiling)], bottom - 6, top + 6
     )
-    parts = _x_axis(x, top, bottom, cost.heading) + _y_axis(y, left, column)
+    parts = x_axis(x, top, bottom, cost.heading) + _y_axis(y, left, column)
     unit = f" {cost.unit}" if cost.unit else ""
     for row, price, score in points:
         at_x, at_y = x(_mean(price)), y(_mean(score))
@@ -99,9 +99,9 @@ def cost_chart(table: ReportTable, series: Mapping[str, int]) -> str:
         parts.append(marker(at_x, at_y, series[row.label], 5, "mean", hover))
     summary = "; ".join(f"{row.label} {price.text}{unit}, {score.text}" for row, price, score in points)
     against = f"{_quantity(cost)} against {column.label}"
-    picture = drawing(_WIDTH, bottom + 38, parts, f"{against} of {table.name}: {summary}.")
+    picture = drawing(WIDTH, bottom + 38, parts, f"{against} of {table.name}: {summary}.")
     key = legend([row.label for row, _, _ in points], series)
-    return _figure(key + picture, f"{against}, mean ± standard deviation{_caveat(cost)}")
+    return figure(key + picture, f"{against}, mean ± standard deviation{_caveat(cost)}")
 
 
 def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> str:
@@ -118,24 +118,24 @@ def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> str:
     left, top, row_height = min(_gutter([table.name for table, _ in rows]), 170), 10, 26
     bottom = top + row_height * len(rows)
     every = [v for _, found in rows for ratio in found.values() for v in ratio]
-    scale = fit([*every, 1.0], left + 8, _WIDTH - 10, log=True)
+    scale = fit([*every, 1.0], left + 8, WIDTH - 10, log=True)
     quantity = _quantity(column)
-    parts = _x_axis(scale, top, bottom, f"{quantity} over that of {_short(reference)} (log axis)")
+    parts = x_axis(scale, top, bottom, f"{quantity} over that of {short(reference)} (log axis)")
     parts.append(line(scale(1), top, scale(1), bottom, "unit"))
     for index, (table, found) in enumerate(rows):
         y = top + row_height * (index + 0.5)
-        parts.append(label(left, y + 4, _short(table.name, 26), "name", "end"))
+        parts.append(label(left, y + 4, short(table.name, 26), "name", "end"))
         for name, (ratio, low, high) in found.items():
             parts.append(f'<g class="s{series[name] % 8}">{line(scale(low), y, scale(high), y, "whisker")}</g>')
             times = f"{number(ratio, 3)} times ({number(low, 3)} to {number(high, 3)})"
             hover = f"{table.name}: {quantity} of {name} is {times} that of {reference}"
             parts.append(marker(scale(ratio), y, series[name], 4.5, "mean", hover))
     over = f"{quantity} over that of {reference}"
-    picture = drawing(_WIDTH, bottom + 38, parts, f"{over}, for each {document.table_noun}.")
+    picture = drawing(WIDTH, bottom + 38, parts, f"{over}, for each {document.table_noun}.")
     others = [name for name in series if any(name in found for _, found in rows)]
     more = f" The first {_MAX_ROWS} {document.table_noun}s; {hidden} more are in the tables." if hidden > 0 else ""
     less = "faster" if column.kind == "time" else "less"
-    return _figure(legend(others, series) + picture, f"{over}, with interval: left of 1 is {less}.{more}")
+    return figure(legend(others, series) + picture, f"{over}, with interval: left of 1 is {less}.{more}")
 
 
 def _ratios(table: ReportTable, column: Column, reference: str) -> dict[str, tuple[float, float, float]]:
@@ -154,7 +154,7 @@ def rank_chart(ranking: RankingTable, series: Mapping[str, int]) -> str:
     """Average ranks on a line; a bar joins those that cannot be told apart."""
     count = len(ranking.ranks)
     axis, edge = 26, 118
-    scale = Scale(1, count, edge, _WIDTH - edge)
+    scale = Scale(1, count, edge, WIDTH - edge)
     parts = [line(scale(1), axis, scale(count), axis, "axis")]
     for rank in range(1, count + 1):
         parts.append(line(scale(rank), axis - 4, scale(rank), axis, "axis"))
@@ -168,17 +168,17 @@ def rank_chart(ranking: RankingTable, series: Mapping[str, int]) -> str:
     for index, (name, average) in enumerate(ranking.ranks):
         left = index < half
         y = top + 20 * (index if left else count - 1 - index)
-        end = edge - 16 if left else _WIDTH - edge + 16
+        end = edge - 16 if left else WIDTH - edge + 16
         path = f"M{scale(average):.1f} {axis}V{y}H{end}"
         parts.append(f'<path class="stem" d="{path}"/>')
         parts.append(marker(scale(average), axis, series[name], 4.5, "mean", f"{name}: {average:.2f}"))
-        shown = f"{_short(name, 12)} {average:.2f}"
+        shown = f"{short(name, 12)} {average:.2f}"
         parts.append(label(end - 5 if left else end + 5, y + 4, shown, "name", "end" if left else "start"))
     summary = "; ".join(f"{name} {rank:.2f}" for name, rank in ranking.ranks)
-    picture = drawing(_WIDTH, top + 20 * half, parts, f"Average ranks of {ranking.name}: {summary}.")
+    picture = drawing(WIDTH, top + 20 * half, parts, f"Average ranks of {ranking.name}: {summary}.")
     joined = "a bar joins what Wilcoxon's test with Holm's correction cannot tell apart"
     tested = joined if not ranking.descriptive else f"descriptive only, too few {ranking.over}"
-    return _figure(picture, f"{ranking.title}, 1 is best; {tested}.")
+    return figure(picture, f"{ranking.title}, 1 is best; {tested}.")
 
 
 def legend(names: list[str], series: Mapping[str, int]) -> str:
@@ -190,7 +190,7 @@ def legend(names: list[str], series: Mapping[str, int]) -> str:
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
-def _x_axis(scale: Scale, top: float, bottom: float, title: str) -> list[str]:
+def x_axis(scale: Scale, top: float, bottom: float, title: str) -> list[str]:
     parts = [line(scale.start - 8, bottom, scale.end + 8, bottom, "axis")]
     for tick, shown in scale.ticks():
         parts.append(line(scale(tick), top, scale(tick), bottom, "grid"))
@@ -202,7 +202,7 @@ def _x_axis(scale: Scale, top: float, bottom: float, title: str) -> list[str]:
 def _y_axis(scale: Scale, left: float, column: Column) -> list[str]:
     parts = []
     for tick, shown in scale.ticks():
-        parts.append(line(left, scale(tick), _WIDTH - 6, scale(tick), "grid"))
+        parts.append(line(left, scale(tick), WIDTH - 6, scale(tick), "grid"))
         parts.append(label(left - 5, scale(tick) + 4, shown, "tick", "end"))
     middle = (scale.start + scale.end) / 2
     turned = f'<g transform="rotate(-90 12 {middle:.1f})">'
@@ -235,10 +235,10 @@ def _mean(cell: TableCell) -> float:
 
 def _gutter(names: list[str]) -> float:
     """The width needed for the longest name."""
-    return 14 + 6.6 * max(len(_short(name)) for name in names)
+    return 14 + 6.6 * max(len(short(name)) for name in names)
 
 
-def _short(name: str, limit: int = 18) -> str:
+def short(name: str, limit: int = 18) -> str:
     return name if len(name) <= limit else f"{name[: limit - 1]}…"
 
 
@@ -246,5 +246,5 @@ def _level(alpha: float) -> str:
     return f"{100 * (1 - alpha):g} %"
 
 
-def _figure(picture: str, caption: str) -> str:
+def figure(picture: str, caption: str) -> str:
     return f"<figure>{picture}<figcaption>{text(caption)}</figcaption></figure>"

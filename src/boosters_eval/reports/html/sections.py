@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.reports.document import Code, Details, Listing, ListItem, Paragraph, PlainTable, shown_verdicts
 from boosters_eval.reports.full_markdown import plain_text, verdict_headings, verdict_texts
 from boosters_eval.reports.html.charts import cost_chart, metric_chart, rank_chart, ratio_chart
+from boosters_eval.reports.html.reference import reference_chart
 from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, result_grid, text
 from boosters_eval.reports.numbers import MISSING, p_value
 
@@ -52,7 +53,9 @@ def _card(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
 
 
 def _charts(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
-    """Charts of the repeats; nothing if the table has none."""
+    """Reference against measurement, or charts of the repeats; nothing if the table has neither."""
+    if pairs := reference_chart(table):
+        return pairs
     if not table.columns or not any(row.points for row in table.rows):
         return ""
     primary = next((i for i, column in enumerate(table.columns) if column.primary), 0)

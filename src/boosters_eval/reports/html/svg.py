@@ -82,6 +82,11 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line class="{kind}" x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}"/>'
 
 
+def band(x1: float, y1: float, x2: float, y2: float) -> str:
+    """A range as an area behind the marks."""
+    return f'<rect class="band" x="{px(x1)}" y="{px(y1)}" width="{px(x2 - x1)}" height="{px(y2 - y1)}"/>'
+
+
 def label(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
     """Escaped text at a position."""
     style = f' class="{kind}"' if kind else ""

@@ -1,0 +1,194 @@
+"""The commands `paper run` and `paper list`."""
+
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Annotated, Any
+
+import typer
+
+from boosters_eval.cli.execution import resumable
+from boosters_eval.cli.options import typed
+from boosters_eval.cli.output import check_output, note, print_json, print_rows
+from boosters_eval.core.errors import ExitCode
+
+_RUN = "How to run"
+# Shared with every command that runs targets.
+PaperSpecOption = Annotated[Path, typer.Option("--spec", help="The specification (benchmarks.yaml).")]
+PaperModelOption = Annotated[
+    str | None, typer.Option("--model", help="Our model: a file, or the name of a language model. May be anywhere.")
+]
+PaperOnlyOption = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="TABLE:ROW:DATASET", help="Only these targets; ROW and DATASET may be left out."),
+]
+PaperOutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")]
+PaperSeedsOption = Annotated[
+    int | None, typer.Option("--seeds", "-s", min=1, help="Repeats, instead of the specification's.")
+]
+PaperThreadsOption = Annotated[
+    int | None, typer.Option("--threads", help="Threads per cell; -1 for all cores.", rich_help_panel=_RUN)
+]
+PaperJobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", min=1, help="Cells at a time. Default: as many as the cores allow.", rich_help_panel=_RUN
+    ),
+]
+PaperTimeoutOption = Annotated[
+    float | None, typer.Option("--timeout", help="Seconds after which a cell is killed.", rich_help_panel=_RUN)
+]
+PaperResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Continue an interrupted run of the same plan.", rich_help_panel=_RUN)
+]
+PaperRerunOption = Annotated[
+    bool,
+    typer.Option("--rerun-failed", help="Run only the failed cells of the same plan again.", rich_help_panel=_RUN),
+]
+PaperPickleOption = Annotated[
+    bool,
+    typer.Option("--allow-pickle", help="Open pickled models, which can run any code.", rich_help_panel=_RUN),
+]
+PaperQuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+
+
+def run(
+    *,
+    spec: PaperSpecOption,
+    model: PaperModelOption = None,
+    only: PaperOnlyOption = None,
+    output: PaperOutputOption = Path("results"),
+    seeds: PaperSeedsOption = None,
+    threads: PaperThreadsOption = None,
+    jobs: PaperJobsOption = None,
+    timeout: PaperTimeoutOption = None,
+    resume: PaperResumeOption = False,
+    rerun_failed: PaperRerunOption = False,
+    allow_pickle: PaperPickleOption = False,
+    quiet: PaperQuietOption = False,
+) -> int:
+    """Run the reproduction targets of a specification.
+
+    Functions and programs that the specification names are executed: run only what you trust.
+    """
+    results = run_targets(
+        spec,
+        output,
+        quiet=quiet,
+        model=model,
+        only=only or (),
+        seeds=seeds,
+        threads=threads,
+        jobs=jobs,
+        timeout=timeout,
+        resume=resume,
+        rerun_failed=rerun_failed,
+        allow_pickle=allow_pickle,
+    )
+    if not quiet:
+        print_rows(("table", "row", "data set", "status", "measured"), [_shown(found) for found in results.targets])
+    return complain(results)
+
+
+def run_targets(spec: Path, output: Path, *, quiet: bool, **options: Any) -> Any:
+    """Run, show the progress, and write DIR/results.json. An interruption prints how to go on."""
+    from boosters_eval.api import progress
+    from boosters_eval.paper.running import RESULTS, run_specification, write_results
+
+    check_output(output / RESULTS)
+    with resumable():
+        results = run_specification(
+            spec,
+            observer=None if quiet else progress(),
+            command=tuple(typed()),
+            say=(lambda _: None) if quiet else (lambda text: note(f"Note: {text}.")),
+            **options,
+        )
+    path = write_results(results, output)
+    if not quiet:
+        note(f"Written: {path}")
+    return results
+
+
+def complain(results: Any) -> int:
+    """Say what did not run, even if quiet: 2 if there is any such target, else 0."""
+    bad = [found for found in results.targets if found.status != "ok"]
+    for found in bad:
+        note(f"Error: {found.table}:{found.row}:{found.dataset}: {found.status.replace('_', ' ')}: {found.reason}")
+    return ExitCode.EXECUTION_ERROR if bad else ExitCode.SUCCESS
+
+
+def _shown(found: Any) -> tuple[str, ...]:
+    values = "; ".join(f"{name} {_spread(numbers)}" for name, numbers in found.values.items())
+    return found.table, found.row, found.dataset, found.status.replace("_", " "), values or "-"
+
+
+def _spread(numbers: tuple[float, ...]) -> str:
+    mean = f"{fmean(numbers):.6g}"
+    return f"{mean} ± {stdev(numbers):.2g} (n = {len(numbers)})" if len(numbers) > 1 else mean
+
+
+def list_targets(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="SPEC...", help="Specifications. Default: those in examples/papers and in the current folder."
+        ),
+    ] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """List specifications and their targets: what can run here, and why not."""
+    from boosters_eval.paper.specification import read_specification
+    from boosters_eval.paper.targets import obstacle, paper_targets, way_of
+
+    records = []
+    for file in files or _found():
+        spec = read_specification(file)
+        for target in paper_targets(spec, file.parent):
+            reason = obstacle(target)
+            records.append(
+                {
+                    "specification": str(file),
+                    "paper": spec.paper,
+                    "kind": "primary" if target.primary else "secondary",
+                    "table": target.table.id,
+                    "row": target.row,
+                    "data set": target.dataset_name,
+                    "runs by": way_of(target),
+                    "runnable": reason is None,
+                    "reason": reason or "",
+                }
+            )
+    if json:
+        print_json(records)
+    elif records:
+        print_rows(list(records[0]), [[_text(value) for value in record.values()] for record in records])
+    else:
+        note("Note: there is no specification with targets here: name one, or write one with 'paper extract'.")
+    return ExitCode.SUCCESS
+
+
+def _text(value: Any) -> str:
+    return {True: "yes", False: "no", "": "-"}.get(value, str(value))
+
+
+def _found() -> list[Path]:
+    """Files that look like a specification: other YAML files are passed over without a word."""
+    from boosters_eval.core.errors import BoostersEvalError
+    from boosters_eval.paper.specification import read_specification
+
+    found = []
+    for folder in (Path("examples/papers"), Path()):
+        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+            try:
+                read_specification(path)
+            except BoostersEvalError:
+                continue
+            found.append(path)
+    return found
+
+
+def register(paper: typer.Typer) -> None:
+    """Add these commands to the group."""
+    paper.command()(run)
+    paper.command("list")(list_targets)

@@ -1,0 +1,139 @@
+"""A table as it stands in a document: rows of cells with their spans filled, and the text around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_COLUMNS = 1_000
+MAX_ROWS = 20_000
+MAX_CELLS = 50_000  # of one document; a long paper has a few thousand
+MAX_TABLES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class RawCell:
+    """The text of a cell, TeX and scripts included, and how many columns and rows it takes."""
+
+    text: str = ""
+    emphasis: bool = False
+    header: bool = False
+    columns: int = 1
+    rows: int = 1
+    spread: bool = False  # it is here because a cell further left or above reaches here
+
+
+@dataclass(frozen=True, slots=True)
+class RawTable:
+    """A table of a document. Every row has as many cells as the widest."""
+
+    rows: tuple[tuple[RawCell, ...], ...]
+    lines: tuple[int, ...]  # of the rows
+    headers: int | None  # how many rows the document itself calls header; None: it does not say
+    caption: str = ""  # its own: <caption>, \caption{}
+    number: str = ""  # by which the document calls it: "4", "A.1"
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+        return self.lines[0] if self.lines else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that was not read, and where it is."""
+
+    line: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawHeading:
+    """A heading of a document."""
+
+    text: str
+    level: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class RawParagraph:
+    """A paragraph of a document."""
+
+    text: str
+    line: int
+
+
+RawBlock = RawHeading | RawParagraph | RawTable
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much of a document may still be read, so that no document takes all memory."""
+
+    cells: int = MAX_CELLS
+    nodes: int = 1_000_000  # of HTML, counted as often as they are looked at
+    tables: int = MAX_TABLES
+    faults: list[Fault] = field(default_factory=list)
+
+    def take(self, count: int, line: int) -> bool:
+        """Whether a table of so many cells may be read."""
+        self.tables -= 1
+        if self.tables < 0:
+            if self.tables == -1:
+                self.faults.append(Fault(line, f"more than {MAX_TABLES} tables: the rest is not read"))
+            return False
+        if count > self.cells:
+            self.faults.append(Fault(line, f"a table of {count} cells: a document may have {MAX_CELLS}"))
+            return False
+        self.cells -= count
+        return True
+
+
+def filled(
+    rows: Sequence[Sequence[RawCell]], lines: Sequence[int], budget: Budget
+) -> tuple[tuple[tuple[RawCell, ...], ...], tuple[int, ...]] | None:
+    """The rows with every span written out and all of one width, or None for a table beyond the limits."""
+    line = lines[0] if lines else 0
+    width = max((sum(cell.columns for cell in row) for row in rows), default=0)
+    tall = max((cell.rows for row in rows for cell in row), default=1)
+    if width > MAX_COLUMNS or len(rows) > MAX_ROWS or tall > MAX_ROWS:
+        what = f"a table of {len(rows)} rows and {width} columns: at most {MAX_ROWS} and {MAX_COLUMNS} are read"
+        budget.faults.append(Fault(line, what))
+        return None
+    if not width or not budget.take(width * len(rows), line):
+        return None
+    grid = _placed(rows)
+    width = min(max(map(len, grid)), MAX_COLUMNS)
+    return tuple(tuple((row + [RawCell()] * width)[:width]) for row in grid), tuple(lines)
+
+
+def _placed(rows: Sequence[Sequence[RawCell]]) -> list[list[RawCell]]:
+    grid: list[list[RawCell]] = []
+    reaching: dict[int, tuple[int, RawCell]] = {}  # by column: how many more rows, and what
+    for row in rows:
+        line: list[RawCell] = []
+        given = list(reversed(row))
+        while given or len(line) in reaching:
+            left, above = reaching.pop(len(line), (0, RawCell()))
+            if left:
+                if left > 1:
+                    reaching[len(line)] = (left - 1, above)
+                line.append(above)
+                continue
+            if not given:
+                break
+            cell = given.pop()
+            rest = RawCell(cell.text, cell.emphasis, cell.header, cell.columns, cell.rows, spread=True)
+            for offset in range(cell.columns):
+                if cell.rows > 1:
+                    reaching[len(line)] = (cell.rows - 1, rest)
+                line.append(rest if offset else cell)
+            if len(line) > 2 * MAX_COLUMNS:
+                break
+        grid.append(line)
+    return grid

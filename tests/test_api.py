@@ -1,0 +1,98 @@
+"""A wrong argument in Python gets the usual sentence: what it must be, and what it was. Options are for the shell."""
+
+import math
+
+import pytest
+
+import boosters_eval as be
+import factories
+from boosters_eval import ConfigError, TrainingConfig
+from boosters_eval.benchmark.tables.generate import check_request
+from boosters_eval.metrics import get
+
+RUN = factories.collection(factories.grid(lambda *_: 0.5))
+AUTO = {"datasets": "iris", "libraries": "sklearn", "seeds": "auto"}
+WRONG = {
+    "max_seeds": lambda bad: be.prepare_comparison(**AUTO, max_seeds=bad),
+    "budget": lambda bad: be.prepare_comparison(**AUTO, budget=bad),
+    "datasets": be.prepare_comparison,
+    "libraries": lambda bad: be.prepare_suite("quick", 1, bad),
+    "booster": lambda bad: be.prepare_comparison("iris", "sklearn", bad),
+    "training": lambda bad: be.prepare_comparison("iris", "sklearn", training=bad),
+    "variants": lambda bad: be.prepare_comparison("iris", "sklearn", variants=bad),
+    "suite": be.run_suite,
+    "reference": be.load_run,
+    "home": lambda bad: be.load_run(home=bad),
+    "path": be.load_results,
+    "prepared": be.run_prepared,
+    "config": be.register_dataset,
+    "dataset": lambda bad: be.create_ablation_suite("a", bad, "sklearn", {"b": TrainingConfig()}),
+    "name": get,
+    "metric": RUN.best,
+    "alpha": lambda bad: RUN.best("rmse", [bad]),
+    "library_a": lambda bad: RUN.is_significant(bad, "xgboost", "rmse"),
+    "library": RUN.filter,
+    "group_by": RUN.summary,
+    "text": be.ResultCollection.from_json,
+    "results": be.ResultCollection,
+    "tolerance": lambda bad: be.is_regression(0.5, 0.5, [bad], True),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("bad", [True, object()], ids=["bool", "object"])
+def test_an_argument_of_the_wrong_type_is_told_by_its_name(name, bad):
+    with pytest.raises(ConfigError, match=rf"^The '{name}' parameter(?: of \w+)? must .*\. Got .* instead\.$"):
+        WRONG[name](bad)
+
+
+def test_verification_tells_it_too():
+    with pytest.raises(ConfigError, match="The 'reference' parameter must be a run's id"):
+        list(be.verify_run(3))
+
+
+@pytest.mark.parametrize("most", [1, 10_001, 10**30])
+def test_the_most_seeds_are_as_many_as_a_run_can_have(most):
+    with pytest.raises(ConfigError, match="'max_seeds' parameter must be a count from 2 to 10000"):
+        be.prepare_comparison(**AUTO, max_seeds=most)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"budget": "5m"}, "The 'budget' parameter needs seeds='auto'."),
+        ({"resume": True, "rerun_failed": True}, "Use either 'resume' or 'rerun_failed', not both."),
+        ({"seeds": 2, "cv": 3}, "Use either 'cv' or 'seeds', not both"),
+        ({"seeds": [1]}, "The 'seeds' parameter must be a count from 1 to 10000. Got [1] instead."),
+    ],
+)
+def test_python_is_told_of_parameters_not_of_options(arguments, told):
+    with pytest.raises(ConfigError) as caught:
+        be.prepare_comparison("iris", "sklearn", **arguments)
+    assert told in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+def test_a_report_without_formats_names_the_parameter():
+    with pytest.raises(ConfigError, match="The 'formats' parameter must name at least one of"):
+        check_request("quality", [], "corrected")
+
+
+def test_a_misspelt_booster_is_not_an_empty_collection():
+    with pytest.raises(be.UnknownNameError, match="Unknown booster 'gbtd'"):
+        RUN.filter(booster="gbtd")
+
+
+@pytest.mark.parametrize("lower_is_better", [True, False])
+@pytest.mark.parametrize("values", [(math.nan, 0.5, 0.02), (0.5, math.nan, 0.02), (0.5, 0.5, math.nan)], ids=str)
+def test_what_is_not_a_number_is_a_regression(values, lower_is_better):
+    assert be.is_regression(*values, lower_is_better)
+    assert not be.is_regression(0.5, 0.5, 0.0, lower_is_better)
+
+
+@pytest.mark.parametrize("name", [3, ["sklearn"], None], ids=str)
+def test_what_is_no_name_is_unknown_to_a_registry(name):
+    with pytest.raises(be.UnknownNameError, match="Unknown library"):
+        be.RUNNERS[name]
+    with pytest.raises(ConfigError, match="'name' parameter must be the name of the library"):
+        be.RUNNERS.register(name, be.RUNNERS["sklearn"])
