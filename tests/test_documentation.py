@@ -38,7 +38,11 @@ TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for
 COMMAND = re.compile(r"(?:^    |^ *- |`)(boosters-eval (?:\\\n|[^`\n])*)", re.MULTILINE)
 SNIPPET = re.compile(r"(?<!-->\n)```python\n(.*?)```", re.DOTALL)  # marked examples are run by test_architecture.py
 
-GROUPS = {"datasets", "executors", "observers", "preprocessing", "runners", "suites", "workloads"}  # of entry points
+# Of entry points.
+GROUPS = {
+    *("backends", "datasets", "executors", "generators", "methods", "observers", "preprocessing", "runners", "suites"),
+    "workloads",
+}
 # Placeholders, and what is put in their place.
 STANDS_FOR = {"NAME": "minimal", "RUN": "last", "RUN_ID": "last", "FILE": "scores.csv"}
 # Commands that need a network or a file of their own, only print help, or take long for what they show.
@@ -48,6 +52,12 @@ ONLY_PARSED = {
     "boosters-eval datasets fetch covertype",
     "boosters-eval datasets show NAME",
     "boosters-eval explain",
+    # These of parity run cells; the tests of the room run them.
+    "boosters-eval parity gate --csv mine.csv",
+    "boosters-eval parity gate --csv parity.csv",
+    "boosters-eval parity oracles refresh --methods pls",
+    "boosters-eval parity run --methods pls,pls2 --registry-cells --out-csv parity.csv",
+    "boosters-eval parity run --registry mine.py --methods least-squares --out-csv mine.csv",
     # These of the paper need its specification; the tests of each command run them.
     "boosters-eval paper compare --results results/results.json --paper benchmarks.yaml -o results/comparison.yaml",
     "boosters-eval paper report --comparison results/comparison.yaml --output results/report.html",

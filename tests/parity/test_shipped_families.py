@@ -62,27 +62,26 @@ def available(row: ParityRow) -> ParityRow:
 
 
 CELLS = [(method.name, size) for method in (PLS, PLS2) for size in method.sizes]
+SAME = [(method, size, backend) for method, size in CELLS for backend in SAME_CONVENTION[method]]
+
+
+@pytest.mark.parametrize(("method", "size", "backend"), SAME, ids=str)
+def test_where_the_convention_is_the_same_languages_agree_to_1e_12(
+    pls: Rows, method: str, size: Size, backend: str
+) -> None:
+    row = available(pls[method, backend, size])
+    assert row.verdict in AGREES
+    assert row.divergence is not None
+    assert row.divergence <= 1e-12
 
 
 @pytest.mark.parametrize(("method", "size"), CELLS, ids=str)
-class TestPls:
-    @pytest.mark.parametrize("backend", SAME_CONVENTION["pls"])
-    def test_where_the_convention_is_the_same_languages_agree_to_1e_12(
-        self, pls: Rows, method: str, size: Size, backend: str
-    ) -> None:
-        if backend not in SAME_CONVENTION[method]:
-            pytest.skip("SIMPLS is another method where there are several targets")
-        row = available(pls[method, backend, size])
-        assert row.verdict in AGREES
-        assert row.divergence is not None
-        assert row.divergence <= 1e-12
-
-    @pytest.mark.parametrize("backend", SCALED)
-    def test_scaling_is_a_convention(self, pls: Rows, method: str, size: Size, backend: str) -> None:
-        row = available(pls[method, backend, size])
-        assert row.verdict is Verdict.CONVENTION
-        assert "scales" in row.convention
-        assert row.binding_verdict in (Verdict.CONVENTION, None)
+@pytest.mark.parametrize("backend", SCALED)
+def test_scaling_is_a_convention(pls: Rows, method: str, size: Size, backend: str) -> None:
+    row = available(pls[method, backend, size])
+    assert row.verdict is Verdict.CONVENTION
+    assert "scales" in row.convention
+    assert row.binding_verdict in (Verdict.CONVENTION, None)
 
 
 @pytest.mark.parametrize("size", PLS2.sizes, ids=str)
