@@ -97,21 +97,28 @@ def test_a_mistake_gets_one_sentence(boosters_eval, arguments, sentence):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+TAKEN = "from boosters_eval.parity.families.pls import SklearnPls\nclass Mine(SklearnPls): name = 'sklearn'"
+NAMELESS = """
+from boosters_eval.parity.data import Generator
+class Mine(Generator):
+    missing = generate = classmethod(lambda *_: None)
+"""
+
+
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("number", "content", "sentence"),
     [
-        ("1 / 0", "failed: ZeroDivisionError: division by zero."),
-        ("import sys; sys.exit(3)", "called sys.exit(3)"),
-        ("x = 1", "defines no method, backend or data generator."),
-        ("from boosters_eval.parity.families.pls import SklearnPls\nclass Mine(SklearnPls): name = 'sklearn'",
-         "defines the backend 'sklearn', but that name is taken."),
-        ("from boosters_eval.parity.data import Generator\nclass Mine(Generator):\n"
-         "    missing = generate = classmethod(lambda *_: None)", "defines the data generator Mine, which has no name."),
+        (1, "1 / 0", "failed: ZeroDivisionError: division by zero."),
+        (2, "import sys; sys.exit(3)", "called sys.exit(3)"),
+        (3, "x = 1", "defines no method, backend or data generator."),
+        (4, TAKEN, "defines the backend 'sklearn', but that name is taken."),
+        (5, NAMELESS, "defines the data generator Mine, which has no name."),
     ],
-)  # fmt: skip
-def test_a_registry_file_that_is_of_no_use_is_refused_in_a_sentence(boosters_eval, place, content, sentence):
-    (place / f"f{abs(hash(content))}.py").write_text(content)
-    done = boosters_eval("parity", "list", "--registry", str(place / f"f{abs(hash(content))}.py"))
+)
+def test_a_registry_file_that_is_of_no_use_is_refused_in_a_sentence(boosters_eval, place, number, content, sentence):
+    file = place / f"useless_{number}.py"
+    file.write_text(content)
+    done = boosters_eval("parity", "list", "--registry", str(file))
     assert done.returncode in (2, 3)
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

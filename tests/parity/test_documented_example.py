@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from boosters_eval.cli.app import run
 from boosters_eval.parity.backend import BACKENDS
@@ -15,9 +14,13 @@ from boosters_eval.parity.method import METHODS
 from boosters_eval.parity.rows import COLUMNS, read_rows
 from boosters_eval.parity.verdicts import BindingStatus, Verdict
 
+if TYPE_CHECKING:
+    import pytest
+
 PAGE = (Path(__file__).parents[2] / "docs" / "parity.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(
-    r"<!-- file: mine.py -->\n```python\n(.*?)```\n\n    boosters-eval (.*?)\n    boosters-eval (.*?)\n\n```text\n(.*?)```",
+    r"<!-- file: mine.py -->\n```python\n(.*?)```\n"
+    r"\n    boosters-eval (.*?)\n    boosters-eval (.*?)\n\n```text\n(.*?)```",
     re.DOTALL,
 )
 

@@ -214,7 +214,7 @@ def test_after_an_interruption_the_file_has_what_finished_and_the_rest_as_not_ru
 def test_what_contradicts_itself_or_has_no_data_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Use --force to run everything again, or --resume"):
         run(force=True, resume=True)
-    with pytest.raises(ConfigError, match="Unknown backend 'clos'. Did you mean 'close'"):
+    with pytest.raises(ConfigError, match=r"Unknown backend 'clos'\. Did you mean 'close'"):
         run(backends=("clos",))
     METHODS.register("sum", fakes.method(), replace=True)
     request = ParityRequest(methods=("sum",), home=tmp_path, sizes=(fakes.Size(0, 3),))

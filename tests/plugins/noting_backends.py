@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class Slow(PythonBackend):
 
     @classmethod
     def fit(cls, session, prepared):
-        with open(os.environ["NOTES"], "a") as notes:
+        with Path(os.environ["NOTES"]).open("a") as notes:
             notes.write(cls.name + "\n")
         time.sleep(0.15)
         return prepared["X"]

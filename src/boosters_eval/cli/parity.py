@@ -198,7 +198,7 @@ def refresh(
     folder: OraclesOption = None,
     registry: RegistryOption = None,
 ) -> int:
-    """Run the oracle of each method on its sizes, and store what it predicts."""
+    """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
     from boosters_eval.api import progress
     from boosters_eval.parity.method import METHODS
     from boosters_eval.parity.running import ParityRequest, run_parity, selected
@@ -210,10 +210,12 @@ def refresh(
         if oracle is None:
             note(f"{name} declares no oracle.")
             continue
-        request = ParityRequest(methods=(name,), backends=(oracle.backend,), max_runs=1, force=True, oracles=folder)
+        backends = (oracle.backend, METHODS[name].canonical)
+        request = ParityRequest(methods=(name,), backends=backends, max_runs=1, force=True, oracles=folder)
         rows += run_parity(request, progress())
     _show(rows)
-    return ExitCode.SUCCESS if rows and all(row.status.value == "ok" for row in rows) else ExitCode.EXECUTION_ERROR
+    stored = [row for row in rows if row.status.value == "ok" and row.verdict and row.verdict.value != "oracle_missing"]
+    return ExitCode.SUCCESS if rows and len(stored) == len(rows) else ExitCode.EXECUTION_ERROR
 
 
 def load_registries(files: list[Path] | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -52,7 +53,9 @@ class Worker:
                 if not line:
                     break
                 if line.startswith(MARK):
-                    found: dict[str, Any] = json.loads(line.removeprefix(MARK))
+                    found = json.loads(line.removeprefix(MARK))
+                    if not isinstance(found, dict):
+                        raise WorkerError(f"{self.command[0]} gave an answer that is no JSON object.")
                     return found
             else:
                 raise WorkerError(f"{self.command[0]} printed {_LONGEST} lines instead of an answer.")
@@ -73,7 +76,8 @@ class Worker:
     def close(self) -> None:
         """End the program."""
         self._process.kill()
-        self._process.wait()
+        with contextlib.suppress(BrokenPipeError):  # of a request that it did not live to read
+            self._process.__exit__(None, None, None)
 
 
 class ProcessSession(Session):
@@ -101,7 +105,9 @@ class ProcessSession(Session):
         out = Path(self._folder.name) / "prediction"
         out.unlink(missing_ok=True)
         answer = self.worker.ask(op="predict", out=str(out), **self.options)
-        rows, columns = int(answer["rows"]), int(answer["columns"])
+        rows, columns = (answer.get(name) for name in ("rows", "columns"))
+        if not isinstance(rows, int) or not isinstance(columns, int) or rows < 0 or columns < 1:
+            raise WorkerError(f"A prediction must tell its rows and columns. Got {rows!r} and {columns!r} instead.")
         numbers = np.fromfile(out, dtype="<f8") if out.exists() else np.empty(0)
         if len(numbers) != rows * columns:
             raise WorkerError(f"{rows} x {columns} numbers were announced. Got {len(numbers)} instead.")

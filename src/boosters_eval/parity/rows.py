@@ -176,8 +176,8 @@ def _row(header: list[str], values: list[str], path: Path, line: int) -> ParityR
         row = ParityRow.model_validate(given)
     except (ValidationError, ValueError) as error:
         first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else {"loc": ("samples_ns",)}
-        name = first["loc"][0] if first["loc"] else "row"
-        raise FileFormatError(f"{path}, line {line}: The '{name}' cell cannot be read.") from None
+        cell = first["loc"][0] if first["loc"] else "row"
+        raise FileFormatError(f"{path}, line {line}: The '{cell}' cell cannot be read.") from None
     if row.schema_version > SCHEMA_VERSION:
         raise FileFormatError(f"{path} has schema version {row.schema_version}: upgrade this program.")
     return row
