@@ -11,8 +11,6 @@ from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = [
     "--no-sandbox",
