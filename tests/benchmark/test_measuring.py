@@ -78,7 +78,7 @@ def test_peak_of_native_memory_is_seen_and_repeatable(faulty, home):
 
 def test_what_the_first_use_takes_is_told_apart_from_what_a_fit_needs(home):
     (result,) = compare(
-        "california", "boosters", seeds=1, training=FEW, measure_memory=True, executor=shared_pool(1)
+        "california", "boosters", seeds=1, training=FEW, measure_memory=True, executor=shared_pool()
     ).results
     assert result.first_use_mb > result.peak_memory_mb > 0
     assert result.memory_method.endswith("after a warm-up")
@@ -170,7 +170,7 @@ def test_each_library_keeps_to_the_threads_it_was_given(library, home):
     if RUNNERS[library].missing():
         pytest.skip(RUNNERS[library].missing())
     results = compare(
-        "synthetic_reg_medium", library, seeds=1, training=TrainingConfig(n_estimators=60), executor=shared_pool(1)
+        "synthetic_reg_medium", library, seeds=1, training=TrainingConfig(n_estimators=60), executor=shared_pool()
     )
     (result,) = results.results
     assert result.threads_observed == 1
@@ -178,7 +178,7 @@ def test_each_library_keeps_to_the_threads_it_was_given(library, home):
 
 
 def test_no_library_imports_anything_while_it_runs_with_two_threads(home):
-    results = compare("iris", seeds=1, training=FEW, threads=2, executor=shared_pool(1))
+    results = compare("iris", seeds=1, training=FEW, threads=2, executor=shared_pool())
     assert not results.errors
     assert [w for r in results.results for w in r.warnings if "imported" in w] == []
 
@@ -281,7 +281,7 @@ BUSY = "import sys; n = 0\nwhile True: n += 1"
 
 
 def test_times_of_a_busy_machine_come_with_a_warning_and_the_number(home):
-    few, alone = TrainingConfig(n_estimators=20), {"seeds": 1, "threads": 1, "executor": shared_pool(1)}
+    few, alone = TrainingConfig(n_estimators=20), {"seeds": 1, "threads": 1, "executor": shared_pool()}
     compare("diabetes", "sklearn", training=few, **alone)  # the library is imported before it gets busy
     hogs = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(3 * len(available_cpus()))]
     try:

@@ -70,7 +70,7 @@ def test_several_watch_at_once_by_name_or_as_objects(home):
     OBSERVERS.register("named", Named)
     try:
         own = Recorder()
-        compare("iris", "sklearn", seeds=1, training=FEW, observer=["named", own], executor=shared_pool(1))
+        compare("iris", "sklearn", seeds=1, training=FEW, observer=["named", own], executor=shared_pool())
     finally:
         OBSERVERS.unregister("named")
     assert kinds(own) == kinds(made[0])
