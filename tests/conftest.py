@@ -78,13 +78,6 @@ def golden(request):
     return check
 
 
-@pytest.fixture(autouse=True)
-def _measured_processes(request, monkeypatch):
-    """Only the engine's tests measure the coverage of the processes that they start: it costs each of them 0.15 s."""
-    if "engine" not in request.path.parts:
-        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-
-
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """Runs of this test, apart from everybody else's; data is cached once for all."""
