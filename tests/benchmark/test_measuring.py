@@ -71,7 +71,7 @@ def test_warm_up_runs_are_outside_the_clock(home):
 
 def test_peak_of_native_memory_is_seen_and_repeatable(faulty, home):
     first, second = (run_tiny(tiny_config("allocate"), measure_memory=True).results[0] for _ in range(2))
-    assert 1000 < first.peak_memory_mb < 1100
+    assert 232 < first.peak_memory_mb < 332
     assert second.peak_memory_mb == pytest.approx(first.peak_memory_mb, rel=0.05)
     assert first.memory_method == memory.METHOD
 
@@ -264,7 +264,7 @@ from boosters_eval.runners import RUNNERS
 RUNNERS.register("faulty", faulty_runner.FaultyRunner, replace=True)
 from boosters_eval import TrainingConfig, compare
 peaks = []
-for seeds in (25, 250):
+for seeds in (12, 120):
     compare("diabetes", "faulty", seeds=seeds, training=TrainingConfig(max_depth=1))
     peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 print(peaks[1] - peaks[0])
@@ -274,7 +274,7 @@ print(peaks[1] - peaks[0])
 def test_peak_memory_of_the_parent_stays_flat_while_cells_grow_tenfold(home):
     plugins = Path(__file__).parent.parent / "plugins"
     done = subprocess.run([sys.executable, "-c", GROWTH, str(plugins)], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 10
+    assert float(done.stdout) < 4.8
 
 
 BUSY = "import sys; n = 0\nwhile True: n += 1"
