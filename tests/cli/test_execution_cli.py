@@ -344,7 +344,7 @@ def test_list_shows_a_table_and_json(what, boosters_eval):
     assert all(str(next(iter(record.values()))) in table.stdout for record in records)
 
 
-def test_help_and_lists_import_nothing_scientific(place):
+def test_help_and_lists_import_nothing_scientific_and_plans_no_scipy(place):
     code = (
         "import sys; from boosters_eval.cli.app import run\n"
         "heavy = {'numpy', 'pandas', 'scipy', 'sklearn', 'xgboost', 'lightgbm', 'catboost', 'boosters'}\n"
@@ -354,6 +354,8 @@ def test_help_and_lists_import_nothing_scientific(place):
         "for words in 'datasets', 'libraries', 'suites', 'metrics':\n"
         "    assert run(['list', words]) == run(['list', words, '--json']) == 0, words\n"
         "    assert not heavy & set(sys.modules), words\n"
+        "import boosters_eval.api, boosters_eval.baseline.plan\n"
+        "assert 'scipy' not in sys.modules\n"  # it is loaded when there is something to test
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
