@@ -78,6 +78,14 @@ def golden(request):
     return check
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _known_before_any_test():
+    """A registry is filled when it is first read, which must not be while a test has the plug-ins on its path."""
+    from boosters_eval import RUNNERS, WORKLOADS
+
+    assert not {"faulty", "shell"} & {*RUNNERS, *WORKLOADS}
+
+
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """Runs of this test, apart from everybody else's; data is cached once for all."""
