@@ -1,6 +1,7 @@
 """Plans whose cells are scripts of a shell, and how tests run them."""
 
 from boosters_eval import LocalPool, Plan, Repeat, execute
+from tiny import shared_pool
 
 SHELLS = ("sh", "bash")
 
@@ -11,5 +12,10 @@ def plan_of(module, scripts, *, seeds=(1, 2), targets=SHELLS, name_suffix="", **
 
 
 def run(plan, *, jobs=2, **options):
+    return execute(plan, shared_pool(jobs), **options)
+
+
+def run_afresh(plan, *, jobs=2, **options):
+    """For what is about the start of processes, or could harm those of the next test."""
     with LocalPool(jobs) as pool:
         return execute(plan, pool, **options)

@@ -11,7 +11,7 @@ import pytest
 
 import boosters_eval
 from boosters_eval.baseline import load_baseline, make_baseline, save_baseline
-from processes import PLUGINS, environment
+from tiny import shared_pool
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parent.parent
@@ -49,7 +49,7 @@ def recorded(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "my_suite.py").write_text(SUITE)
-    results = run_suite(f"{folder / 'my_suite.py'}:SUITE", home=folder / "home")
+    results = run_suite(f"{folder / 'my_suite.py'}:SUITE", home=folder / "home", executor=shared_pool())
     save_baseline(make_baseline(results), folder / "base.json")
     return folder / "base.json"
 
@@ -71,15 +71,21 @@ def imported():
 
 
 @pytest.fixture
-def run_pytest(project, imported):
+def run_pytest_on_a_new_pool(project, imported):
     """The user's pytest, within this process; hypothesis would be imported anew each time."""
     options = ("-p", plugin(), "-p", "no:randomly", "-p", "no:hypothesispytest")
     return lambda *arguments: project.runpytest_inprocess(*options, *arguments)
 
 
 @pytest.fixture
+def run_pytest(run_pytest_on_a_new_pool, kept_pool):
+    """The same on the pool that stays for the next test."""
+    return run_pytest_on_a_new_pool
+
+
+@pytest.fixture
 def run_pytest_apart(project):
-    """The user's pytest in a process of its own, which knows the faulty library."""
+    """The user's pytest in a process of its own."""
     return lambda *arguments: project.runpytest_subprocess("-p", plugin(), "-p", "no:randomly", *arguments)
 
 
@@ -141,15 +147,15 @@ def test_without_a_baseline_a_pair_passes_when_it_runs(project, run_pytest):
     result.assert_outcomes(passed=3)
 
 
-def test_without_a_baseline_a_crash_fails_its_pair(project, run_pytest_apart, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", environment(PLUGINS)["PYTHONPATH"])
-    faulty = SUITE.replace('"boosters", "catboost"', '"faulty", "catboost"').replace("max_depth=2", "max_depth=3")
-    project.makepyfile(my_suite=faulty)
-    result = run_pytest_apart("--boosters-eval-suite", "my_suite.py:SUITE", "-m", "boosters_eval")
+def test_without_a_baseline_a_crash_fails_its_pair(project, run_pytest, faulty):
+    suite = SUITE.replace('"boosters", "catboost"', '"faulty", "catboost"').replace("max_depth=2", "max_depth=3")
+    project.makepyfile(my_suite=suite)
+    result = run_pytest("--boosters-eval-suite", "my_suite.py:SUITE", "-m", "boosters_eval")
     result.assert_outcomes(passed=1, failed=1, deselected=1)
 
 
-def test_a_pair_with_flaky_cells_fails_unless_they_are_allowed(project, run_pytest, faulty, monkeypatch):
+def test_a_pair_with_flaky_cells_fails_unless_they_are_allowed(project, run_pytest_on_a_new_pool, faulty, monkeypatch):
+    run_pytest = run_pytest_on_a_new_pool  # whose cells see the variable
     broken = project.path / "broken"
     broken.touch()
     monkeypatch.setenv("FAULTY_BROKEN", str(broken))
@@ -167,10 +173,7 @@ def test_a_pair_with_flaky_cells_fails_unless_they_are_allowed(project, run_pyte
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_crashed_pair_fails_though_it_is_new_or_not_under_test(
-    project, run_pytest_apart, recorded, monkeypatch, known
-):
-    monkeypatch.setenv("PYTHONPATH", environment(PLUGINS)["PYTHONPATH"])
+def test_a_crashed_pair_fails_though_it_is_new_or_not_under_test(project, run_pytest, recorded, faulty, known):
     project.makepyfile(my_suite=SUITE.replace('"catboost"', '"faulty"').replace("max_depth=2", "max_depth=3"))
     document = json.loads(recorded.read_text())
     document["results"][1]["library"] = "faulty"
@@ -178,7 +181,7 @@ def test_a_crashed_pair_fails_though_it_is_new_or_not_under_test(
     document["results"] = document["results"][: 2 if known else 1]
     (project.path / "base.json").write_text(json.dumps(document))
     arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", "base.json"]
-    result = run_pytest_apart(*arguments, "-m", "boosters_eval", "-k", "faulty")
+    result = run_pytest(*arguments, "-m", "boosters_eval", "-k", "faulty")
     result.assert_outcomes(failed=1, deselected=2)
     result.stdout.fnmatch_lines(["iris/gbdt faulty: crashed, cell 42: *"])
 

@@ -50,6 +50,11 @@ def shared_pool(jobs=2):
     return _pool(jobs, start_method())
 
 
+def pool_for(cells, jobs):
+    """The shared pool with that many jobs. A single cell is alone on any pool, so it shares that of the others."""
+    return shared_pool(jobs) if cells > 1 else shared_pool()
+
+
 @cache
 def _pool(jobs, method):
     pool = LocalPool(jobs)
@@ -59,14 +64,16 @@ def _pool(jobs, method):
 
 def run_tiny(*configs, seeds=1, observer=None, jobs=None, **settings):
     prepared = prepare_tiny(*configs, seeds=seeds, **settings)
-    return run_prepared(prepared, observer, executor=shared_pool(jobs or jobs_of(prepared)))
+    executor = pool_for(len(prepared.plan.cells), jobs or jobs_of(prepared))
+    return run_prepared(prepared, observer, executor=executor)
 
 
 class KeptPool(Executor):
     """The local pool, which stays for the next command: each library is imported once."""
 
     def run(self, works, started):
-        return shared_pool(self.jobs).run(works, started)
+        waiting = list(works)
+        return pool_for(len(waiting), self.jobs).run(waiting, started)
 
     def close(self):
         """The pool stays."""

@@ -6,9 +6,6 @@ from boosters_eval import TrainingConfig, compare
 from boosters_eval.runners import RUNNERS
 from tiny import shared_pool
 
-# In one process, so that the pool is shared.
-pytestmark = pytest.mark.xdist_group("pool")
-
 FEW = TrainingConfig(n_estimators=5, max_depth=3)
 
 

@@ -14,6 +14,7 @@ from boosters_eval import (
     RunError,
     RunOptions,
     Settings,
+    TrainingConfig,
     UnknownNameError,
     compare,
     load_run,
@@ -147,8 +148,11 @@ def test_misspelt_parameter_is_named_with_the_nearest_one():
         run_suite("quick", time_out=3)
 
 
-def test_executor_is_chosen_by_name_and_an_unknown_one_is_one_sentence(home):
-    assert compare("iris", "sklearn", seeds=1, training=FEW, executor="local").metadata.facts.executor == "LocalPool"
+def test_executor_is_chosen_by_name_and_an_unknown_one_is_one_sentence(faulty):
+    facts = compare(
+        "diabetes", "faulty", seeds=1, training=TrainingConfig(max_depth=1), executor="local"
+    ).metadata.facts
+    assert facts.executor == "LocalPool"
     with pytest.raises(UnknownNameError, match=r"Unknown executor 'locl'. Did you mean 'local'\?"):
         compare("iris", "sklearn", seeds=1, training=FEW, executor="locl")
 

@@ -38,7 +38,7 @@ def faulty(monkeypatch):
 
 
 @pytest.fixture
-def boosters_eval(place, faulty, capfd, monkeypatch):
+def boosters_eval(place, faulty, kept_pool, capfd, monkeypatch):
     """A command line in this process; what it writes is caught below Python, as a shell would."""
 
     def call(*arguments, check=None):

@@ -363,6 +363,7 @@ class TestRealRuns:
     def own_home(self, here, monkeypatch):
         monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(here / "home"))
 
+    @pytest.mark.usefixtures("kept_pool")
     def test_record_then_check_the_same_suite_and_seeds_by_default(self, here, capsys):
         assert run(["baseline", "record", "m.json", "--suite", "minimal", "--seeds", "2"]) == 0
         recorded = load_baseline(here / "m.json")
@@ -378,6 +379,7 @@ class TestRealRuns:
         assert out.count("✅ same") == 2
         assert len(ResultCollection.load_partial("r.json")) == 4
 
+    @pytest.mark.usefixtures("kept_pool")
     def test_adding_seeds_stops_when_nothing_is_open(self, here, faulty):
         Path("suite.py").write_text(FAULTY_SUITE)
         suite = ["--suite", "suite.py:SUITE", "-q"]
@@ -422,6 +424,7 @@ class TestRealRuns:
         assert check("mine.json", "--suite", "quikc") == 3
         assert "Did you mean 'quick'" in capsys.readouterr().err
 
+    @pytest.mark.usefixtures("kept_pool")
     def test_another_suite_than_the_recorded_one_is_a_restriction(self, files, capsys):
         """The pair that both have is compared; its parameters are not what they were, and that is said."""
         assert check("base.json", "--suite", "minimal", "--dry-run") == 0
@@ -431,6 +434,7 @@ class TestRealRuns:
         assert "california/gbdt boosters: not comparable" in out
         assert "xgboost: skipped" in out
 
+    @pytest.mark.usefixtures("kept_pool")
     def test_quick_without_a_baseline_shows_results_and_says_that_nothing_was_checked(self, here, monkeypatch, capsys):
         from boosters_eval.benchmark import suites
 

@@ -17,6 +17,15 @@ SMALL = ["compare", "-d", "diabetes", "-l", "faulty", "-s", "4", "-p", "max_dept
 PAIR = ["compare", "-d", "diabetes", "-l", "faulty", "boosters", "-s", "2", "-p", "n_estimators=5,max_depth=1"]
 
 
+@pytest.fixture(scope="module")
+def real_pair(tmp_path_factory):
+    """What the real program wrote about two libraries."""
+    place = tmp_path_factory.mktemp("pair")
+    env = environment(PLUGINS, BOOSTERS_EVAL_HOME=str(place / "home"), BOOSTERS_EVAL_SEEDS=None)
+    command = [*PROGRAM, *PAIR, "-f", "json"]
+    return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, check=True)
+
+
 def test_values_may_be_separated_by_spaces_commas_or_repetition(boosters_eval):
     plans = [
         boosters_eval("compare", "-s", "1", "--dry-run", *spelling, check=0).stdout
@@ -39,18 +48,17 @@ def test_compare_writes_the_report_that_was_asked_for(boosters_eval, tmp_path):
     assert "±" in text
 
 
-def test_results_go_to_stdout_and_everything_else_to_stderr(program, boosters_eval):
-    done = program(*PAIR, "-f", "json", check=0)
-    document = json.loads(done.stdout)
+def test_results_go_to_stdout_and_everything_else_to_stderr(real_pair, boosters_eval):
+    document = json.loads(real_pair.stdout)
     assert [r["library"] for r in document["results"]] == ["faulty"] * 2 + ["boosters"] * 2
-    assert "4/4 done" in done.stderr
+    assert "4/4 done" in real_pair.stderr
     quiet = boosters_eval(*SMALL, "-q", "-f", "csv", check=0)
     assert quiet.stderr == ""
     assert quiet.stdout.count("\n") == 5
 
 
-def test_metrics_are_the_same_in_two_processes(program, boosters_eval):
-    first, second = (json.loads(run(*PAIR, "-q", "-f", "json", check=0).stdout) for run in (program, boosters_eval))
+def test_metrics_are_the_same_in_two_processes(real_pair, boosters_eval):
+    first, second = map(json.loads, (real_pair.stdout, boosters_eval(*PAIR, "-q", "-f", "json", check=0).stdout))
     assert first["run_id"] == second["run_id"]
     assert [r["metrics"] for r in first["results"]] == [r["metrics"] for r in second["results"]]
 
@@ -193,8 +201,7 @@ def test_full_disk_stops_the_run_and_what_is_finished_is_kept(program, boosters_
 
     command = ["compare", "-d", "diabetes", "-l", "faulty", "-s", "12", "-p", "max_depth=1", "-q"]
     boosters_eval(*command, "--dry-run", check=0)  # the data goes into the cache, which has room
-    untraced = {name: None for name in os.environ if name.startswith("COVERAGE_")}  # its data would not fit either
-    done = program(*command, preexec_fn=small_files, env=untraced, check=2)
+    done = program(*command, preexec_fn=small_files, check=2)
     assert "Cannot write" in done.stderr
     assert "--resume" in done.stderr
     resumed = boosters_eval(*command, "--resume", "-f", "json", check=0)
@@ -337,7 +344,7 @@ def test_list_shows_a_table_and_json(what, boosters_eval):
     assert all(str(next(iter(record.values()))) in table.stdout for record in records)
 
 
-def test_help_and_lists_import_nothing_scientific(place):
+def test_help_and_lists_import_nothing_scientific_and_plans_no_scipy(place):
     code = (
         "import sys; from boosters_eval.cli.app import run\n"
         "heavy = {'numpy', 'pandas', 'scipy', 'sklearn', 'xgboost', 'lightgbm', 'catboost', 'boosters'}\n"
@@ -347,6 +354,8 @@ def test_help_and_lists_import_nothing_scientific(place):
         "for words in 'datasets', 'libraries', 'suites', 'metrics':\n"
         "    assert run(['list', words]) == run(['list', words, '--json']) == 0, words\n"
         "    assert not heavy & set(sys.modules), words\n"
+        "import boosters_eval.api, boosters_eval.baseline.plan\n"
+        "assert 'scipy' not in sys.modules\n"  # it is loaded when there is something to test
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -26,11 +26,6 @@ SUITE = BenchmarkSuite(name="mine", configs=[config("own", seeds=[7, 8]), config
 """
 
 
-@pytest.fixture(autouse=True)
-def _pool(kept_pool):
-    """Every test here runs on the pool that stays."""
-
-
 @pytest.fixture
 def mine(place):
     (place / "mine.py").write_text(SUITE)

@@ -7,7 +7,7 @@ import pytest
 
 import factories
 from boosters_eval.benchmark.config import derive_seeds
-from processes import environment
+from processes import PLUGINS, environment
 
 PYTHON = f"{sys.executable} -P -m boosters_eval"
 CHECK = f"{PYTHON} baseline check base.json --results worse.json --junit report.xml"
@@ -30,7 +30,7 @@ def shell(place, command, **changes):
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=place,
-        env=environment(**changes),
+        env=environment(PLUGINS, **changes),
         capture_output=True,
         text=True,
         check=False,
@@ -56,7 +56,7 @@ def test_what_cannot_be_encoded_is_replaced(regression):
 
 @pytest.mark.parametrize("output", ["-o /dev/stdout | cat", "-o >(cat) | cat"])
 def test_result_can_be_written_into_a_pipe(place, output):
-    command = f"{PYTHON} compare -d iris -l sklearn -s 1 -p trees=2 -q -f csv {output}"
+    command = f"{PYTHON} compare -d diabetes -l faulty -s 1 -p max_depth=1 -q -f csv {output}"
     done = shell(place, command)
     assert done.returncode == 0
     assert done.stdout.startswith("config,dataset,")

@@ -34,13 +34,13 @@ def test_endless_loop_is_killed_at_the_timeout(faulty):
 
 
 def test_allocation_beyond_the_limit_is_its_own_error_type(faulty):
-    error = outcome_of("allocate", memory_limit=500)
+    error = outcome_of("allocate", memory_limit=150)
     assert error.error_type == "MemoryLimit"
-    assert "500 MB" in error.error_message
+    assert "150 MB" in error.error_message
 
 
 def test_allocation_within_the_limit_is_no_error(faulty):
-    results = run_tiny(tiny_config("allocate"), memory_limit=4000)
+    results = run_tiny(tiny_config("allocate"), memory_limit=1000)
     assert len(results.results) == 1
 
 
@@ -118,6 +118,6 @@ def test_spawned_processes_give_the_same_outcome_as_forked_ones(faulty, monkeypa
     spawned = run_tiny(tiny_config("none"), tiny_config("segfault"))
     assert spawned.results[0].start_method == "spawn"
     assert spawned.results[0].metrics == forked.results[0].metrics
-    many = run_tiny(tiny_config("none"), seeds=8, jobs=4)
-    assert (len(many.results), many.errors) == (8, [])
+    many = run_tiny(tiny_config("none"), seeds=5, jobs=4)
+    assert (len(many.results), many.errors) == (5, [])
     assert spawned.errors[0].signal == "SIGSEGV"

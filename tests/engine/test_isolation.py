@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import WORKLOADS, Limits, LocalPool, Plan, execute
+from boosters_eval import WORKLOADS, Limits, Plan
 from boosters_eval.core.files import scratch_folder
 from boosters_eval.engine import pool
 from boosters_eval.engine.plan import CellRef
 from boosters_eval.engine.runs import find_run, verify
-from shells import plan_of, run
+from shells import plan_of, run, run_afresh
 
 DOUBLE = "echo $((SEED * 2))"
 WAIT = 30  # seconds; far more than anything here takes
@@ -56,7 +56,7 @@ def detached(folder, then="echo 1"):
 
 
 def test_process_that_left_the_group_of_its_cell_ends_with_the_cell(shell, tmp_path):
-    done = run(plan_of(shell, {"leave": detached(tmp_path)}, seeds=(1,), targets=("sh",)))
+    done = run_afresh(plan_of(shell, {"leave": detached(tmp_path)}, seeds=(1,), targets=("sh",)))
     assert [outcome.value for outcome in done.results] == [1.0]
     assert_dies(written(tmp_path / "pid"))
 
@@ -68,7 +68,7 @@ def test_cells_do_not_end_the_processes_of_other_cells(shell, tmp_path):
     others = f"while [ ! -e {tmp_path}/pid ]; do sleep 0.01; done; {DOUBLE}; [ $SEED != 3 ] || touch {tmp_path}/go"
     specs = [shell.ShellSpec(name="daemon", script=daemon), shell.ShellSpec(name="short", script=others)]
     refs = [CellRef(0, "sh", 9, None), *(CellRef(1, "sh", seed, None) for seed in (1, 2, 3))]
-    done = run(Plan.of("shells", specs, refs), limits=Limits(timeout_s=WAIT))
+    done = run_afresh(Plan.of("shells", specs, refs), limits=Limits(timeout_s=WAIT))
     assert sorted(outcome.value for outcome in done.results) == [2.0, 4.0, 6.0, 7.0]
 
 
@@ -115,7 +115,7 @@ def test_next_run_clears_what_a_killed_one_left(shell):
     with scratch_folder() as mine:
         left = mine.with_name(mine.name.replace(str(os.getpid()), str(ended.pid)))
         left.mkdir()
-        run(plan_of(shell, {"double": DOUBLE}, seeds=(1,), targets=("sh",)))
+        run_afresh(plan_of(shell, {"double": DOUBLE}, seeds=(1,), targets=("sh",)))
         assert not left.exists()
         assert mine.exists()
 
@@ -139,7 +139,7 @@ def with_load(shell, monkeypatch, folder, body):
 def test_import_that_hangs_is_ended_and_fails_its_cells_only(shell, tmp_path, monkeypatch):
     with_load(shell, monkeypatch, tmp_path, "time.sleep(300) if lane.target == 'bash' else None")
     monkeypatch.setattr(pool, "_SHORTEST_IMPORT", 3.0)
-    done = run(plan_of(shell, {"double": DOUBLE}), limits=Limits(timeout_s=2.0))
+    done = run_afresh(plan_of(shell, {"double": DOUBLE}), limits=Limits(timeout_s=2.0))
     assert [(f.target, f.error_type) for f in done.failures] == [("bash", "Timeout")] * 2
     assert done.failures[0].error_message == "bash could not be imported: not finished after 3 s"
     assert [outcome.target for outcome in done.results] == ["sh", "sh"]
@@ -151,7 +151,7 @@ def test_broken_message_from_a_lane_costs_its_cells_only(shell, tmp_path, monkey
         " if lane.target == 'bash' and 'socket' in os.path.realpath(f'/proc/self/fd/{number}')]"
     )
     with_load(shell, monkeypatch, tmp_path, body)
-    done = run(plan_of(shell, {"double": DOUBLE}))
+    done = run_afresh(plan_of(shell, {"double": DOUBLE}))
     assert {(f.target, f.error_type) for f in done.failures} == {("bash", "WorkerDied")}
     assert "a message that cannot be read" in done.failures[0].error_message
     assert [outcome.target for outcome in done.results] == ["sh", "sh"]
@@ -162,7 +162,7 @@ def test_modules_in_the_current_folder_are_not_run(shell, tmp_path, monkeypatch)
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend("")
-    done = run(plan_of(shell, {"double": DOUBLE}, seeds=(1,)))
+    done = run_afresh(plan_of(shell, {"double": DOUBLE}, seeds=(1,)))
     assert [outcome.value for outcome in done.results] == [2.0, 2.0]
     assert not (tmp_path / "ran").exists()
 
@@ -171,7 +171,7 @@ def test_modules_in_the_current_folder_are_not_run(shell, tmp_path, monkeypatch)
 def test_spec_may_be_larger_than_a_command_line(shell, monkeypatch, method):
     monkeypatch.setenv("BOOSTERS_EVAL_START_METHOD", method)
     long = plan_of(shell, {"double": DOUBLE}, seeds=(2,), targets=("sh",), note="x" * 300_000)
-    assert [outcome.value for outcome in run(long).results] == [4.0]
+    assert [outcome.value for outcome in run_afresh(long).results] == [4.0]
 
 
 def test_damaged_plan_is_written_anew_by_the_next_run(shell):
@@ -181,8 +181,7 @@ def test_damaged_plan_is_written_anew_by_the_next_run(shell):
     whole = path.read_text()
     for damage in ("", "{", whole.replace("SEED", "SEEED"), "[]"):
         path.write_text(damage)
-        with LocalPool(1) as one:
-            execute(plan, one)
+        run(plan)
         assert path.read_text() == whole
     path.unlink()
     os.mkfifo(path)  # to which nobody would ever listen
@@ -216,6 +215,6 @@ def test_cell_that_prints_endlessly_does_not_fill_the_disk(shell, tmp_path, monk
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "printing_shell", raising=False)
     WORKLOADS.register("shell", import_module("printing_shell").Printing, replace=True)
-    done = run(plan_of(shell, {"print": ""}, targets=("sh",)))
+    done = run_afresh(plan_of(shell, {"print": ""}, targets=("sh",)))
     assert 0 < done.results[0].value < 40
     assert done.failures[0].stderr_tail == "x" * 3_993 + "the end"

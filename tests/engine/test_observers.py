@@ -4,7 +4,16 @@ import re
 
 import pytest
 
-from boosters_eval import OBSERVERS, BoostersEvalWarning, ConfigError, Failure, Observer, Observers, compare
+from boosters_eval import (
+    OBSERVERS,
+    BoostersEvalWarning,
+    ConfigError,
+    Failure,
+    Observer,
+    Observers,
+    TrainingConfig,
+    compare,
+)
 from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
 from boosters_eval.engine.progress import PlainLines, ProgressBar
 from tiny import FEW, run_tiny, shared_pool, tiny_config
@@ -59,7 +68,7 @@ def test_interrupted_run_ends_without_results(faulty):
     assert seen.events[-1] == RunEnded(None)
 
 
-def test_several_watch_at_once_by_name_or_as_objects(home):
+def test_several_watch_at_once_by_name_or_as_objects(faulty):
     made = []
 
     class Named(Recorder):
@@ -70,7 +79,8 @@ def test_several_watch_at_once_by_name_or_as_objects(home):
     OBSERVERS.register("named", Named)
     try:
         own = Recorder()
-        compare("iris", "sklearn", seeds=1, training=FEW, observer=["named", own], executor=shared_pool(1))
+        none = TrainingConfig(max_depth=faulty.BY_NAME["none"])
+        compare("diabetes", "faulty", seeds=1, training=none, observer=["named", own], executor=shared_pool())
     finally:
         OBSERVERS.unregister("named")
     assert kinds(own) == kinds(made[0])

@@ -29,7 +29,7 @@ from boosters_eval.engine.progress import PlainLines
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
-from shells import SHELLS, plan_of, run
+from shells import SHELLS, plan_of, run, run_afresh
 
 DOUBLE = "echo $((SEED * 2))"
 
@@ -267,7 +267,7 @@ def test_garbage_on_every_descriptor_costs_the_cell_that_wrote_it(shell, tmp_pat
     monkeypatch.setenv("BOOSTERS_EVAL_START_METHOD", method)
     changes = [('phase("answer")', GARBAGE), ("import os\n", "import contextlib\nimport os\n")]
     noisy = variant(shell, tmp_path, monkeypatch, f"noisy_{method}", *changes)
-    done = run(plan_of(noisy, {"x": DOUBLE}, seeds=(1, 2), targets=("sh",)))
+    done = run_afresh(plan_of(noisy, {"x": DOUBLE}, seeds=(1, 2), targets=("sh",)))
     assert [(f.error_type, f.seed) for f in done.failures] == [("InvalidAnswer", 1)]
     assert [o.seed for o in done.results] == [2]
 
@@ -282,7 +282,7 @@ def test_large_specs_and_large_outcomes_at_once_do_not_block_each_other(shell, t
     )
     script = f"echo 1 # {'y' * 600_000}"
     plan = plan_of(big, {"x": "echo 1", "y": "echo 2"}, seeds=range(6), targets=("sh",), name_suffix=script)
-    done = run(plan, jobs=4)
+    done = run_afresh(plan, jobs=4)
     assert len(done.results) == 12
 
 

@@ -5,8 +5,6 @@ import pytest
 from boosters_eval.paper.page import render_html
 from browser import Visit
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture
 def visit(chromium, comparison, tmp_path):

@@ -100,7 +100,7 @@ HAPPENS = {
     "segfault": lambda: ctypes.string_at(0),
     "exit": lambda: os._exit(3),
     "hang": hang,
-    "allocate": lambda: np.ones(2**27),  # one gigabyte
+    "allocate": lambda: np.ones(2**25),  # 256 MB
     "unpicklable": raise_unpicklable,
     "noise": noise,
     "abort": abort,

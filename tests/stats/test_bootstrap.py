@@ -119,8 +119,7 @@ def test_the_bound_is_scipys_when_both_see_the_same_resamples():
 
 
 @given(st.lists(unit, min_size=5, max_size=50), run_ids)
-@settings(max_examples=2000, deadline=None)
-def test_the_bound_lies_between_mean_minus_two_deviations_and_the_mean(scores, run_id):
+def assert_within_the_window(scores, run_id):
     values = np.array(scores)
     assume(values.std(ddof=1) > 0)
     bound = compute_lower_bound_95(scores, run_id=run_id)
@@ -132,12 +131,24 @@ def test_the_bound_lies_between_mean_minus_two_deviations_and_the_mean(scores, r
     st.floats(0.0, 1.0),
     run_ids,
 )
-@settings(max_examples=2000, deadline=None)
-def test_the_bound_does_not_fall_when_every_score_rises(scores, share, run_id):
+def assert_not_lower_for_higher_scores(scores, share, run_id):
     delta = share * (1 - max(scores))
     shifted = [min(score + delta, 1.0) for score in scores]
     before = compute_lower_bound_95(scores, run_id=run_id)
     assert compute_lower_bound_95(shifted, run_id=run_id) >= before - 1e-9
+
+
+EXAMPLES = [250, pytest.param(2000, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_the_bound_lies_between_mean_minus_two_deviations_and_the_mean(examples):
+    settings(max_examples=examples, deadline=None)(assert_within_the_window)()
+
+
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_the_bound_does_not_fall_when_every_score_rises(examples):
+    settings(max_examples=examples, deadline=None)(assert_not_lower_for_higher_scores)()
 
 
 def test_the_window_holds_where_a_resample_of_one_index_would_leave_it():

@@ -13,12 +13,12 @@ from boosters_eval.benchmark.observations import compare_rows
 from boosters_eval.benchmark.tables.contenders import group, results_by_name
 from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.stats.sequential import SequentialRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.stats.sequential import SequentialRule
     from boosters_eval.stats.significance import Comparison
 
     # The comparisons of a look, judged at the level of the rule; it goes on until each has a verdict.
@@ -38,6 +38,8 @@ class Growth:
     @classmethod
     def of(cls, max_seeds: int | None = None, budget: str | float | None = None) -> Self:
         """The default rule, with a different maximum or a budget."""
+        from boosters_eval.stats.sequential import SequentialRule  # noqa: PLC0415 (loads scipy)
+
         require("max_seeds", max_seeds, (Integral, type(None)), f"a count from 2 to {MAX_SEEDS}")
         if max_seeds is not None and not 2 <= max_seeds <= MAX_SEEDS:
             raise ConfigError(

@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 PROTOCOL = "adaptive-v1"
 SECOND = 1_000_000_000  # all times are whole nanoseconds, so that a threshold is met exactly or not at all
@@ -56,10 +56,14 @@ class AdaptiveTiming:
     @property
     def reported_ms(self) -> float:
         """The time that is reported."""
-        scored = self.scored_ns
+        return self.summarised(self.samples_ns) / 1e6
+
+    def summarised(self, samples_ns: Sequence[int]) -> float:
+        """A part of what was timed, summed up as the whole is."""
+        scored = samples_ns[1:] or samples_ns
         if self.statistic == "mean":
-            return fmean(scored) / 1e6
-        return (median(scored) if self.statistic == "median" else scored[0]) / 1e6
+            return fmean(scored)
+        return median(scored) if self.statistic == "median" else scored[0]
 
     @property
     def n_runs(self) -> int:
@@ -70,6 +74,27 @@ class AdaptiveTiming:
     def total_runs(self) -> int:
         """How many runs there were, the warm start included."""
         return len(self.samples_ns)
+
+
+@dataclass(frozen=True)
+class FixedTiming:
+    """A number of runs that was given, of which all count."""
+
+    samples_ns: tuple[int, ...]
+
+    @property
+    def reported_ms(self) -> float:
+        """The median."""
+        return self.summarised(self.samples_ns) / 1e6
+
+    def summarised(self, samples_ns: Sequence[int]) -> float:
+        """The median of a part of what was timed."""
+        return median(samples_ns)
+
+
+def fixed(run: Callable[[int], int], count: int) -> FixedTiming:
+    """Repeat a run as often as is asked for."""
+    return FixedTiming(tuple(run(0) for _ in range(count)))
 
 
 def adaptive_v1(run: Callable[[int], int], *, max_runs: int = 40, budget_ns: int | None = None) -> AdaptiveTiming:
