@@ -130,7 +130,7 @@ HEADER = "method,backend,n,p,threads,own,status,verdict,binding_verdict,divergen
 @pytest.mark.parametrize(
     ("rows", "options", "code", "told"),
     [
-        ("m,a,9,1,1,True,ok,rounding,bit_exact,1e-9\n", (), 0, "AGREE: 1 cells judged"),
+        ("m,a,9,1,1,True,ok,rounding,bit_exact,1e-9\n", (), 0, "AGREE: 1 cell judged"),
         ("m,a,9,1,1,True,ok,divergent,bit_exact,0.5\n", (), 1, "m 9x1 a, 1 thread: divergent from the oracle (0.5)"),
         ("m,a,9,1,1,True,ok,rounding,divergent,1e-9\n", (), 1, "divergent from the canonical binding"),
         ("m,a,9,1,1,False,ok,divergent,,0.5\nm,b,9,1,1,True,ok,rounding,,0\n", (), 0, "AGREE"),

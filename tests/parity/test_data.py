@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -31,6 +31,7 @@ def registered() -> Iterator[None]:
     GENERATORS.unregister("rows")
 
 
+@settings(max_examples=30)  # each writes a file
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=5), elements=st.floats()))
 def test_any_number_is_read_back_to_the_bit(
     tmp_path_factory: pytest.TempPathFactory, array: NDArray[np.float64]

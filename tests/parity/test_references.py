@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError
@@ -44,6 +44,7 @@ def test_a_reference_is_found_by_its_cell_and_by_no_other(tmp_path: Path) -> Non
     assert reference.version == "1.7.2"
 
 
+@settings(max_examples=30)  # each writes a file
 @given(st.data())
 def test_one_flipped_bit_anywhere_is_noticed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("store")

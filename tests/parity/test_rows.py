@@ -7,7 +7,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boosters_eval.core.errors import FileFormatError
@@ -32,6 +32,7 @@ def row(**changes: Any) -> ParityRow:
     return ParityRow(**{**given, "data_digest": "d", **changes})
 
 
+@settings(max_examples=30)  # each writes a file
 @given(AWKWARD, AWKWARD, FLOATS, st.lists(st.integers(0, 2**63), max_size=3))
 def test_any_text_and_any_number_survives_the_file(
     tmp_path_factory: pytest.TempPathFactory, message: str, name: str, number: float | None, samples: list[int]

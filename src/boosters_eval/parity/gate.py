@@ -42,7 +42,7 @@ class ParityDecision(Model):
         word = {0: "AGREE", 1: "DIVERGE", 2: "INCOMPLETE"}[int(self.exit_code)]
         absent = f", {self.n_absent} not available here" if self.n_absent else ""
         counts = f"{len(self.divergent)} divergent, {len(self.without_result)} without a result"
-        return f"{word}: {self.n_judged} cells judged, {counts}{absent}"
+        return f"{word}: {self.n_judged} cell{'' if self.n_judged == 1 else 's'} judged, {counts}{absent}"
 
 
 def _words(row: ParityRow) -> tuple[Verdict | None, Verdict | None]:

@@ -113,7 +113,7 @@ class Judge:
             self.store.save(reference, load_array(self.root / "arrays", outcome.prediction))
 
     def _row(self, run: Run, spec: BindingSpec, backend: str, outcome: Any) -> ParityRow:
-        at = getattr(outcome, "measured_at", "") or run.facts.started_at if outcome is not None else ""
+        at = "" if outcome is None else getattr(outcome, "measured_at", "") or _last_session(run)
         facts = {"run_id": run.plan.run_id, "measured_at": at}
         if outcome is None:
             return base_row(spec, backend, BindingStatus.NOT_RUN, **facts)
@@ -222,6 +222,11 @@ def is_oracle(oracle: Oracle, versions: Mapping[str, str]) -> bool:
         ) from None
     except InvalidVersion:
         return False
+
+
+def _last_session(run: Run) -> str:
+    """When the run was last continued: a failure has no time of its own, and must not look older than it may be."""
+    return (run.facts.resumed or (run.facts,))[-1].started_at
 
 
 def _status(failure: Failure) -> BindingStatus:
