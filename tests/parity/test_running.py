@@ -93,6 +93,7 @@ def test_a_row_tells_times_threads_and_versions(everything: Rows) -> None:
     assert len(row.samples_ns) == 3
     assert (row.threads, row.threads_observed is not None) == (1, True)
     assert json.loads(row.versions_json) == fakes.Sums.versions()
+    assert list(json.loads(row.versions_json)) == ["numpy", "python", "BLAS"]
     assert row.load_ms is not None
     assert row.load_ms > 0
     counted = (row.fit_ms or 0) + (row.predict_ms or 0)

@@ -166,7 +166,7 @@ class Judge:
         known = self._reference("oracle", spec)
         if known is None:
             wanted = f"{method.oracle.backend} {method.oracle.version}"
-            return {"verdict": Verdict.ORACLE_MISSING, "message": f"No reference of {wanted}: run it, or store it."}
+            return {"verdict": Verdict.ORACLE_MISSING, "message": f"No reference of {wanted}: run it with one thread."}
         found = difference(known.array, prediction, method.metric, method.tolerance, marked)
         convention = method.convention(backend)
         word = verdict(

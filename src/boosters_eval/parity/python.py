@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 from abc import abstractmethod
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from boosters_eval.engine.clock import Clock
 from boosters_eval.parity.backend import Backend, Session, TimedStep
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from boosters_eval.parity.method import MethodSpec, Scalar
@@ -68,6 +70,12 @@ def _timed(work: Callable[[], Any]) -> tuple[TimedStep, Any]:
     return TimedStep(round(done.wall * 1e9)), done.value
 
 
+def _foundations() -> dict[str, str]:
+    config: Any = np.show_config(mode="dicts")
+    blas = config.get("Build Dependencies", {}).get("blas", {})
+    return {"python": platform.python_version(), "BLAS": f"{blas.get('name', '')} {blas.get('version', '')}".strip()}
+
+
 class PythonBackend(Backend):
     """A backend that is a Python package: it prepares, fits and predicts with the arrays of its session."""
 
@@ -82,14 +90,14 @@ class PythonBackend(Backend):
 
     @classmethod
     def versions(cls) -> dict[str, str]:
-        """The versions of its packages."""
+        """The versions of its packages, of the language and of numpy's BLAS."""
         found = {}
         for name in cls.distributions:
             try:
                 found[name] = version(name)
             except PackageNotFoundError:
                 continue
-        return found
+        return {**(found or {cls.name: "unknown"}), **_foundations()}
 
     @classmethod
     def session(cls, method: MethodSpec, parameters: Mapping[str, Scalar], n_threads: int) -> PythonSession:

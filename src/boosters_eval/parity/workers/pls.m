@@ -15,7 +15,7 @@ while true
   switch q.op
     case "versions"
       d = pkg("describe", "statistics"){1};
-      v = struct("octave_statistics", d.version, "octave", version());
+      v = struct("octave_statistics", d.version, "octave", version(), "BLAS", version("-blas"));
       answer(struct("versions", v));
     case "load"
       t0 = tic; x = csvread(q.x); y = csvread(q.y); s = toc(t0);
