@@ -8,7 +8,7 @@ import typer
 
 from boosters_eval.cli.execution import resumable
 from boosters_eval.cli.options import typed
-from boosters_eval.cli.output import check_output, note, print_rows, say
+from boosters_eval.cli.output import check_output, emit, note, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
@@ -127,13 +127,33 @@ def gate(
 ) -> int:
     """Exit 1 if one of the project's own bindings diverges, 2 if one of them has no result."""
     from boosters_eval.parity.gate import decide
-    from boosters_eval.parity.rows import merge, read_rows
+    from boosters_eval.parity.rows import newest, read_rows
 
-    decision = decide(merge(*(read_rows(path) for path in csv)), strict_external=strict_external, own=tuple(own or ()))
+    decision = decide(newest(*(read_rows(path) for path in csv)), strict_external=strict_external, own=tuple(own or ()))
     for sentence in decision.objections:
         say(sentence)
     say(decision.summary)
     return decision.exit_code
+
+
+@parity.command()
+def render(
+    *,
+    csv: Annotated[list[Path], typer.Option("--csv", help="Files of results; of equal cells, the newest counts.")],
+    out: Annotated[Path, typer.Option("--out", help="The file to write: .md, .html (the dashboard) or .json.")],
+    registry: RegistryOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was written.")] = False,
+) -> None:
+    """Render results as Markdown, as a dashboard of one HTML file, or as JSON."""
+    from boosters_eval.parity.rendering import declared_backends, renderer_for
+    from boosters_eval.parity.report import build_parity_report
+    from boosters_eval.parity.rows import newest, read_rows
+
+    rendered = renderer_for(out)
+    check_output(out)
+    load_registries(registry)
+    rows = newest(*(read_rows(path) for path in csv))
+    emit(rendered(build_parity_report(rows, declared_backends(rows))), out, quiet=quiet)
 
 
 @parity.command("list")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.runs import Run
     from boosters_eval.parity.binding import BindingSpec
     from boosters_eval.parity.method import Oracle
@@ -85,7 +86,7 @@ class Judge:
             self.store.save(reference, load_array(self.root / "arrays", outcome.prediction))
 
     def _row(self, run: Run, spec: BindingSpec, backend: str, outcome: Any) -> ParityRow:
-        facts = {"run_id": run.plan.run_id, "measured_at": run.facts.started_at}
+        facts = {"run_id": run.plan.run_id, "measured_at": run.facts.started_at, "host_json": _host(run.facts)}
         if outcome is None:
             return base_row(spec, backend, BindingStatus.NOT_RUN, **facts)
         if isinstance(outcome, Failure):
@@ -193,6 +194,22 @@ def _status(failure: Failure) -> BindingStatus:
     if failure.signal is not None:
         return BindingStatus.CRASHED
     return BindingStatus.REFUSED if failure.error_type == RefusedError.__name__ else BindingStatus.FAILED
+
+
+def _host(facts: RunFacts) -> str:
+    """The machine as it was when the run began."""
+    machine = facts.machine
+    known = {
+        "system": machine.get("os"),
+        "architecture": machine.get("architecture"),
+        "processor": machine.get("cpu_model"),
+        "processors": machine.get("cpus_available"),
+        "BLAS": machine.get("blas_backend"),
+        "Python": facts.python,
+        "boosters-eval": facts.boosters_eval,
+        "commit": facts.git_sha,
+    }
+    return json.dumps({name: str(value) for name, value in known.items() if value})
 
 
 def _times(outcome: BindingOutcome) -> dict[str, Any]:

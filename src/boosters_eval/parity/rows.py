@@ -82,6 +82,7 @@ class ParityRow(FileModel):
     repeatable: bool | None = None
     prediction: str = ""  # the digest of the stored array
     versions_json: str = ""
+    host_json: str = ""  # the machine: system, processor, BLAS, Python
     run_id: str = ""
     measured_at: str = ""
 
@@ -107,6 +108,28 @@ def merge(*files: Iterable[ParityRow]) -> list[ParityRow]:
         for row in rows:
             found[row.key] = row
     return list(found.values())
+
+
+def newest(*files: Iterable[ParityRow]) -> list[ParityRow]:
+    """The rows of several files; of rows with the same key, the one that was measured last, else the last one given.
+
+    A row that only says that a backend is absent never replaces a measurement: it may come from another machine.
+    """
+    found: dict[RowKey, ParityRow] = {}
+    for rows in files:
+        for row in rows:
+            known = found.get(row.key)
+            if known is None or _replaces(row, known):
+                found[row.key] = row
+    return list(found.values())
+
+
+def _replaces(row: ParityRow, known: ParityRow) -> bool:
+    if row.status.absent != known.status.absent:
+        return known.status.absent
+    if row.measured_at and known.measured_at:
+        return row.measured_at >= known.measured_at  # in the form of `engine.facts.now`, which sorts as text
+    return True
 
 
 def render_rows(rows: Iterable[ParityRow]) -> str:

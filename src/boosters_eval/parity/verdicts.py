@@ -32,6 +32,16 @@ class BindingStatus(Enum):
     REFUSED = "refused"  # the backend said no in a sentence
     FAILED = "failed"  # anything else, an invalid prediction included
 
+    @property
+    def absent(self) -> bool:
+        """Whether the backend could not even be asked."""
+        return self in (BindingStatus.NOT_IMPLEMENTED, BindingStatus.NOT_AVAILABLE)
+
+    @property
+    def started(self) -> bool:
+        """Whether the backend got to work, well or badly."""
+        return not self.absent and self not in (BindingStatus.NOT_RUN, BindingStatus.DEFERRED)
+
 
 class Verdict(Enum):
     """How a prediction compares with its reference."""
