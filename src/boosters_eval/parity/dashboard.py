@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import message
 from boosters_eval.parity.dashboard_data import compact
 from boosters_eval.parity.markdown import explanation, milliseconds, run_dates, times
-from boosters_eval.parity.report import FAILED_MARK, GUARD_MARK, NOT_RUN_MARK
+from boosters_eval.parity.report import NOT_RUN_MARK
 from boosters_eval.parity.verdicts import BindingStatus, Verdict
 from boosters_eval.reports.document import Fact
 from boosters_eval.reports.html import sections
@@ -45,7 +46,7 @@ _NO_SCRIPT = (
 
 def render_dashboard(report: ParityReport) -> str:
     """The whole page."""
-    findings = [cell for cell in report.cells if _is_finding(cell)]
+    findings = sorted((cell for cell in report.cells if cell.notable), key=_severity)
     parts = [
         ("matrices", "Matrices", _matrices(report)),
         ("backends", "Backends", _scores(report)),
@@ -54,7 +55,7 @@ def render_dashboard(report: ParityReport) -> str:
     ]
     lead = (
         "The same method on the same bytes, carried out by each backend, compared with a declared oracle, and timed. "
-        f"Measured {run_dates(report)}."
+        f"Measured {message(run_dates(report))}."
     )
     return page(
         "Cross-binding parity",
@@ -77,7 +78,7 @@ def _facts(report: ParityReport) -> tuple[Fact, ...]:
         Fact(label="Backends", value=count(len(report.scores))),
         Fact(label="Cells with a result", value=count(ran)),
         Fact(label="Divergent", value=count(divergent), alarm=divergent > 0),
-        Fact(label=f"Failed ({GUARD_MARK} {FAILED_MARK})", value=count(failed), alarm=failed > 0),
+        Fact(label="Failed", value=count(failed), alarm=failed > 0),
         Fact(label=f"Not run ({NOT_RUN_MARK})", value=count(not_run)),
     )
 
@@ -112,7 +113,7 @@ def _score(score: BackendScore) -> str:
     if score.binding_divergent:
         own = f'<p class="mark">{count(score.binding_divergent)} divergent from the canonical binding</p>'
     return (
-        f'<article class="card score"><h4>{text(score.backend)}<small>{text(kind)}</small></h4>'
+        f'<article class="card score"><h4>{text(message(score.backend))}<small>{text(message(kind))}</small></h4>'
         f'<div class="bar" aria-hidden="true">{bar}</div><ul class="counts">{words}</ul>{own}'
         f"<dl><div><dt>Cells</dt><dd>{count(score.n_cells)}</dd></div>"
         f"<div{' class=alarm' if score.n_failed else ''}><dt>Failed</dt><dd>{count(score.n_failed)}</dd></div>"
@@ -120,9 +121,11 @@ def _score(score: BackendScore) -> str:
     )
 
 
-def _is_finding(cell: ParityCell) -> bool:
-    """What a reader must know of: everything that is neither agreement nor merely not run."""
-    return cell.failed or (not cell.mark and explanation(cell) != "")
+def _severity(cell: ParityCell) -> int:
+    """What fails a gate or has no result comes first; documented differences come last."""
+    if cell.row.verdict is not None and not cell.row.verdict.agrees:
+        return 0
+    return 1 if cell.failed else 2
 
 
 def _findings(cells: list[ParityCell]) -> str:
@@ -131,14 +134,16 @@ def _findings(cells: list[ParityCell]) -> str:
     rows = [
         [
             f'<td><span class="word v-{cell.word}">{cell.word}</span></td>',
-            *map(plain, (cell.row.method, cell.row.backend, f"{cell.row.n}x{cell.row.p}")),
+            *(plain(message(name)) for name in (cell.row.method, cell.row.backend, f"{cell.row.n}x{cell.row.p}")),
             numeric(str(cell.row.threads), cell.row.threads),
             numeric(milliseconds(cell.row.reported_ms), cell.row.reported_ms),
-            plain(explanation(cell)),
+            plain(message(explanation(cell))),
         ]
         for cell in cells[:_MAX_FINDINGS]
     ]
-    table = grid(("Result", "Method", "Backend", "Size", "Threads", "Time", "What was found"), rows, kind="sortable wide")
+    table = grid(
+        ("Result", "Method", "Backend", "Size", "Threads", "Time", "What was found"), rows, kind="sortable wide"
+    )
     hidden = len(cells) - _MAX_FINDINGS
     more = f"<p>The first {_MAX_FINDINGS}; {count(hidden)} more are in the matrices.</p>" if hidden > 0 else ""
     search = sections.search_field("Filter findings", "#findings tbody tr")
@@ -150,4 +155,4 @@ def _environment(report: ParityReport) -> str:
     pairs = [("Host", host) for host in hosts]
     pairs += [("Measured", run_dates(report))]
     pairs += [(name, ", ".join(found)) for name, found in report.versions.items()]
-    return sections.environment(tuple(pairs))
+    return sections.environment(tuple((message(name), message(value)) for name, value in pairs))

@@ -93,6 +93,7 @@ def _columns(cells: Sequence[ParityCell], texts: _Texts) -> dict[str, list[Any]]
     rows = [cell.row for cell in cells]
     numbers = {word: position for position, word in enumerate(WORDS)}
     parts = [reproduce_parts(row) for row in rows]
+    units = [_unit(row.samples_ns) for row in rows]
     return {
         "word": [numbers[cell.word] for cell in cells],
         "binding": [-1 if row.binding_verdict is None else numbers[row.binding_verdict.value] for row in rows],
@@ -100,17 +101,25 @@ def _columns(cells: Sequence[ParityCell], texts: _Texts) -> dict[str, list[Any]]
         "repeatable": [None if row.repeatable is None else int(row.repeatable) for row in rows],
         "what": [texts(what) for what, _ in parts],
         "how": [texts(how) for _, how in parts],
-        "samples": [[_short(sample / 1e6, 4) for sample in row.samples_ns] for row in rows],
+        "unit": units,
+        "samples": [
+            [(sample + unit // 2) // unit for sample in row.samples_ns] for row, unit in zip(rows, units, strict=True)
+        ],
         **{name: [_short(getattr(row, field)) for row in rows] for name, field in _NUMBERS.items()},
         **{name: [texts(getattr(row, field)) for row in rows] for name, field in _TEXTS.items()},
     }
 
 
-def _short(value: float | None, digits: int = 5) -> int | float | str | None:
+def _unit(samples_ns: tuple[int, ...]) -> int:
+    """The nanoseconds in which the smallest sample has four digits, which is all that a chart can show."""
+    return int(10 ** max(0, len(str(min(samples_ns, default=0))) - 4))
+
+
+def _short(value: float | None) -> int | float | str | None:
     """A number in few digits; one that JSON cannot hold is a word."""
     if value is None or isinstance(value, int):
         return value
     if not isfinite(value):
         return str(value)
-    rounded = float(f"{value:.{digits}g}")
+    rounded = float(f"{value:.5g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from boosters_eval.parity.method import Size
     from boosters_eval.parity.report import BackendScore, MethodAxes, ParityCell, ParityReport
 
+_ISO = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\+00:00")
 _LEGEND = (
     f"Each cell: verdict against the oracle, time, and speed-up over the oracle at the same size and threads. "
     f"{GUARD_MARK} ran into the guard, {FAILED_MARK} failed, {NOT_RUN_MARK} was not run; the reasons are below each table."
@@ -41,13 +43,14 @@ def render_parity_markdown(report: ParityReport) -> str:
 
 def _header(report: ParityReport) -> str:
     hosts = [", ".join(f"{name} {value}" for name, value in host.items()) for host in report.hosts]
-    rows = [
+    versions = "; ".join(f"{name} {', '.join(found)}" for name, found in report.versions.items())
+    lines = [
         *(("Host", host) for host in hosts or ["not recorded"]),
         ("Run date", run_dates(report)),
-        ("Versions", "; ".join(f"{name} {', '.join(found)}" for name, found in report.versions.items()) or MISSING),
+        ("Versions", versions or "not recorded"),
+        *(("Note", note) for note in report.notes),
     ]
-    table = markdown_table(["Property", "Value"], [[_text(name), _text(value)] for name, value in rows])
-    return table + "".join(f"\n{_text(note)}\n" for note in report.notes)
+    return "".join(f"- **{name}**: {_text(value)}\n" for name, value in lines)
 
 
 def _text(given: str) -> str:
@@ -57,7 +60,7 @@ def _text(given: str) -> str:
 
 def run_dates(report: ParityReport) -> str:
     """When the cells were measured."""
-    first, last = report.first_measured, report.last_measured
+    first, last = (_ISO.sub(r"\1 \2 UTC", at) for at in (report.first_measured, report.last_measured))
     return (first if first == last else f"{first} to {last}") or "not recorded"
 
 
@@ -96,8 +99,8 @@ def _method(method: MethodAxes, cells: list[ParityCell]) -> str:
         for backend in method.backends
     ]
     table = markdown_table(["Backend", *(_column(size, threads) for size, threads in columns)], rows)
-    about = f"Oracle: {_text(method.oracle)}, within {method.tolerance:g} ({_text(method.metric)}).\n\n"
-    heading = f"### {_text(method.name)}\n\n{about if method.oracle and method.tolerance is not None else ''}"
+    about = f"Oracle: {_text(method.oracle)}, within {method.tolerance} ({_text(method.metric)}).\n\n"
+    heading = f"### {_text(method.name)}\n\n{about if method.oracle else ''}"
     reasons = _reasons(cells)
     return heading + table + (f"\n{reasons}" if reasons else "")
 
@@ -117,6 +120,8 @@ def _cell(cell: ParityCell) -> str:
 def explanation(cell: ParityCell) -> str:
     """Why a cell is not simply in agreement, in one line; '' if it is."""
     row = cell.row
+    if not cell.mark and not cell.notable:
+        return ""
     if cell.mark:
         return f"{cell.mark} {cell.word}{f': {cell.reason}' if cell.reason else ''}"
     lines = []

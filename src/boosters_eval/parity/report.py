@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from math import isfinite
+from functools import lru_cache
+from math import inf, isfinite
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from annotated_types import Ge, Le
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import load_json
-from boosters_eval.core.model import Model
+from boosters_eval.core.model import FileModel, Model
 from boosters_eval.parity.method import Size
 from boosters_eval.parity.rows import ParityRow
 from boosters_eval.parity.verdicts import BindingStatus, Verdict
@@ -30,6 +31,7 @@ MARKS = {  # the specification's signs of cells without a result
     for status in BindingStatus
     if status is not BindingStatus.OK
 }
+_QUIET = (None, Verdict.BIT_EXACT, Verdict.ROUNDING, Verdict.NO_ORACLE)
 _MAX_CELLS = 1_000_000  # places in the tables: a file with as many backends as sizes must not fill the memory
 _KINSHIP = 0.5  # of the backends of two methods that share a matrix
 _MAX_RUNS = 40  # of the protocol
@@ -45,8 +47,10 @@ class Place(NamedTuple):
     threads: int
 
 
-class ParityCell(Model):
+class ParityCell(FileModel):
     """A row, and what follows from the other rows: its speed-up over the oracle."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     row: ParityRow
     speedup: float | None = None  # the oracle's time at the same size and threads over this one
@@ -67,6 +71,12 @@ class ParityCell(Model):
     def failed(self) -> bool:
         """Whether it was tried and has no result."""
         return self.mark in (GUARD_MARK, FAILED_MARK)
+
+    @property
+    def notable(self) -> bool:
+        """Whether a reader must know of it: it failed, or it does not simply agree."""
+        row = self.row
+        return self.failed or row.verdict not in _QUIET or row.binding_verdict is Verdict.DIVERGENT
 
     @property
     def reason(self) -> str:
@@ -118,9 +128,7 @@ class ParityReport(Model):
     notes: tuple[str, ...] = ()
 
 
-def build_parity_report(
-    rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]] | None = None
-) -> ParityReport:
+def build_parity_report(rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]] | None = None) -> ParityReport:
     """Rows with distinct keys, as tables. `declared` names the backends of methods, which are shown even without rows."""
     given = list(rows)
     current, left_out = _current(given)
@@ -217,15 +225,15 @@ def _missing(place: Place, like: ParityRow | None, older: ParityRow | None) -> P
 
 
 def _with_speedups(rows: Sequence[ParityRow]) -> list[ParityCell]:
-    by_place = {_place(row): row for row in rows}
-    return [ParityCell(row=row, speedup=_speedup(row, by_place)) for row in rows]
+    times = {_place(row): row.reported_ms for row in rows}
+    return [
+        ParityCell(row=row, speedup=_ratio(times.get(place._replace(backend=oracle_backend(row.oracle))), own))
+        for row, (place, own) in zip(rows, times.items(), strict=True)
+    ]
 
 
-def _speedup(row: ParityRow, rows: Mapping[Place, ParityRow]) -> float | None:
-    oracle = rows.get(_place(row)._replace(backend=oracle_backend(row.oracle)))
-    if oracle is None or not oracle.reported_ms or not row.reported_ms:
-        return None
-    ratio = oracle.reported_ms / row.reported_ms
+def _ratio(oracle: float | None, own: float | None) -> float | None:
+    ratio = oracle / own if oracle and own else inf
     return ratio if isfinite(ratio) else None
 
 
@@ -307,10 +315,19 @@ def reproduce_command(row: ParityRow) -> str:
 
 
 def reproduce_parts(row: ParityRow) -> tuple[str, str]:
-    """The command in two parts, which many cells share: what is run, and how."""
-    backends = dict.fromkeys(name for name in (oracle_backend(row.oracle), row.backend) if name)
-    what = ["boosters-eval", "parity", "run", "--methods", row.method, "--backends", ",".join(backends)]
-    how = ["--sizes", f"{row.n}x{row.p}", "--threads", str(row.threads)]
-    if row.stop_reason == "max_runs" and row.total_runs is not None and row.total_runs < _MAX_RUNS:
-        how += ["--max-runs", str(row.total_runs)]
-    return shlex.join(what), shlex.join([*how, "--out-csv", "again.csv"])
+    """The command in two parts, each of which many cells share: what is run, and how."""
+    capped = row.stop_reason == "max_runs" and row.total_runs is not None and row.total_runs < _MAX_RUNS
+    what = _what(row.method, oracle_backend(row.oracle), row.backend)
+    return what, _how(row.n, row.p, row.threads, row.total_runs if capped else None)
+
+
+@lru_cache(maxsize=10_000)
+def _what(method: str, oracle: str, backend: str) -> str:
+    backends = dict.fromkeys(name for name in (oracle, backend) if name)
+    return shlex.join(["boosters-eval", "parity", "run", "--methods", method, "--backends", ",".join(backends)])
+
+
+@lru_cache(maxsize=10_000)
+def _how(n: int, p: int, threads: int, max_runs: int | None) -> str:
+    capped = "" if max_runs is None else f" --max-runs {max_runs}"
+    return f"--sizes {n}x{p} --threads {threads}{capped} --out-csv again.csv"

@@ -94,7 +94,8 @@ class ParityRow(FileModel):
     @property
     def key(self) -> RowKey:
         """The exact key by which a newer row replaces an older one."""
-        return RowKey(*(getattr(self, name) for name in RowKey._fields))
+        place = (self.method, self.backend, self.n, self.p, self.threads)
+        return RowKey(*place, self.parameters_digest, self.data_digest)
 
 
 COLUMNS = tuple(ParityRow.model_fields)

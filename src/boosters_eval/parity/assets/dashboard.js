@@ -36,6 +36,8 @@
   const plural = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
   const facts = (json) => { try { return Object.entries(JSON.parse(json)); } catch { return json ? [["unreadable", json]] : []; } };
 
+  const samples = (at) => cells.samples[at].map((sample) => sample * cells.unit[at] / 1e6); // milliseconds
+
   // Cells stand in the order of method, backend, size and threads.
   let offset = 0;
   for (const method of methods) {
@@ -122,7 +124,7 @@
     button.dataset.at = at;
     const mark = marks[cells.word[at]];
     if (mark) {
-      const why = texts[cells.signal[at]] || (mark === "NR" ? word : word);
+      const why = texts[cells.signal[at]] || word;
       button.classList.add("big");
       button.append(make("b", { textContent: mark }), make("span", { textContent: why.replaceAll("_", " ") }));
     } else {
@@ -135,7 +137,8 @@
       if (words[cells.binding[at]] === "divergent") button.append(make("span", { className: "mark", textContent: "≠ canonical binding" }));
     }
     button.classList.toggle("dim", lit !== null && lit !== word);
-    button.setAttribute("aria-label", `${backend}, ${method.name}: ${button.innerText || button.textContent}`);
+    const told = Array.from(button.children, (child) => child.textContent).join(", ");
+    button.setAttribute("aria-label", `${backend}, ${method.name}: ${told}`);
     return button;
   };
 
@@ -149,6 +152,7 @@
     if (matrix.card.hidden) return;
     const methodsDown = shownMethods.length > shownBackends.length; // the longer axis runs down, so that the page stays narrow
     const [down, across] = methodsDown ? [shownMethods, shownBackends] : [shownBackends, shownMethods];
+    matrix.card.classList.toggle("broad", across.length > 2);
     const limit = matrix.whole ? down.length : Math.max(1, Math.floor(MOST / across.length));
     const heading = (item, scope) => {
       const told = typeof item === "string" || matrix.shared ? "" : oracle(item);
@@ -222,7 +226,7 @@
       "Differences",
       pairs([
         ["Oracle", against],
-        [`In ${texts[cells.metric[at]] || "its metric"}`, cells.divergence[at] === null ? "" : `${number(cells.divergence[at])} (tolerance ${number(cells.tolerance[at], 1)})`],
+        ["Judged by", cells.divergence[at] === null ? "" : `${texts[cells.metric[at]]} ${number(cells.divergence[at])}, tolerance ${number(cells.tolerance[at], 1)}`],
         ["Max abs", number(cells.maxAbs[at])],
         ["Relative RMSE", number(cells.relative[at])],
         ["Rows off", cells.rowsOff[at] === null ? "" : share(cells.rowsOff[at])],
@@ -237,7 +241,6 @@
       "Time",
       pairs([
         ["Reported", cells.ms[at] === null ? "" : time(cells.ms[at])],
-        ["", ""],
         ["Statistic", runs],
         ["Speed-up", speedup === null ? "" : `${times(speedup)} the speed of the oracle`],
         ["Load (not counted)", time(cells.load[at])],
@@ -274,9 +277,10 @@
     const lines = [{ name: backend, at, kind: "s0" }];
     const other = method.oracleBackend && method.oracleBackend !== backend ? cellAt(method, method.oracleBackend, size, threads) : null;
     if (other !== null && other >= 0) lines.push({ name: `${method.oracleBackend} (oracle)`, at: other, kind: "s6" });
-    const shown = lines.filter((line) => cells.samples[line.at].length);
+    for (const line of lines) line.samples = samples(line.at);
+    const shown = lines.filter((line) => line.samples.length);
     if (!shown.length || shown[0].at !== at) return null;
-    const every = shown.flatMap((line) => cells.samples[line.at]).filter((v) => v > 0);
+    const every = shown.flatMap((line) => line.samples).filter((v) => v > 0);
     if (!every.length) return null;
     let [low, high] = [Math.min(...every), Math.max(...every)];
     const log = high > 5 * low;
@@ -295,8 +299,8 @@
     shown.forEach((line, i) => {
       const top = 8 + row * i;
       const group = draw("g", { class: line.kind });
-      const alone = cells.samples[line.at].length === 1;
-      cells.samples[line.at].forEach((sample, k) => {
+      const alone = line.samples.length === 1;
+      line.samples.forEach((sample, k) => {
         if (!(sample > 0)) return;
         const y = top + 24 + ((k * 7) % 5 - 2) * 4; // spread, so that equal samples do not hide each other
         const warm = k === 0 && !alone;
@@ -308,7 +312,7 @@
       const label = draw("text", { class: "name", x: left, y: top + 6 }, line.name);
       image.append(group, label);
     });
-    image.setAttribute("aria-label", shown.map((line) => `${line.name}: ${plural(cells.samples[line.at].length, "sample")}, reported ${time(cells.ms[line.at])}`).join("; "));
+    image.setAttribute("aria-label", shown.map((line) => `${line.name}: ${plural(line.samples.length, "sample")}, reported ${time(cells.ms[line.at])}`).join("; "));
     return make("figure", {}, image, make("figcaption", { textContent: "Each run a dot, the warm start hollow, the reported time a bar." }));
   };
 

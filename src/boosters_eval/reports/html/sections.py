@@ -104,7 +104,9 @@ def tests(document: ReportDocument) -> str:
     if not rows:
         return ""
     table = grid(verdict_headings(document), rows, kind="sortable")
-    return f'{search_field("Filter pairs", "#tests tbody tr")}<div class="card">{scroll(table, "Statistical tests")}</div>'
+    return (
+        f'{search_field("Filter pairs", "#tests tbody tr")}<div class="card">{scroll(table, "Statistical tests")}</div>'
+    )
 
 
 def notes(document: ReportDocument) -> str:
