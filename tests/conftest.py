@@ -130,10 +130,12 @@ def kept_pool():
     EXECUTORS.register("local", local, replace=True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium():
-    """A browser for the tests of one module."""
-    if browser.CHROMIUM is None:
+    """One browser for all pages; its tests are in the group `browser`, so that one process has it."""
+    from browser import CHROMIUM, FLAGS
+
+    if CHROMIUM is None:
         reason = "Chromium is not installed: apt-get install chromium (or run make chromium)"
         if os.environ.get("CI"):
             pytest.fail(reason)
@@ -141,6 +143,6 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=browser.CHROMIUM, args=browser.FLAGS)
-        yield started
-        started.close()
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()

@@ -132,7 +132,7 @@ def build_parity_report(rows: Iterable[ParityRow], declared: Mapping[str, Sequen
     """Rows with distinct keys, as tables. `declared` names the backends of methods, which are shown even without rows."""
     given = list(rows)
     current, left_out = _current(given)
-    methods = _axes(current, declared or {})
+    methods = _axes([*current.values(), *left_out.values()], declared or {})
     cells = _with_speedups(_filled(current, methods, left_out))
     started = sorted(row.measured_at for row in given if row.measured_at)
     return ParityReport(
@@ -176,9 +176,9 @@ def _inputs(row: ParityRow) -> tuple[str, str]:
     return row.parameters_digest, row.data_digest
 
 
-def _axes(rows: Mapping[Place, ParityRow], declared: Mapping[str, Sequence[str]]) -> tuple[MethodAxes, ...]:
+def _axes(rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]]) -> tuple[MethodAxes, ...]:
     by_method: dict[str, list[ParityRow]] = {}
-    for row in rows.values():
+    for row in rows:
         by_method.setdefault(row.method, []).append(row)
     methods = []
     for name, own in by_method.items():
@@ -204,7 +204,7 @@ def _filled(
     rows: Mapping[Place, ParityRow], methods: Sequence[MethodAxes], left_out: Mapping[Place, ParityRow]
 ) -> list[ParityRow]:
     """A row for every place: what was not run is shown as such."""
-    known = {row.backend: row for row in rows.values()}
+    known = {row.backend: row for row in (*left_out.values(), *rows.values())}
     filled = []
     for method in methods:
         for backend in method.backends:
