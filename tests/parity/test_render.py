@@ -155,8 +155,8 @@ def test_markdown_has_the_header_the_totals_the_marks_and_the_reasons():
     assert re.search(r"\| all +\| 43 ", text)
     assert "200x50, 1 thread " in text
     assert "2000x50, 2 threads" in text
-    assert re.search(r"\| pls4all +\| rounding 0\.526 ms, 43×", text)
-    assert "convention (binding divergent) 2.08 ms, 11×" in text
+    assert re.search(r"\| pls4all +\| rounding 0\.526 ms, 43\u00d7", text)
+    assert "convention (binding divergent) 2.08 ms, 11\u00d7" in text
     for backend, mark in (("R.simpls", "NR"), ("hang", "⏳"), ("segfault", "—"), ("refuses", "—")):
         assert re.search(rf"^\| {re.escape(backend)} +\| {mark} +\| {mark} +\|", text, re.MULTILINE)
     assert "- segfault (200x50 @1, 200x50 @2, 2000x50 @1, 2000x50 @2): — crashed: SIGSEGV: died (in fit)\n" in text

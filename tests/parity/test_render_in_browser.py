@@ -55,7 +55,7 @@ def test_it_opens_offline_asks_for_nothing_and_complains_of_nothing(visit, name)
 def test_a_cell_says_verdict_time_and_speed_up_and_what_was_not_run_is_there(visit):
     seen = visit()
     assert cell(seen, "sklearn").inner_text().split("\n") == ["bit_exact", "22.7 ms · oracle"]
-    assert cell(seen, "pls4all").inner_text().split("\n") == ["rounding", "0.526 ms · 43×"]
+    assert cell(seen, "pls4all").inner_text().split("\n") == ["rounding", "0.526 ms · 43\u00d7"]
     assert cell(seen, "pls4all.sklearn").inner_text().split("\n")[-1] == "≠ canonical binding"
     assert cell(seen, "octave.plsregress").inner_text().split("\n") == ["NR", "not run"]
     assert cell(seen, "R.simpls").inner_text().split("\n") == ["NR", "not available"]
@@ -72,9 +72,9 @@ def test_the_selectors_choose_size_and_threads(visit):
     seen = visit()
     card = seen.page.locator(".matrix").first
     card.get_by_label("Size").select_option("2000x50")
-    assert cell(seen, "pls4all").inner_text().split("\n")[1] == "4.21 ms · 43×"
+    assert cell(seen, "pls4all").inner_text().split("\n")[1] == "4.21 ms · 43\u00d7"
     card.get_by_label("Threads").select_option("2")
-    assert cell(seen, "pls4all").inner_text().split("\n")[1] == "4.21 ms · 22×"
+    assert cell(seen, "pls4all").inner_text().split("\n")[1] == "4.21 ms · 22\u00d7"
     cell(seen, "ikpls").click()
     assert "pls, 2000x50, 2 threads" in seen.page.locator("#panel h3").inner_text()
 

@@ -145,6 +145,7 @@ def render(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was written.")] = False,
 ) -> None:
     """Render results as Markdown, as a dashboard of one HTML file, or as JSON."""
+    from boosters_eval.engine.journal import no_collection
     from boosters_eval.parity.rendering import declared_backends, renderer_for
     from boosters_eval.parity.report import build_parity_report
     from boosters_eval.parity.rows import newest, read_rows
@@ -152,8 +153,10 @@ def render(
     rendered = renderer_for(out)
     check_output(out)
     load_registries(registry)
-    rows = newest(*(read_rows(path) for path in csv))
-    emit(rendered(build_parity_report(rows, declared_backends(rows))), out, quiet=quiet)
+    with no_collection():
+        rows = newest(*(read_rows(path) for path in csv))
+        text = rendered(build_parity_report(rows, declared_backends(rows)))
+    emit(text, out, quiet=quiet)
 
 
 @parity.command("list")

@@ -6,10 +6,10 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import message
 from boosters_eval.parity.report import FAILED_MARK, GUARD_MARK, NOT_RUN_MARK
 from boosters_eval.parity.verdicts import Verdict
 from boosters_eval.reports.numbers import MISSING, count, number, percent
-from boosters_eval.core.text import message
 from boosters_eval.reports.text import escape, markdown_table
 
 if TYPE_CHECKING:
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\+00:00")
 _LEGEND = (
-    f"Each cell: verdict against the oracle, time, and speed-up over the oracle at the same size and threads. "
-    f"{GUARD_MARK} ran into the guard, {FAILED_MARK} failed, {NOT_RUN_MARK} was not run; the reasons are below each table."
+    "Each cell: verdict against the oracle, time, and speed-up over the oracle at the same size and threads. "
+    f"{GUARD_MARK} ran into the guard, {FAILED_MARK} failed, {NOT_RUN_MARK} was not run; "
+    "the reasons are below each table."
 )
 
 
@@ -80,8 +81,8 @@ def _scores(scores: Iterable[BackendScore]) -> str:
 
 
 def times(ratio: float) -> str:
-    """A speed-up: 2.5×."""
-    return f"{number(ratio, 2 if ratio < 100 else 3)}×"
+    """A speed-up, with the multiplication sign."""
+    return f"{number(ratio, 2 if ratio < 100 else 3)}\u00d7"
 
 
 def milliseconds(value: float | None) -> str:

@@ -39,6 +39,6 @@ def renderer_for(path: Path) -> Callable[[ParityReport], str]:
 
 
 def declared_backends(rows: Iterable[ParityRow]) -> dict[str, tuple[str, ...]]:
-    """The backends that the registry declares for the methods of these rows; a method that it does not know has none."""
+    """The backends that the registry declares for the methods of these rows; an unknown method has none."""
     names = dict.fromkeys(row.method for row in rows)
     return {name: METHODS[name].backends for name in names if name in METHODS}

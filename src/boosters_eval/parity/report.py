@@ -58,9 +58,9 @@ class ParityCell(FileModel):
     @property
     def word(self) -> str:
         """The verdict of a cell that has one, otherwise how it ended."""
-        if self.row.status is not BindingStatus.OK:
-            return self.row.status.value
-        return (self.row.verdict or Verdict.NO_ORACLE).value
+        row = self.row
+        found = row.status if row.status is not BindingStatus.OK else row.verdict or Verdict.NO_ORACLE
+        return str(found.value)
 
     @property
     def mark(self) -> str:
@@ -129,7 +129,7 @@ class ParityReport(Model):
 
 
 def build_parity_report(rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]] | None = None) -> ParityReport:
-    """Rows with distinct keys, as tables. `declared` names the backends of methods, which are shown even without rows."""
+    """Rows with distinct keys, as tables. `declared` names the backends of methods, shown even if they have no rows."""
     given = list(rows)
     current, left_out = _current(given)
     methods = _axes([*current.values(), *left_out.values()], declared or {})
@@ -226,10 +226,11 @@ def _missing(place: Place, like: ParityRow | None, older: ParityRow | None) -> P
 
 def _with_speedups(rows: Sequence[ParityRow]) -> list[ParityCell]:
     times = {_place(row): row.reported_ms for row in rows}
-    return [
-        ParityCell(row=row, speedup=_ratio(times.get(place._replace(backend=oracle_backend(row.oracle))), own))
-        for row, (place, own) in zip(rows, times.items(), strict=True)
-    ]
+    cells = []
+    for row in rows:
+        oracle = Place(row.method, oracle_backend(row.oracle), row.n, row.p, row.threads)
+        cells.append(ParityCell(row=row, speedup=_ratio(times.get(oracle), row.reported_ms)))
+    return cells
 
 
 def _ratio(oracle: float | None, own: float | None) -> float | None:

@@ -57,7 +57,8 @@ def page(
     shown = [(name, heading, body) for name, heading, body in parts if body]
     links = "".join(f'<a href="#{name}">{text(heading)}</a>' for name, heading, _ in shown)
     body = "".join(
-        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{text(heading)}</h2>{inner}</section>'
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{text(heading)}</h2>'
+        f"{inner}</section>"
         for name, heading, inner in shown
     )
     return _PAGE.format(
