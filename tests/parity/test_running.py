@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,6 +59,7 @@ def test_each_backend_is_judged_against_the_canonical_one_and_the_oracle(tmp_pat
     assert rows["sums"].reported_ms is not None
     assert rows["sums"].median_ms == rows["sums"].reported_ms
     assert (rows["sums"].n_runs, rows["sums"].total_runs, rows["sums"].repeatable) == (2, 3, True)
+    assert {"system", "processor", "BLAS", "Python"} <= set(json.loads(rows["sums"].host_json))
 
 
 def test_a_bad_backend_costs_its_cell_and_no_other(tmp_path: Path) -> None:
