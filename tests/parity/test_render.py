@@ -225,7 +225,7 @@ def test_the_command_merges_files_and_writes_what_the_name_asks_for(tmp_path: Pa
     write_rows(tmp_path / "b.csv", [given.parity_row("ikpls", measured_at=NEW, verdict="divergent", ms=77.0)])
     for suffix in ("md", "html", "json"):
         out = tmp_path / f"out.{suffix}"
-        assert render("--csv", tmp_path / "a.csv", "--csv", tmp_path / "b.csv", "--out", out) == 0
+        assert render("--csv", tmp_path / "a.csv", tmp_path / "b.csv", "--out", out) == 0
         assert "77.0 ms" in out.read_text(encoding="utf-8") or suffix != "md"
     assert read_rows(tmp_path / "a.csv") == given.story()
     report = ParityReport.model_validate_json((tmp_path / "out.json").read_text(encoding="utf-8"))
