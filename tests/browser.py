@@ -1,4 +1,4 @@
-"""HTML files in a real browser: headless Chromium without a network."""
+"""A page in a real browser: headless Chromium without a network. The fixture `chromium` is in conftest.py."""
 
 import shutil
 
@@ -37,6 +37,8 @@ class Visit:
 
 
 def contrast(first, second):
+    """The contrast of two colours by WCAG; text needs 4.5."""
+
     def luminance(colour):
         digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
         parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]

@@ -130,12 +130,10 @@ def kept_pool():
     EXECUTORS.register("local", local, replace=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """One browser for all pages; its tests are in the group `browser`, so that one process has it."""
-    from browser import CHROMIUM, FLAGS
-
-    if CHROMIUM is None:
+    """A browser for the tests of one module."""
+    if browser.CHROMIUM is None:
         reason = "Chromium is not installed: apt-get install chromium (or run make chromium)"
         if os.environ.get("CI"):
             pytest.fail(reason)
@@ -143,6 +141,6 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
+        started = playwright.chromium.launch(executable_path=browser.CHROMIUM, args=browser.FLAGS)
+        yield started
+        started.close()

@@ -9,8 +9,6 @@ from boosters_eval.parity.dashboard import render_dashboard
 from boosters_eval.parity.report import build_parity_report, reproduce_command
 from browser import Visit, contrast
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 DECLARED = {"pls": ("sklearn", "pls4all", "octave.plsregress")}
 COLOURS = ("exact", "near", "edge", "habit", "chance", "apart", "none")
 

@@ -22,13 +22,20 @@ _SEVERAL = frozenset(
         "--tolerance-for",
         "--held-out",
         "--observer",
+        "--only",
+        "--methods",
+        "--backends",
+        "--sizes",
+        "--threads",
         "--csv",
+        "--registry",
+        "--own",
     }
 )
 # Options whose values may contain commas. Here a comma separates two values only before a name that is not a
 # parameter: in `f1@0.3,mcc`, but not in `pinball@0.1,0.5` or `ndcg@10,gain=linear`.
 _NEVER, _BEFORE_A_NAME = "(?!)", r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
-_SEPARATOR = {"--variants": _NEVER, "--csv": _NEVER, "--metric": _BEFORE_A_NAME, "-m": _BEFORE_A_NAME}
+_SEPARATOR = {"--variants": _NEVER, "--only": _NEVER, "--metric": _BEFORE_A_NAME, "-m": _BEFORE_A_NAME}
 
 
 def spread(arguments: list[str]) -> list[str]:

@@ -10,8 +10,6 @@ from boosters_eval.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page
 from browser import Visit, contrast
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture(scope="module")
 def files(sample, timed, hostile, ablation, tmp_path_factory):
