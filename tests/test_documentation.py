@@ -17,6 +17,7 @@ import pytest
 import typer
 
 import factories
+import parity_rows
 from boosters_eval import BenchmarkResult, Executor
 from boosters_eval.benchmark.fit import identity_of, model_seed
 from boosters_eval.cli.app import app, run
@@ -25,6 +26,7 @@ from boosters_eval.datasets import DATASETS
 from boosters_eval.engine.executor import EXECUTORS
 from boosters_eval.metrics import METRICS
 from boosters_eval.metrics.compute import task_metrics
+from boosters_eval.parity.rows import write_rows
 from boosters_eval.runners import RUNNERS
 
 ROOT = Path(__file__).parents[1]
@@ -118,6 +120,8 @@ def folder(tmp_path_factory):
     frame.assign(left=numbers[:, 2] > 0.5).drop(columns="price").to_csv(place / "churn.csv", index=False)
     cases = [f"c{i},1.0,{'held_out' if i < 6 else 'dev'}\n" for i in range(40)]
     (place / "scores.csv").write_text("case_id,score,class\n" + "".join(cases))
+    for name in ("parity.csv", "refresh.csv"):
+        write_rows(place / name, parity_rows.story())
     (suite,) = [code for code in SNIPPET.findall(TEXTS["docs/suites.md"]) if code.startswith("# my_suite.py")]
     (place / "my_suite.py").write_text(suite)
     (paper,) = re.findall(r"```markdown\n<!-- paper.md -->\n(.*?)```", "".join(TEXTS.values()), re.DOTALL)

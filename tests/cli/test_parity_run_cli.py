@@ -142,7 +142,8 @@ HEADER = "method,backend,n,p,threads,own,status,verdict,binding_verdict,divergen
         ("m,a,9,1,1,True,deferred,,,\n", (), 2, "deferred"),
         ("m,a,9,1,1,True,ok,,,\n", (), 2, "it has no verdict"),
         ("m,a,9,1,1,True,ok,no_oracle,,\n", (), 2, "INCOMPLETE: 0 cells judged"),
-        ("m,a,9,1,1,True,not_available,,,\nm,b,9,1,1,True,ok,rounding,,0\n", (), 0, "1 not available here"),
+        ("m,a,9,1,1,True,not_available,,,\nm,b,9,1,1,True,ok,rounding,,0\n", (), 2, "m 9x1 a, 1 thread: not_available"),
+        ("m,a,9,1,1,True,not_available,,,\nm,b,9,1,1,True,ok,rounding,,0\n", ("--allow-absent",), 0, "1 left out"),
     ],
 )
 def test_the_gate_passes_only_what_was_compared(boosters_eval, place, rows, options, code, told):

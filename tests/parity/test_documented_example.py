@@ -12,7 +12,7 @@ from boosters_eval.parity.backend import BACKENDS
 from boosters_eval.parity.data import GENERATORS
 from boosters_eval.parity.method import METHODS
 from boosters_eval.parity.rows import COLUMNS, read_rows
-from boosters_eval.parity.verdicts import BindingStatus, Verdict
+from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
     import pytest
@@ -61,6 +61,6 @@ def named(section: str) -> set[str]:
 
 
 def test_the_page_names_every_verdict_status_and_column() -> None:
-    assert named("Verdicts") >= {item.value for item in Verdict}
+    assert named("Verdicts") >= {item.value for item in ParityVerdict}
     assert named("Statuses") == {item.value for item in BindingStatus}
     assert named("The columns") == set(COLUMNS)

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from boosters_eval.parity.data import ensure_data, read_csv
 from boosters_eval.parity.families.pls import PLS, PLS2, SklearnDefaultPls, SklearnPls
-from boosters_eval.parity.verdicts import Verdict, difference, verdict
+from boosters_eval.parity.verdicts import ParityVerdict, difference, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ def predicted(backend: type[PythonBackend], method: MethodSpec, size: Size, root
     return backend.predict(session, backend.fit(session, session.arrays))
 
 
-def judged(backend: type[PythonBackend], method: MethodSpec, size: Size, root: Path) -> Verdict:
+def judged(backend: type[PythonBackend], method: MethodSpec, size: Size, root: Path) -> ParityVerdict:
     oracle = predicted(SklearnPls, method, size, root)
     found = difference(oracle, predicted(backend, method, size, root), method.metric, method.tolerance)
     return verdict(found, method.metric, method.tolerance, convention=method.convention("sklearn.default"))
@@ -52,13 +52,13 @@ def judged(backend: type[PythonBackend], method: MethodSpec, size: Size, root: P
 
 @pytest.mark.parametrize("size", PLS2.sizes, ids=str)
 def test_stopping_early_is_a_convention_only_as_far_as_it_was_measured(size: Size, tmp_path: Path) -> None:
-    assert judged(SklearnDefaultPls, PLS2, size, tmp_path) is Verdict.CONVENTION
-    assert judged(Impatient, PLS2, size, tmp_path) is Verdict.DIVERGENT
-    assert judged(Patient, PLS2, size, tmp_path) is Verdict.DIVERGENT
+    assert judged(SklearnDefaultPls, PLS2, size, tmp_path) is ParityVerdict.CONVENTION
+    assert judged(Impatient, PLS2, size, tmp_path) is ParityVerdict.DIVERGENT
+    assert judged(Patient, PLS2, size, tmp_path) is ParityVerdict.DIVERGENT
 
 
 def test_with_one_target_there_is_nothing_to_iterate(tmp_path: Path) -> None:
-    assert judged(Impatient, PLS, PLS.sizes[0], tmp_path) is Verdict.BIT_EXACT
+    assert judged(Impatient, PLS, PLS.sizes[0], tmp_path) is ParityVerdict.BIT_EXACT
 
 
 def test_every_convention_has_a_band_that_excludes_agreement() -> None:

@@ -14,7 +14,7 @@ from boosters_eval.core.errors import BoostersEvalError, FileFormatError
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.parity.judging import is_oracle
 from boosters_eval.parity.method import Oracle, Size
-from boosters_eval.parity.references import Reference, ReferenceStore
+from boosters_eval.parity.references import ReferenceStore, StoredReference
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 PREDICTION = np.array([1.5, -0.0, 5e-324, 1e300])
 
 
-def stored(folder: Path, **changes: Any) -> tuple[ReferenceStore, Reference]:
+def stored(folder: Path, **changes: Any) -> tuple[ReferenceStore, StoredReference]:
     store = ReferenceStore(folder)
     given = {"role": "oracle", "method": "pls", "backend": "sklearn", "size": Size(4, 2), "parameters_digest": "p" * 16}
-    reference = Reference(
+    reference = StoredReference(
         **{**given, "data_digest": "d" * 32, "prediction": save_array(folder / "arrays", PREDICTION), "shape": (4,)}
         | {"versions": {"scikit-learn": "1.7.2", "numpy": "2.1.0"}, **changes}
     )

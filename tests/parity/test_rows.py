@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.text import clean_lines, encodable
 from boosters_eval.parity.rows import ParityRow, merge, read_rows, render_rows, write_rows
-from boosters_eval.parity.verdicts import BindingStatus, Verdict
+from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def test_any_text_and_any_number_survives_the_file(
     path = tmp_path_factory.getbasetemp() / "rows.csv"
     rows = [
         row(message=message, method=name, convention=message, divergence=number, samples_ns=tuple(samples)),
-        row(backend=name, verdict=Verdict.BOUNDARY, repeatable=True, own=True, signal="SIGSEGV", max_abs=number),
+        row(backend=name, verdict=ParityVerdict.BOUNDARY, repeatable=True, own=True, signal="SIGSEGV", max_abs=number),
     ]
     write_rows(path, rows)
     assert read_rows(path) == rows

@@ -17,7 +17,7 @@ from boosters_eval.parity.gate import decide
 from boosters_eval.parity.method import METHODS, Convention
 from boosters_eval.parity.rows import ParityRow, read_rows, write_rows
 from boosters_eval.parity.running import ParityRequest, run_parity
-from boosters_eval.parity.verdicts import BindingStatus, Verdict
+from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,11 +72,11 @@ def run(pool: Executor, tmp_path: Path) -> Run:
 def test_each_backend_is_judged_against_the_canonical_one_and_the_oracle(everything: Rows) -> None:
     good = ("sums", *(backend.name for backend in fakes.GOOD))
     assert {name: (everything[name].verdict, everything[name].binding_verdict) for name in good} == {
-        "sums": (Verdict.BIT_EXACT, Verdict.BIT_EXACT),
-        "close": (Verdict.ROUNDING, Verdict.ROUNDING),
-        "wrong": (Verdict.DIVERGENT, None),
-        "scaled": (Verdict.CONVENTION, None),
-        "own-scaled": (Verdict.CONVENTION, Verdict.CONVENTION),
+        "sums": (ParityVerdict.BIT_EXACT, ParityVerdict.BIT_EXACT),
+        "close": (ParityVerdict.ROUNDING, ParityVerdict.ROUNDING),
+        "wrong": (ParityVerdict.DIVERGENT, None),
+        "scaled": (ParityVerdict.CONVENTION, None),
+        "own-scaled": (ParityVerdict.CONVENTION, ParityVerdict.CONVENTION),
         "absent": (None, None),
     }
     assert everything["scaled"].convention == "It doubles."
@@ -94,6 +94,7 @@ def test_a_row_tells_times_threads_and_versions(everything: Rows) -> None:
     assert (row.threads, row.threads_observed is not None) == (1, True)
     assert json.loads(row.versions_json) == fakes.Sums.versions()
     assert list(json.loads(row.versions_json)) == ["numpy", "python", "BLAS"]
+    assert {"system", "processor", "BLAS", "Python"} <= set(json.loads(row.host_json))
     assert row.load_ms is not None
     assert row.load_ms > 0
     counted = (row.fit_ms or 0) + (row.predict_ms or 0)
@@ -113,7 +114,7 @@ def test_a_bad_backend_costs_its_cell_and_no_other(everything: Rows) -> None:
         "connection": "failed",
         "half-way": "failed",
     }
-    assert everything["garbage"].verdict is Verdict.BIT_EXACT
+    assert everything["garbage"].verdict is ParityVerdict.BIT_EXACT
     assert everything["segfault"].signal == "SIGSEGV"
     assert "finite" in everything["nan"].message
     assert "must have shape (20,). Got (19,) instead." in everything["short"].message
@@ -139,20 +140,20 @@ def test_a_stored_oracle_judges_without_being_run(everything: Rows, home: Path, 
     assert later["close"].verdict is everything["close"].verdict
     declared = fakes.Oracle(backend="sums", version="<1")
     other = run(fakes.Close, backends=("close",), home=home, changes={"oracle": declared})
-    assert other["close"].verdict is Verdict.ORACLE_MISSING, "what is stored is not the version that is declared"
+    assert other["close"].verdict is ParityVerdict.ORACLE_MISSING, "what is stored is not the version that is declared"
     assert "sums <1" in other["close"].message
 
 
 def test_a_row_without_an_oracle_is_no_pass_and_is_judged_when_the_oracle_has_come(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "matrix.csv"
     alone = run(fakes.Close, backends=("close",), out_csv=out)["close"]
-    assert (alone.verdict, alone.binding_verdict) == (Verdict.ORACLE_MISSING, Verdict.ORACLE_MISSING)
+    assert (alone.verdict, alone.binding_verdict) == (ParityVerdict.ORACLE_MISSING, ParityVerdict.ORACLE_MISSING)
     assert decide([alone]).exit_code == 2
     both = run(fakes.Close, out_csv=out, resume=True)
-    assert both["close"].verdict is Verdict.ROUNDING
+    assert both["close"].verdict is ParityVerdict.ROUNDING
     assert both["close"].run_id == alone.run_id, "it was not run again"
     strict = run(fakes.Close, out_csv=out, resume=True, changes={"tolerance": 0.0})
-    assert strict["close"].verdict is Verdict.DIVERGENT
+    assert strict["close"].verdict is ParityVerdict.DIVERGENT
     assert strict["close"].run_id == alone.run_id
     assert {row.backend: row for row in read_rows(out)} == strict
 

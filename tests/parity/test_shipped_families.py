@@ -13,7 +13,7 @@ from boosters_eval.parity.families.pls import PLS, PLS2, IkplsScaled
 from boosters_eval.parity.gate import decide
 from boosters_eval.parity.method import METHODS, Size
 from boosters_eval.parity.running import ParityRequest, run_parity
-from boosters_eval.parity.verdicts import BindingStatus, Verdict
+from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Rows = dict[tuple[str, str, Size], ParityRow]
 
 pytestmark = pytest.mark.parity
-AGREES = (Verdict.BIT_EXACT, Verdict.ROUNDING)
+AGREES = (ParityVerdict.BIT_EXACT, ParityVerdict.ROUNDING)
 SAME_CONVENTION = {
     "pls": ("pls4all", "pls4all.simpls", "sklearn", "ikpls", "R.kernelpls", "R.simpls", "octave.plsregress"),
     "pls2": ("pls4all", "sklearn", "ikpls", "R.kernelpls"),
@@ -79,16 +79,16 @@ def test_where_the_convention_is_the_same_languages_agree_to_1e_12(
 @pytest.mark.parametrize("backend", SCALED)
 def test_scaling_is_a_convention(pls: Rows, method: str, size: Size, backend: str) -> None:
     row = available(pls[method, backend, size])
-    assert row.verdict is Verdict.CONVENTION
+    assert row.verdict is ParityVerdict.CONVENTION
     assert "scales" in row.convention
-    assert row.binding_verdict in (Verdict.CONVENTION, None)
+    assert row.binding_verdict in (ParityVerdict.CONVENTION, None)
 
 
 @pytest.mark.parametrize("size", PLS2.sizes, ids=str)
 class TestTiersOfPls2:
     def test_nipals_that_stops_early_is_a_tier(self, pls: Rows, size: Size) -> None:
         row = pls["pls2", "sklearn.default", size]
-        assert row.verdict is Verdict.CONVENTION
+        assert row.verdict is ParityVerdict.CONVENTION
         assert row.divergence is not None
         assert 1e-8 < row.divergence < 1e-5
 
@@ -97,7 +97,7 @@ class TestTiersOfPls2:
         self, pls: Rows, home: Path, size: Size, backend: str
     ) -> None:
         row = available(pls["pls2", backend, size])
-        assert row.verdict is Verdict.CONVENTION
+        assert row.verdict is ParityVerdict.CONVENTION
         assert row.divergence is not None
         assert 1e-5 < row.divergence < 1e-3
         mine, first = (
@@ -121,13 +121,13 @@ class Manipulated(IkplsScaled):
 
 
 def test_a_backend_that_hides_behind_a_convention_is_divergent(home: Path, pls: Rows) -> None:
-    assert pls["pls", "ikpls.default", PLS.sizes[0]].verdict is Verdict.CONVENTION
+    assert pls["pls", "ikpls.default", PLS.sizes[0]].verdict is ParityVerdict.CONVENTION
     BACKENDS.register("ikpls.default", Manipulated, replace=True)
     try:
         rows = run(home, methods=("pls",), backends=("ikpls.default",), registry_cells=True)
     finally:
         BACKENDS.register("ikpls.default", IkplsScaled, replace=True)
-    assert [row.verdict for row in rows.values()] == [Verdict.DIVERGENT]
+    assert [row.verdict for row in rows.values()] == [ParityVerdict.DIVERGENT]
 
 
 class TestTrees:
@@ -135,32 +135,32 @@ class TestTrees:
     def test_thresholds_in_single_precision_are_a_boundary(self, trees: Any, variant: str) -> None:
         for runtime in ("onnxruntime", "boosters"):
             row = available(trees[variant, runtime])
-            assert row.verdict is Verdict.BOUNDARY, runtime
+            assert row.verdict is ParityVerdict.BOUNDARY, runtime
             assert row.max_abs > 1
             assert 0.01 < row.rows_off < 0.5
-        assert trees[variant, "treelite"].verdict is Verdict.BIT_EXACT
+        assert trees[variant, "treelite"].verdict is ParityVerdict.BIT_EXACT
         assert trees[variant, "lleaves"].verdict in AGREES
         assert trees[variant, "lleaves"].divergence < 1e-12
 
     @pytest.mark.parametrize("runtime", ["onnxruntime", "boosters"])
     def test_drop_weights_that_are_ignored_are_divergent(self, trees: Any, runtime: str) -> None:
-        assert trees["xgboost-dart", runtime].verdict is Verdict.DIVERGENT
+        assert trees["xgboost-dart", runtime].verdict is ParityVerdict.DIVERGENT
         assert trees["xgboost-dart", "treelite"].verdict in AGREES
 
     def test_an_early_stop_is_known_to_the_wrapper_alone(self, trees: Any) -> None:
         row = trees["xgboost-early-stopping", "sklearn"]
-        assert (row.verdict, row.binding_verdict) == (Verdict.DIVERGENT, Verdict.DIVERGENT)
+        assert (row.verdict, row.binding_verdict) == (ParityVerdict.DIVERGENT, ParityVerdict.DIVERGENT)
         assert row.rows_off > 0.9
-        assert trees["xgboost-early-stopping", "reloaded"].verdict is Verdict.BIT_EXACT
+        assert trees["xgboost-early-stopping", "reloaded"].verdict is ParityVerdict.BIT_EXACT
 
     def test_the_value_that_means_missing_is_lost_with_the_file(self, trees: Any) -> None:
-        assert trees["xgboost-missing-zero", "sklearn"].verdict is Verdict.DIVERGENT
-        assert trees["xgboost-missing-zero", "inplace"].verdict is Verdict.BIT_EXACT
-        assert trees["xgboost-missing", "sklearn"].verdict is Verdict.BIT_EXACT
+        assert trees["xgboost-missing-zero", "sklearn"].verdict is ParityVerdict.DIVERGENT
+        assert trees["xgboost-missing-zero", "inplace"].verdict is ParityVerdict.BIT_EXACT
+        assert trees["xgboost-missing", "sklearn"].verdict is ParityVerdict.BIT_EXACT
 
     @pytest.mark.parametrize("runtime", ["onnxruntime", "lleaves"])
     def test_linear_leaves_that_are_ignored_are_divergent(self, trees: Any, runtime: str) -> None:
-        assert trees["lightgbm-linear", runtime].verdict is Verdict.DIVERGENT
+        assert trees["lightgbm-linear", runtime].verdict is ParityVerdict.DIVERGENT
 
     def test_what_a_runtime_cannot_read_is_an_error_of_its_cell(self, trees: Any) -> None:
         assert trees["lightgbm-categorical", "boosters"].status is BindingStatus.FAILED

@@ -8,7 +8,7 @@ import typer
 
 from boosters_eval.cli.execution import resumable
 from boosters_eval.cli.options import typed
-from boosters_eval.cli.output import check_output, note, print_rows, say
+from boosters_eval.cli.output import check_output, emit, note, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
@@ -129,16 +129,43 @@ def gate(
     own: Annotated[
         list[str] | None, typer.Option("--own", help="Backends that count as own, instead of the declared ones.")
     ] = None,
+    allow_absent: Annotated[
+        bool, typer.Option("--allow-absent", help="Accept own bindings that are not installed here.")
+    ] = False,
 ) -> int:
     """Exit 1 if one of the project's own bindings diverges, 2 if one of them has no result."""
     from boosters_eval.parity.gate import decide
     from boosters_eval.parity.rows import merge, read_rows
 
-    decision = decide(merge(*(read_rows(path) for path in csv)), strict_external=strict_external, own=tuple(own or ()))
+    rows = merge(*(read_rows(path) for path in csv))
+    decision = decide(rows, strict_external=strict_external, own=tuple(own or ()), allow_absent=allow_absent)
     for sentence in decision.objections:
         say(sentence)
     say(decision.summary)
     return decision.exit_code
+
+
+@parity.command()
+def render(
+    *,
+    csv: Annotated[list[Path], typer.Option("--csv", help="Files of results; of equal cells, the newest counts.")],
+    out: Annotated[Path, typer.Option("--out", help="The file to write: .md, .html (the dashboard) or .json.")],
+    registry: RegistryOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was written.")] = False,
+) -> None:
+    """Render results as Markdown, as a dashboard of one HTML file, or as JSON."""
+    from boosters_eval.engine.journal import no_collection
+    from boosters_eval.parity.rendering import declared_backends, renderer_for
+    from boosters_eval.parity.report import build_parity_report
+    from boosters_eval.parity.rows import merge, read_rows
+
+    rendered = renderer_for(out)
+    check_output(out)
+    load_registries(registry)
+    with no_collection():
+        rows = merge(*(read_rows(path) for path in csv))
+        text = rendered(build_parity_report(rows, declared_backends(rows)))
+    emit(text, out, quiet=quiet)
 
 
 @parity.command("list")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from boosters_eval.parity.method import MethodSpec, Scalar
+    from boosters_eval.parity.method import MethodSpec, ParameterValue
 
 
 class TimedStep(NamedTuple):
@@ -75,7 +75,7 @@ class Backend(ABC):
 
     @classmethod
     @abstractmethod
-    def session(cls, method: MethodSpec, parameters: Mapping[str, Scalar], n_threads: int) -> Session:
+    def session(cls, method: MethodSpec, parameters: Mapping[str, ParameterValue], n_threads: int) -> Session:
         """A session for one cell."""
 
 

@@ -103,7 +103,7 @@ class BindingOutcome(CellOutcome):
         return f"{self.reported_ms:.3g} ms ({self.timing_statistic} of {self.n_runs})"
 
 
-class Binding(Workload):
+class BindingWorkload(Workload):
     """The workload whose targets are backends."""
 
     name: ClassVar[str] = "binding"

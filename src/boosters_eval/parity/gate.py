@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.core.model import Model
-from boosters_eval.parity.verdicts import BindingStatus, Verdict
+from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boosters_eval.parity.rows import ParityRow
-
-_ABSENT = (BindingStatus.NOT_IMPLEMENTED, BindingStatus.NOT_AVAILABLE)
 
 
 class ParityDecision(Model):
@@ -40,16 +38,18 @@ class ParityDecision(Model):
     def summary(self) -> str:
         """The decision in one line."""
         word = {0: "AGREE", 1: "DIVERGE", 2: "INCOMPLETE"}[int(self.exit_code)]
-        absent = f", {self.n_absent} not available here" if self.n_absent else ""
+        absent = f", {self.n_absent} left out" if self.n_absent else ""
         counts = f"{len(self.divergent)} divergent, {len(self.without_result)} without a result"
         return f"{word}: {self.n_judged} cell{'' if self.n_judged == 1 else 's'} judged, {counts}{absent}"
 
 
-def _words(row: ParityRow) -> tuple[Verdict | None, Verdict | None]:
+def _words(row: ParityRow) -> tuple[ParityVerdict | None, ParityVerdict | None]:
     return row.binding_verdict, row.verdict
 
 
-def decide(rows: Iterable[ParityRow], *, strict_external: bool = False, own: tuple[str, ...] = ()) -> ParityDecision:
+def decide(
+    rows: Iterable[ParityRow], *, strict_external: bool = False, own: tuple[str, ...] = (), allow_absent: bool = False
+) -> ParityDecision:
     """Judge the rows of the project's own bindings, and those of others on request."""
     rows = list(rows)
     known = {row.backend for row in rows}
@@ -61,10 +61,11 @@ def decide(rows: Iterable[ParityRow], *, strict_external: bool = False, own: tup
     judged = absent = 0
     for row in rows:
         mine = row.backend in own if own else row.own
+        excused = allow_absent or not mine  # a binding of one's own that is not installed is not known to agree
         if not (mine or strict_external):
             continue
         name = f"{row.method} {row.n}x{row.p} {row.backend}, {row.threads} thread{'s' if row.threads > 1 else ''}"
-        if row.status in _ABSENT:
+        if row.status is BindingStatus.NOT_IMPLEMENTED or (row.status is BindingStatus.NOT_AVAILABLE and excused):
             absent += 1
             continue
         if row.status is not BindingStatus.OK:
@@ -73,14 +74,14 @@ def decide(rows: Iterable[ParityRow], *, strict_external: bool = False, own: tup
         if row.verdict is None and row.binding_verdict is None:
             lacking.append(f"{name}: it has no verdict")
             continue
-        judged += any(word not in (None, Verdict.NO_ORACLE, Verdict.ORACLE_MISSING) for word in _words(row))
+        judged += any(word not in (None, ParityVerdict.NO_ORACLE, ParityVerdict.ORACLE_MISSING) for word in _words(row))
         for word, against, far in (
             (row.binding_verdict, "the canonical binding", row.binding_max_abs),
             (row.verdict, f"the oracle {row.oracle}", row.divergence),
         ):
-            if word is Verdict.DIVERGENT:
+            if word is ParityVerdict.DIVERGENT:
                 how_far = "" if far is None else f" ({far:.3g})"
                 divergent.append(f"{name}: divergent from {against.strip()}{how_far}")
-            elif word is Verdict.ORACLE_MISSING:
+            elif word is ParityVerdict.ORACLE_MISSING:
                 lacking.append(f"{name}: oracle_missing: {against.strip()} has no prediction to compare it with")
     return ParityDecision(divergent=tuple(divergent), without_result=tuple(lacking), n_judged=judged, n_absent=absent)

@@ -15,9 +15,9 @@ from boosters_eval.engine.outcome import Failure
 from boosters_eval.parity.backend import BACKENDS
 from boosters_eval.parity.binding import BindingOutcome, RefusedError
 from boosters_eval.parity.data import ensure_data, read_csv
-from boosters_eval.parity.references import Reference
+from boosters_eval.parity.references import StoredReference
 from boosters_eval.parity.rows import ParityRow
-from boosters_eval.parity.verdicts import BindingStatus, Verdict, WrongShapeError, difference, verdict
+from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict, WrongShapeError, difference, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.runs import Run
     from boosters_eval.parity.binding import BindingSpec
     from boosters_eval.parity.method import Oracle
-    from boosters_eval.parity.references import ReferenceStore, Role
+    from boosters_eval.parity.references import ReferenceRole, ReferenceStore
 
 
 _JUDGED_NUMBERS = (
@@ -48,7 +49,7 @@ _JUDGED_WORDS = ("message", "oracle", "divergence_metric", "convention")
 class _Known(NamedTuple):
     """A reference with its array."""
 
-    reference: Reference
+    reference: StoredReference
     array: NDArray[np.float64]
 
 
@@ -58,7 +59,7 @@ class Judge:
     def __init__(self, store: ReferenceStore, root: Path) -> None:
         self.store = store
         self.root = root  # with the shared data and the arrays
-        self._found: dict[tuple[Role, str], _Known | None] = {}
+        self._found: dict[tuple[ReferenceRole, str], _Known | None] = {}
         self._marks: dict[str, NDArray[np.bool_] | None] = {}
 
     def rows(self, run: Run, specs: Mapping[str, BindingSpec]) -> list[ParityRow]:
@@ -89,7 +90,7 @@ class Judge:
     def _keep(self, spec: BindingSpec, backend: str, outcome: BindingOutcome) -> None:
         """Store what the canonical binding or the oracle predicted with one thread."""
         method = spec.method
-        roles: list[Role] = ["canonical"] if backend == method.canonical else []
+        roles: list[ReferenceRole] = ["canonical"] if backend == method.canonical else []
         if (
             method.oracle is not None
             and backend == method.oracle.backend
@@ -97,7 +98,7 @@ class Judge:
         ):
             roles.append("oracle")
         for role in roles:
-            reference = Reference(
+            reference = StoredReference(
                 role=role,
                 method=method.name,
                 backend=backend,
@@ -114,7 +115,7 @@ class Judge:
 
     def _row(self, run: Run, spec: BindingSpec, backend: str, outcome: Any) -> ParityRow:
         at = "" if outcome is None else getattr(outcome, "measured_at", "") or _last_session(run)
-        facts = {"run_id": run.plan.run_id, "measured_at": at}
+        facts = {"run_id": run.plan.run_id, "measured_at": at, "host_json": _host(run.facts)}
         if outcome is None:
             return base_row(spec, backend, BindingStatus.NOT_RUN, **facts)
         if isinstance(outcome, Failure):
@@ -141,7 +142,7 @@ class Judge:
             return {}
         known = self._reference("canonical", spec)
         if known is None:
-            return {"binding_verdict": Verdict.ORACLE_MISSING}
+            return {"binding_verdict": ParityVerdict.ORACLE_MISSING}
         method, limit = spec.method, spec.method.binding_tolerance
         found = difference(
             known.array, prediction, "jaccard" if method.metric == "jaccard" else "max_abs", limit, marked
@@ -162,11 +163,14 @@ class Judge:
         """Gate 2, for everybody: the method's own metric and tolerance."""
         method = spec.method
         if method.oracle is None:
-            return {"verdict": Verdict.NO_ORACLE}
+            return {"verdict": ParityVerdict.NO_ORACLE}
         known = self._reference("oracle", spec)
         if known is None:
             wanted = f"{method.oracle.backend} {method.oracle.version}"
-            return {"verdict": Verdict.ORACLE_MISSING, "message": f"No reference of {wanted}: run it with one thread."}
+            return {
+                "verdict": ParityVerdict.ORACLE_MISSING,
+                "message": f"No reference of {wanted}: run it with one thread.",
+            }
         found = difference(known.array, prediction, method.metric, method.tolerance, marked)
         convention = method.convention(backend)
         word = verdict(
@@ -178,8 +182,8 @@ class Judge:
             stochastic=bool(method.stochastic),
         )
         explained = {
-            Verdict.CONVENTION: convention.sentence if convention else "",
-            Verdict.CROSS_CHECK: method.stochastic,
+            ParityVerdict.CONVENTION: convention.sentence if convention else "",
+            ParityVerdict.CROSS_CHECK: method.stochastic,
         }
         return {
             "verdict": word,
@@ -193,7 +197,7 @@ class Judge:
             "convention": explained.get(word, ""),
         }
 
-    def _reference(self, role: Role, spec: BindingSpec) -> _Known | None:
+    def _reference(self, role: ReferenceRole, spec: BindingSpec) -> _Known | None:
         place = (role, f"{spec.method.name} {spec.size} {spec.data_digest}")
         if place not in self._found:
             method = spec.method
@@ -235,6 +239,22 @@ def _status(failure: Failure) -> BindingStatus:
     if failure.signal is not None:
         return BindingStatus.CRASHED
     return BindingStatus.REFUSED if failure.error_type == RefusedError.__name__ else BindingStatus.FAILED
+
+
+def _host(facts: RunFacts) -> str:
+    """The machine as it was when the run began."""
+    machine = facts.machine
+    known = {
+        "system": machine.get("os"),
+        "architecture": machine.get("architecture"),
+        "processor": machine.get("cpu_model"),
+        "processors": machine.get("cpus_available"),
+        "BLAS": machine.get("blas_backend"),
+        "Python": facts.python,
+        "boosters-eval": facts.boosters_eval,
+        "commit": facts.git_sha,
+    }
+    return json.dumps({name: str(value) for name, value in known.items() if value})
 
 
 def _times(outcome: BindingOutcome) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from boosters_eval.core.registry import Registry, must_be
 BASE_SEED = 1_234_567_890  # a whole number that R and Octave hold exactly, and that fits 32 bits
 BINDING_TOLERANCE = 1e-6
 
-Scalar = str | int | float | bool
+ParameterValue = str | int | float | bool
 DifferenceMetric = Literal["relative_rmse", "max_abs", "jaccard"]
 
 
@@ -64,7 +64,7 @@ class MethodSpec(Model):
     oracle: Oracle | None = None
     backends: Annotated[tuple[str, ...], MinLen(1)]
     data: Annotated[str, MinLen(1)]  # who makes the data: a name in GENERATORS
-    parameters: dict[str, Scalar] = Field(default_factory=dict)
+    parameters: dict[str, ParameterValue] = Field(default_factory=dict)
     sizes: Annotated[tuple[Size, ...], MinLen(1)]  # the default sweep; the first is the registry cell
     timed: tuple[Literal["prepare", "fit", "predict"], ...] = ("fit", "predict")
     metric: DifferenceMetric = "relative_rmse"

@@ -22,7 +22,7 @@ from boosters_eval.parity.backend import Backend, Session, TimedStep
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boosters_eval.parity.method import MethodSpec, Scalar
+    from boosters_eval.parity.method import MethodSpec, ParameterValue
 
 MARK = "@@parity "  # whatever else a program prints is not an answer
 _LONGEST = 10_000  # lines that are no answer, before the program is given up
@@ -83,7 +83,7 @@ class Worker:
 class ProcessSession(Session):
     """A session with a program. It times its own steps, so that no pipe is part of a time."""
 
-    def __init__(self, backend: type[ProcessBackend], parameters: Mapping[str, Scalar]) -> None:
+    def __init__(self, backend: type[ProcessBackend], parameters: Mapping[str, ParameterValue]) -> None:
         self.options = {**parameters, **backend.options}
         self.worker = Worker(backend.command())
         self._folder = tempfile.TemporaryDirectory()
@@ -160,7 +160,7 @@ class ProcessBackend(Backend):
         return dict(_versions(cls.command()))
 
     @classmethod
-    def session(cls, method: MethodSpec, parameters: Mapping[str, Scalar], n_threads: int) -> ProcessSession:
+    def session(cls, method: MethodSpec, parameters: Mapping[str, ParameterValue], n_threads: int) -> ProcessSession:
         """A session with a new program; its threads are limited by the environment."""
         del method, n_threads
         return ProcessSession(cls, parameters)

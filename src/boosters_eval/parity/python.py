@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.parity.method import MethodSpec, Scalar
+    from boosters_eval.parity.method import MethodSpec, ParameterValue
 
 
 class PythonSession(Session):
     """A session in the cell's own process. Each step is a method that the backend defines."""
 
     def __init__(
-        self, backend: type[PythonBackend], method: MethodSpec, parameters: Mapping[str, Scalar], threads: int
+        self, backend: type[PythonBackend], method: MethodSpec, parameters: Mapping[str, ParameterValue], threads: int
     ) -> None:
         self.backend = backend
         self.method = method
@@ -100,7 +100,7 @@ class PythonBackend(Backend):
         return {**(found or {cls.name: "unknown"}), **_foundations()}
 
     @classmethod
-    def session(cls, method: MethodSpec, parameters: Mapping[str, Scalar], n_threads: int) -> PythonSession:
+    def session(cls, method: MethodSpec, parameters: Mapping[str, ParameterValue], n_threads: int) -> PythonSession:
         """A session in this process."""
         return PythonSession(cls, method, parameters, n_threads)
 

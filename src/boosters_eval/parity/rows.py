@@ -13,7 +13,7 @@ from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import clean_lines, csv_cell, encodable
-from boosters_eval.parity.verdicts import BindingStatus, Verdict
+from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,10 +53,10 @@ class ParityRow(FileModel):
     signal: str | None = None
     message: str = ""
     # Against the canonical binding at one thread
-    binding_verdict: Verdict | None = None  # None: not one of the project's own, or nothing to compare
+    binding_verdict: ParityVerdict | None = None  # None: not one of the project's own, or nothing to compare
     binding_max_abs: float | None = None
     # Against the oracle
-    verdict: Verdict | None = None  # None: nothing to compare
+    verdict: ParityVerdict | None = None  # None: nothing to compare
     oracle: str = ""  # the backend, and its version when the reference was made
     divergence_metric: str = ""
     divergence: float | None = None
@@ -82,6 +82,7 @@ class ParityRow(FileModel):
     repeatable: bool | None = None
     prediction: str = ""  # the digest of the stored array
     versions_json: str = ""
+    host_json: str = ""  # the machine: system, processor, BLAS, Python
     run_id: str = ""
     measured_at: str = ""
 
@@ -99,7 +100,8 @@ class ParityRow(FileModel):
     @property
     def key(self) -> RowKey:
         """The exact key by which a newer row replaces an older one."""
-        return RowKey(*(getattr(self, name) for name in RowKey._fields))
+        place = (self.method, self.backend, self.n, self.p, self.threads)
+        return RowKey(*place, self.parameters_digest, self.data_digest)
 
 
 COLUMNS = tuple(ParityRow.model_fields)

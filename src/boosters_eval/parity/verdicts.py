@@ -33,8 +33,18 @@ class BindingStatus(Enum):
     REFUSED = "refused"  # the backend said no in a sentence
     FAILED = "failed"  # anything else, an invalid prediction included
 
+    @property
+    def absent(self) -> bool:
+        """Whether the backend could not even be asked."""
+        return self in (BindingStatus.NOT_IMPLEMENTED, BindingStatus.NOT_AVAILABLE)
 
-class Verdict(Enum):
+    @property
+    def started(self) -> bool:
+        """Whether the backend got to work, well or badly."""
+        return not self.absent and self not in (BindingStatus.NOT_RUN, BindingStatus.DEFERRED)
+
+
+class ParityVerdict(Enum):
     """How a prediction compares with its reference."""
 
     BIT_EXACT = "bit_exact"
@@ -49,7 +59,7 @@ class Verdict(Enum):
     @property
     def agrees(self) -> bool:
         """Whether the gate lets it pass. The absence of a reference is no agreement, but no divergence either."""
-        return self not in (Verdict.DIVERGENT, Verdict.ORACLE_MISSING)
+        return self not in (ParityVerdict.DIVERGENT, ParityVerdict.ORACLE_MISSING)
 
 
 class WrongShapeError(BoostersEvalError):
@@ -139,18 +149,18 @@ def verdict(
     convention: Convention | None = None,
     band_metric: DifferenceMetric | None = None,
     stochastic: bool = False,
-) -> Verdict:
+) -> ParityVerdict:
     """The one place in which a difference becomes a word. No rule depends on a name.
 
     A convention's band is of the method's own metric, which may be another one than that of the tolerance.
     """
     if found.max_abs == 0:
-        return Verdict.BIT_EXACT
+        return ParityVerdict.BIT_EXACT
     if found.rows_off == 0 if metric != "jaccard" else found.of(metric) <= tolerance:
-        return Verdict.ROUNDING
+        return ParityVerdict.ROUNDING
     if convention is not None and convention.low <= found.of(band_metric or metric) <= convention.high:
-        return Verdict.CONVENTION
+        return ParityVerdict.CONVENTION
     few = found.marked_only and found.rows_off <= FEW_MARKED_ROWS if marked_rows else found.rows_off <= FEW_ROWS
     if few and found.excess > FAR and found.jaccard is None:
-        return Verdict.BOUNDARY
-    return Verdict.CROSS_CHECK if stochastic else Verdict.DIVERGENT
+        return ParityVerdict.BOUNDARY
+    return ParityVerdict.CROSS_CHECK if stochastic else ParityVerdict.DIVERGENT

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.parity.method import Scalar
+    from boosters_eval.parity.method import ParameterValue
 
 PIP = "pip install 'boosters-eval[parity]'"
 ROWS_TO_LEARN = 2_000
@@ -104,7 +104,7 @@ class Runtime(PythonBackend):
         return prepared
 
 
-def _missing_value(parameters: Mapping[str, Scalar]) -> float:
+def _missing_value(parameters: Mapping[str, ParameterValue]) -> float:
     return 0.0 if parameters["variant"] == "missing_zero" else np.nan
 
 
