@@ -48,6 +48,25 @@ tests: setup chromium  ## run all tests with coverage
 test-chaos: setup  ## kill processes and damage files at random; CHAOS_SEED repeats it
 	@$(BIN)/python -m pytest -m chaos -n 0 -s tests/chaos
 
+parity-backends:  ## install R and Octave, in which methods are compared with the Python libraries
+	@if command -v Rscript >/dev/null && command -v octave-cli >/dev/null; then echo "R and Octave are installed"; \
+	  elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing R and Octave (once, about two minutes)"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(PARITY_PACKAGES) >/dev/null; \
+	  else echo "Install R and Octave to compare methods across languages: sudo apt-get install $(PARITY_PACKAGES)"; fi
+PARITY_PACKAGES := r-base-core r-cran-pls r-cran-jsonlite octave octave-statistics
+
+PARITY_STAMP := .venv-parity/.installed
+
+$(PARITY_STAMP): pyproject.toml
+	@echo "Setting up .venv-parity (some minutes, once)"
+	@test -x .venv-parity/bin/python || $(PYTHON) -m venv .venv-parity
+	@.venv-parity/bin/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev,parity]'
+	@touch $@
+
+test-parity: $(PARITY_STAMP)  ## run the shipped methods on their real backends; without R or Octave, those tests are skipped
+	@.venv-parity/bin/python -m pytest -m parity -n 0 tests/parity
+
 # Python/NumPy pairs on which the lower bound must be identical to the last bit.
 MATRIX := 3.11/1.26.4 3.11/2.4.6 3.12/1.26.4 3.12/2.0.2 3.12/2.5.4 3.13/2.1.3 3.13/2.5.4
 
@@ -109,6 +128,6 @@ format: setup  ## format the code
 	@$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) .venv-matrix $(LM) .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports chromium tests test-chaos test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests parity-backends test-parity test-chaos test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean

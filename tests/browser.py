@@ -34,3 +34,16 @@ class Visit:
 
     def column(self, card, index):
         return self.page.locator(f"{card} tbody tr > :nth-child({index})").all_inner_texts()
+
+
+def contrast(first, second):
+    """The contrast of two colours by WCAG; text needs 4.5."""
+
+    def luminance(colour):
+        digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+        parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)

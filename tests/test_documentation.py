@@ -17,6 +17,7 @@ import pytest
 import typer
 
 import factories
+import parity_rows
 from boosters_eval import BenchmarkResult, Executor
 from boosters_eval.benchmark.fit import identity_of, model_seed
 from boosters_eval.cli.app import app, run
@@ -25,6 +26,7 @@ from boosters_eval.datasets import DATASETS
 from boosters_eval.engine.executor import EXECUTORS
 from boosters_eval.metrics import METRICS
 from boosters_eval.metrics.compute import task_metrics
+from boosters_eval.parity.rows import write_rows
 from boosters_eval.runners import RUNNERS
 
 ROOT = Path(__file__).parents[1]
@@ -38,7 +40,11 @@ TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for
 COMMAND = re.compile(r"(?:^    |^ *- |`)(boosters-eval (?:\\\n|[^`\n])*)", re.MULTILINE)
 SNIPPET = re.compile(r"(?<!-->\n)```python\n(.*?)```", re.DOTALL)  # marked examples are run by test_architecture.py
 
-GROUPS = {"datasets", "executors", "observers", "preprocessing", "runners", "suites", "workloads"}  # of entry points
+# Of entry points.
+GROUPS = {
+    *("backends", "datasets", "executors", "generators", "methods", "observers", "preprocessing", "runners", "suites"),
+    "workloads",
+}
 # Placeholders, and what is put in their place.
 STANDS_FOR = {"NAME": "minimal", "RUN": "last", "RUN_ID": "last", "FILE": "scores.csv"}
 # Commands that need a network or a file of their own, only print help, or take long for what they show.
@@ -48,6 +54,12 @@ ONLY_PARSED = {
     "boosters-eval datasets fetch covertype",
     "boosters-eval datasets show NAME",
     "boosters-eval explain",
+    # These of parity run cells; the tests of the room run them.
+    "boosters-eval parity gate --csv mine.csv",
+    "boosters-eval parity gate --csv parity.csv",
+    "boosters-eval parity oracles refresh --methods pls",
+    "boosters-eval parity run --methods pls,pls2 --registry-cells --out-csv parity.csv",
+    "boosters-eval parity run --registry mine.py --methods least-squares --out-csv mine.csv",
     # These of the paper need its specification; the tests of each command run them.
     "boosters-eval paper compare --results results/results.json --paper benchmarks.yaml -o results/comparison.yaml",
     "boosters-eval paper report --comparison results/comparison.yaml --output results/report.html",
@@ -108,6 +120,8 @@ def folder(tmp_path_factory):
     frame.assign(left=numbers[:, 2] > 0.5).drop(columns="price").to_csv(place / "churn.csv", index=False)
     cases = [f"c{i},1.0,{'held_out' if i < 6 else 'dev'}\n" for i in range(40)]
     (place / "scores.csv").write_text("case_id,score,class\n" + "".join(cases))
+    for name in ("parity.csv", "refresh.csv"):
+        write_rows(place / name, parity_rows.story())
     (suite,) = [code for code in SNIPPET.findall(TEXTS["docs/suites.md"]) if code.startswith("# my_suite.py")]
     (place / "my_suite.py").write_text(suite)
     (paper,) = re.findall(r"```markdown\n<!-- paper.md -->\n(.*?)```", "".join(TEXTS.values()), re.DOTALL)

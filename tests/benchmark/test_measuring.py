@@ -295,14 +295,36 @@ def test_times_of_a_busy_machine_come_with_a_warning_and_the_number(home):
     assert any("the machine was busy: other programs used about" in warning for warning in result.warnings)
 
 
-def measured_with(use, n_threads=1):
+def measured_with(use, n_threads=1, **options):
     """A fit of which each call takes a second, half of it on a CPU."""
     wall, cpu = iter(range(100)), iter(np.arange(0, 50, 0.5))
     clock = Clock(wall=lambda: next(wall), cpu=lambda: next(cpu), use=use)
     x = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
     runner = RUNNERS["sklearn"]
     request = FitRequest(task=Task.REGRESSION, training=FEW, n_threads=n_threads)
-    return measure(runner, runner.translate(request), TrainData(x=x, y=x[:, 0].astype(float)), x, clock=clock)
+    data = TrainData(x=x, y=x[:, 0].astype(float))
+    return measure(runner, runner.translate(request), data, x, clock=clock, **options)
+
+
+def test_adaptive_protocol_repeats_building_and_fitting_together_and_keeps_all_samples():
+    done = measured_with(lambda: None, adaptive=True)
+    assert done.samples_ns == {"train": (2_000_000_000,) * 10, "predict": (1_000_000_000,) * 20}
+    assert (done.build_s, done.fit_s, done.train_s, done.predict_s) == (1, 1, 2, 1)
+    assert done.cpu_s == 1
+
+
+def test_adaptive_protocol_is_part_of_what_is_run_and_needs_timing_mode(faulty, home):
+    (result,) = run_tiny(tiny_config("none"), timing_mode=True, protocol="adaptive").results
+    assert {name: len(times) for name, times in result.samples_ns.items()} == {"train": 40, "predict": 40}
+    plain, timed = plan_of(tiny_config("none")), plan_of(tiny_config("none"), timing_mode=True)
+    assert plan_of(tiny_config("none"), timing_mode=True, protocol="adaptive").run_id not in (
+        plain.run_id,
+        timed.run_id,
+    )
+    with pytest.raises(ConfigError, match="in timing mode only"):
+        plan_of(tiny_config("none"), protocol="adaptive")
+    with pytest.raises(ConfigError, match="must be 'fixed' or 'adaptive'"):
+        plan_of(tiny_config("none"), timing_mode=True, protocol="adaptve")
 
 
 def test_what_others_took_is_the_kernels_count_or_what_a_single_thread_missed():

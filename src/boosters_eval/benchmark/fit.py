@@ -62,6 +62,15 @@ class Timing(Model):
     warmup: int = 0
     predict_runs: int = 1
     memory: bool = False
+    adaptive: bool = False  # repeated by the protocol adaptive-v1
+
+    @model_serializer(mode="wrap")
+    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A fit that is not timed adaptively is the same as before there was a choice: its identity, its run."""
+        content: dict[str, Any] = handler(self)
+        if not self.adaptive:
+            content.pop("adaptive", None)
+        return content
 
 
 @dataclass(frozen=True)
@@ -225,6 +234,7 @@ class Fit(Workload):
             x_valid,
             warmup=spec.timing.warmup,
             predict_runs=spec.timing.predict_runs,
+            adaptive=spec.timing.adaptive,
             phase=phase,
         )
         phase("score")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, split_rows
 from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.engine.adaptive import adaptive_v1, fixed
 from boosters_eval.engine.clock import Clock, taken
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.config import BenchmarkConfig
+    from boosters_eval.engine.adaptive import AdaptiveTiming, FixedTiming
     from boosters_eval.engine.clock import Sample
     from boosters_eval.runners.base import ModelFacts, Runner, Translation
 
@@ -44,10 +47,12 @@ class Measurement:
     facts: ModelFacts
     build_s: float
     fit_s: float
+    train_s: float  # both, of the same runs
     predict_s: float
     cpu_s: float
     cpu_taken: float | None  # the share of its CPUs that other programs used
     model_bytes: int | None
+    samples_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)  # under the protocol adaptive-v1, all of them
 
 
 def _silent(phase: str) -> None:
@@ -62,33 +67,81 @@ def measure(
     *,
     warmup: int = 0,
     predict_runs: int = 1,
+    adaptive: bool = False,
     phase: Callable[[str], None] = _silent,
     clock: Clock = Clock(),  # noqa: B008 (frozen)
 ) -> Measurement:
-    """Warm up outside the clock, then build, fit and predict under it. Model facts and size are taken afterwards."""
+    """Warm up outside the clock, then build, fit and predict under it. Model facts and size are taken afterwards.
+
+    The protocol adaptive-v1 repeats building and fitting together, since a data set that was used before may keep
+    what a first fit made of it; the model that predicts is the first one.
+    """
     before = clock.use()
     for _ in range(warmup):
         phase("warm-up")
         fit_once(runner, translation, train, x_valid)
-    phase("build")
-    built = clock.time(lambda: runner.build(translation, train))
-    phase("fit")
-    fitted = clock.time(lambda: runner.fit(translation, built.value))
+    builds, fits, predicts = _Runs(clock), _Runs(clock), _Runs(clock)
+
+    def train_once(_: int) -> int:
+        phase("build")
+        dataset = builds.take(lambda: runner.build(translation, train))
+        phase("fit")
+        fits.take(lambda: runner.fit(translation, dataset))
+        return builds.last_ns + fits.last_ns
+
+    def predict_once(_: int) -> int:
+        predicts.take(lambda: runner.predict(translation, fits.first, x_valid))
+        return predicts.last_ns
+
+    def repeat(run: Callable[[int], int], count: int) -> AdaptiveTiming | FixedTiming:
+        return adaptive_v1(run) if adaptive else fixed(run, count)
+
+    trained = repeat(train_once, 1)
     phase("predict")
-    predicted = clock.time(lambda: runner.predict(translation, fitted.value, x_valid), runs=predict_runs)
-    share = taken(before, clock.use(), built.samples + fitted.samples + predicted.samples)
-    predictions = check_predictions(predicted.value, translation.request, len(x_valid))
-    dumped = runner.dump(fitted.value)
+    predicted = repeat(predict_once, predict_runs)
+    samples = (*builds.samples, *fits.samples, *predicts.samples)
+    share = taken(before, clock.use(), samples)
+    predictions = check_predictions(predicts.first, translation.request, len(x_valid))
+    dumped = runner.dump(fits.first)
     return Measurement(
         predictions=predictions,
-        facts=runner.inspect(fitted.value),
-        build_s=built.wall,
-        fit_s=fitted.wall,
-        predict_s=predicted.wall,
-        cpu_s=built.cpu + fitted.cpu,
-        cpu_taken=_shared(built.samples + fitted.samples, translation.request.n_threads) if share is None else share,
+        facts=runner.inspect(fits.first),
+        build_s=trained.summarised(builds.all_ns) / 1e9,
+        fit_s=trained.summarised(fits.all_ns) / 1e9,
+        train_s=trained.reported_ms / 1e3,
+        predict_s=predicted.reported_ms / 1e3,
+        cpu_s=median(build.cpu + fit.cpu for build, fit in zip(builds.samples, fits.samples, strict=True)),
+        cpu_taken=_shared([*builds.samples, *fits.samples], translation.request.n_threads) if share is None else share,
         model_bytes=None if dumped is None else len(dumped),
+        samples_ns={"train": trained.samples_ns, "predict": predicted.samples_ns} if adaptive else {},
     )
+
+
+class _Runs:
+    """The repeated runs of one step: their samples, and what the first one returned."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.samples: list[Sample] = []
+        self.first: Any = None
+
+    def take(self, work: Callable[[], Any]) -> Any:
+        """Run once more."""
+        done = self._clock.time(work)
+        if not self.samples:
+            self.first = done.value
+        self.samples += done.samples
+        return done.value
+
+    @property
+    def all_ns(self) -> tuple[int, ...]:
+        """How long each run took."""
+        return tuple(round(sample.wall * 1e9) for sample in self.samples)
+
+    @property
+    def last_ns(self) -> int:
+        """How long the latest run took."""
+        return self.all_ns[-1]
 
 
 def _shared(samples: Sequence[Sample], n_threads: int) -> float | None:
@@ -217,11 +270,12 @@ def late_imports(before: set[str]) -> tuple[str, ...]:
 def measured_fields(runner: type[Runner], translation: Translation, done: Measurement) -> dict[str, Any]:
     """The part of a result that one fit determines."""
     return {
-        "train_time_s": done.build_s + done.fit_s,
+        "train_time_s": done.train_s,
         "build_time_s": done.build_s,
         "fit_time_s": done.fit_s,
         "predict_time_s": done.predict_s,
         "cpu_time_s": done.cpu_s,
+        "samples_ns": done.samples_ns,
         "model_size_mb": None if done.model_bytes is None else done.model_bytes / 2**20,
         "native_params": translation.native,
         "marks": tuple(mark for mark in translation.marks if mark.kind != "exact"),

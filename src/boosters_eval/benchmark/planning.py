@@ -209,9 +209,17 @@ def _overruled(benchmarks: Benchmarks, seeds: int | str | None) -> Benchmarks:
 
 def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> PreparedRun:
     """The prepared run with this many seeds."""
-    timed = settings.timing_mode
-    warmup = settings.warmup if settings.warmup is not None else int(timed)
-    timing = Timing(timed=timed, warmup=warmup, predict_runs=3 if timed else 1, memory=settings.measure_memory)
+    timed, adaptive = settings.timing_mode, settings.protocol == "adaptive"
+    if adaptive and not timed:
+        raise ConfigError("The 'protocol' parameter can be 'adaptive' in timing mode only: set timing_mode as well.")
+    warmup = settings.warmup if settings.warmup is not None else int(timed and not adaptive)
+    timing = Timing(
+        timed=timed,
+        warmup=warmup,
+        predict_runs=3 if timed and not adaptive else 1,
+        memory=settings.measure_memory,
+        adaptive=adaptive,
+    )
     wish = settings.threads if settings.threads is not None else (timing_threads() if timed else None)
     configs = benchmarks.configs
     plan, stored = make_plan(benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish)

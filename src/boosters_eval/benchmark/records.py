@@ -101,6 +101,7 @@ class BenchmarkResult(Record, Outcome):
     fit_time_s: float | None = None
     predict_time_s: float | None = None
     cpu_time_s: float | None = None
+    samples_ns: dict[str, tuple[int, ...]] = Field(default_factory=dict)  # by the protocol adaptive-v1: every run
     peak_memory_mb: float | None = None  # of building, training and predicting, after a small fit
     first_use_mb: float | None = None  # what that small fit left behind: code and thread pools, a one-off cost
     model_size_mb: float | None = None

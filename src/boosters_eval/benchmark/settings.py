@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from annotated_types import Ge, Gt, Le
 
@@ -15,6 +15,7 @@ class RunOptions(TypedDict, total=False):
     """The fields of `Settings` as keyword arguments, so that editors can complete them."""
 
     timing_mode: bool
+    protocol: Literal["fixed", "adaptive"]
     warmup: int | None
     measure_memory: bool
     threads: int | None
@@ -31,6 +32,7 @@ class Settings(Model):
     """How a plan is measured and executed."""
 
     timing_mode: bool = False
+    protocol: Literal["fixed", "adaptive"] = "fixed"  # how often a fit is repeated in timing mode
     warmup: Annotated[int, Ge(0)] | None = None  # None: 1 in timing mode, otherwise 0
     measure_memory: bool = False
     threads: Threads | None = None  # None: as set in each config, or all cores in timing mode

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from boosters_eval import __version__
-from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, paper, report, runs
+from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, paper, parity, report, runs
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.output import note, say
 from boosters_eval.cli.streams import steady
@@ -44,6 +44,7 @@ runs.register(app)
 listing.register(app)
 datasets.register(app)
 report.register(app)
+parity.register(app)
 paper.register(app)
 
 

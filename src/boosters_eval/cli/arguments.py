@@ -23,6 +23,13 @@ _SEVERAL = frozenset(
         "--held-out",
         "--observer",
         "--only",
+        "--methods",
+        "--backends",
+        "--sizes",
+        "--threads",
+        "--csv",
+        "--registry",
+        "--own",
     }
 )
 # Options whose values may contain commas. Here a comma separates two values only before a name that is not a

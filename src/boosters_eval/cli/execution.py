@@ -188,14 +188,18 @@ def _check_earlier(prepared: Any) -> None:
 
 
 @contextmanager
-def resumable() -> Iterator[None]:
-    """On an interruption, by Ctrl-C or a signal, print the command that continues the run."""
+def resumable(without: tuple[str, ...] = ()) -> Iterator[None]:
+    """On an interruption, by Ctrl-C or a signal, print the command that continues the run.
+
+    `without` names options that would begin it anew.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
         note("Stopped. Finished cells are kept; continue with:")
-        note(f"  boosters-eval {shlex.join([*typed(), '--resume'])}")
+        words = [word for word in typed() if word not in (*without, "--resume")]
+        note(f"  boosters-eval {shlex.join([*words, '--resume'])}")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 

@@ -29,6 +29,15 @@ class Execution:
             rich_help_panel=_RUN,
         ),
     ] = False
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            help="With --timing-mode: fixed (one fit, three predictions), or adaptive (adaptive-v1: the faster, the"
+            " more often).",
+            rich_help_panel=_RUN,
+        ),
+    ] = "fixed"
     warmup: Annotated[
         int | None,
         typer.Option(

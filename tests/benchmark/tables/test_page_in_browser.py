@@ -8,7 +8,7 @@ import pytest
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page
-from browser import Visit
+from browser import Visit, contrast
 
 
 @pytest.fixture(scope="module")
@@ -169,17 +169,6 @@ def test_text_has_enough_contrast(visit, scheme):
     pairs = [(text, back) for text in ("ink", "soft", "link") for back in ("page", "card", "faint")]
     for text, back in [*pairs, ("good", "good-back"), ("good", "card"), ("bad", "card"), ("s4", "card")]:
         assert contrast(style[text], style[back]) >= 4.5, (text, back)
-
-
-def contrast(first, second):
-    def luminance(colour):
-        digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
-        parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    high, low = sorted((luminance(first), luminance(second)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("name", ["sample", "hostile"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -17,12 +18,13 @@ from boosters_eval.reports.html.charts import series_of
 from boosters_eval.reports.html.tables import text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from boosters_eval.reports.document import ReportDocument
 
 
 def render_page(document: ReportDocument) -> str:
     """The whole page."""
-    style, script = _asset("page.css"), _asset("page.js")
     series = series_of(document)
     over = document.rankings[0].over if document.rankings else "data sets"
     parts = [
@@ -31,25 +33,53 @@ def render_page(document: ReportDocument) -> str:
         ("tests", "Statistical tests", sections.tests(document)),
         ("notes", "Notes", sections.notes(document)),
         *((section.anchor, section.short or section.title, sections.further(section)) for section in document.sections),
-        ("environment", "Environment", sections.environment(document)),
+        ("environment", "Environment", sections.environment(document.environment)),
         ("reproduce", "Reproduce", sections.reproduce(document)),
     ]
-    shown = [(name, title, body) for name, title, body in parts if body]
-    links = "".join(f'<a href="#{name}">{text(title)}</a>' for name, title, _ in shown)
+    return page(document.title, document.lead, sections.facts(document.facts), parts)
+
+
+def page(
+    title: str,
+    lead: str,
+    facts: str,
+    parts: Iterable[tuple[str, str, str]],
+    *,
+    style: str = "",
+    script: str = "",
+    data: object = None,
+) -> str:
+    """A page of named sections, each finished HTML; an empty one is left out.
+
+    A program may add a style sheet, a script and data for it, which the script finds as JSON in the element `data`.
+    """
+    style, script = asset(__package__, "page.css") + style, asset(__package__, "page.js") + script
+    shown = [(name, heading, body) for name, heading, body in parts if body]
+    links = "".join(f'<a href="#{name}">{text(heading)}</a>' for name, heading, _ in shown)
     body = "".join(
-        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{text(title)}</h2>{inner}</section>'
-        for name, title, inner in shown
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{text(heading)}</h2>'
+        f"{inner}</section>"
+        for name, heading, inner in shown
     )
     return _PAGE.format(
         policy=_policy(style, script),
-        title=text(document.title),
+        title=text(title),
         style=style,
-        lead=text(document.lead),
+        lead=text(lead),
         links=links,
-        facts=sections.facts(document),
+        facts=facts,
         body=body,
+        data="" if data is None else f'<script type="application/json" id="data">{_json(data)}</script>\n',
         script=script,
     )
+
+
+def _json(data: object) -> str:
+    """Compact JSON that cannot end the element that it stands in."""
+    content = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for char in "<>&\u2028\u2029":
+        content = content.replace(char, f"\\u{ord(char):04x}")
+    return content
 
 
 def _policy(style: str, script: str) -> str:
@@ -61,8 +91,9 @@ def _policy(style: str, script: str) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+def asset(package: str, name: str) -> str:
+    """A style sheet or a script in the folder `assets` of a package."""
+    return resources.files(package).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 _PAGE = """<!doctype html>
@@ -85,7 +116,7 @@ _PAGE = """<!doctype html>
 {body}
 </main>
 <footer>Made by boosters-eval. This file is complete: it loads nothing from anywhere.</footer>
-<script>{script}</script>
+{data}<script>{script}</script>
 </body>
 </html>
 """

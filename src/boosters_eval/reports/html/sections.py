@@ -12,19 +12,19 @@ from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, 
 from boosters_eval.reports.numbers import MISSING, p_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from boosters_eval.reports.document import Block, ReportDocument, Section
+    from boosters_eval.reports.document import Block, Fact, Pairs, ReportDocument, Section
     from boosters_eval.reports.model import RankingTable, ReportTable
 
 
-def facts(document: ReportDocument) -> str:
+def facts(found: Sequence[Fact]) -> str:
     """The size of the evidence, at a glance."""
-    if not document.facts:
+    if not found:
         return ""
     cells = "".join(
         f"<div{' class=alarm' if fact.alarm else ''}><dt>{text(fact.label)}</dt><dd>{text(fact.value)}</dd></div>"
-        for fact in document.facts
+        for fact in found
     )
     return f'<dl class="facts">{cells}</dl>'
 
@@ -33,7 +33,7 @@ def results(document: ReportDocument, series: Mapping[str, int]) -> str:
     """One card per table, in groups."""
     if not document.tables:
         return f"<p>{text(document.empty)}</p>"
-    parts = [_filter(f"Filter {document.table_noun}s", "#results .card", groups="#results .group")]
+    parts = [search_field(f"Filter {document.table_noun}s", "#results .card", groups="#results .group")]
     for name, tables in document.groups():
         heading = f"<h3>{text(name)}</h3>" if name else ""
         cards = "".join(_card(table, series, document.alpha) for table in tables)
@@ -47,7 +47,7 @@ def _card(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
     return (
         f'<article class="card" data-search="{text(words)}">'
         f"<h4>{text(table.name)}<small>{text(table.title.removeprefix(table.name).strip())}</small></h4>"
-        f"{_scroll(result_grid(table, kind='sortable'), table.name)}"
+        f"{scroll(result_grid(table, kind='sortable'), table.name)}"
         f"{f'<div class=charts>{charts}</div>' if charts else ''}{notes_list(table.notes)}</article>"
     )
 
@@ -81,7 +81,7 @@ def _ranking(ranking: RankingTable) -> str:
     ]
     table = grid(["A", "B", "A wins", "Ties", "A loses", "p (Wilcoxon, Holm)"], rows, kind="sortable")
     title = ranking.title
-    return f'<div class="card"><h4>{text(title)}</h4>{_scroll(table, title)}{notes_list(ranking.notes)}</div>'
+    return f'<div class="card"><h4>{text(title)}</h4>{scroll(table, title)}{notes_list(ranking.notes)}</div>'
 
 
 def tests(document: ReportDocument) -> str:
@@ -104,7 +104,9 @@ def tests(document: ReportDocument) -> str:
     if not rows:
         return ""
     table = grid(verdict_headings(document), rows, kind="sortable")
-    return f'{_filter("Filter pairs", "#tests tbody tr")}<div class="card">{_scroll(table, "Statistical tests")}</div>'
+    return (
+        f'{search_field("Filter pairs", "#tests tbody tr")}<div class="card">{scroll(table, "Statistical tests")}</div>'
+    )
 
 
 def notes(document: ReportDocument) -> str:
@@ -123,7 +125,7 @@ def further(section: Section) -> str:
         cards += [*_joined(folds), _block(block, "sortable wide")]
         folds = []
     cards += _joined(folds)
-    search = _filter(section.search, f"#{section.anchor} tbody tr") if section.search else ""
+    search = search_field(section.search, f"#{section.anchor} tbody tr") if section.search else ""
     return search + "".join(f'<div class="card">{card}</div>' for card in cards) if cards else ""
 
 
@@ -145,7 +147,7 @@ def _block(block: Block, table_kind: str) -> str:
             return f"<pre>{text(block.text)}</pre>"
         case PlainTable():
             rows = ([_plain_cell(cell) for cell in row] for row in block.rows)
-            return _scroll(grid(block.headings, rows, kind=table_kind), block.name)
+            return scroll(grid(block.headings, rows, kind=table_kind), block.name)
         case Listing():
             return f'<ul class="notes">{"".join(map(_item, block.items))}</ul>'
 
@@ -159,12 +161,12 @@ def _item(item: ListItem) -> str:
     return f"<li>{text(item.text)}{mark}{text(item.rest)}</li>"
 
 
-def environment(document: ReportDocument) -> str:
+def environment(pairs: Pairs) -> str:
     """The environment: the only table that differs between two renderings of the same results."""
-    if not document.environment:
+    if not pairs:
         return ""
-    rows = [[f'<th scope="row">{text(name)}</th>', plain(value)] for name, value in document.environment]
-    return f'<div class="card">{_scroll(grid(["Property", "Value"], rows), "Environment")}</div>'
+    rows = [[f'<th scope="row">{text(name)}</th>', plain(value)] for name, value in pairs]
+    return f'<div class="card">{scroll(grid(["Property", "Value"], rows), "Environment")}</div>'
 
 
 def reproduce(document: ReportDocument) -> str:
@@ -174,12 +176,12 @@ def reproduce(document: ReportDocument) -> str:
     return f'<div class="card"><pre>{text(chr(10).join(document.reproduce))}</pre></div>'
 
 
-def _scroll(table: str, name: str) -> str:
+def scroll(table: str, name: str) -> str:
     """A wide table scrolls inside its card, also by keyboard."""
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{text(name)}">{table}</div>'
 
 
-def _filter(name: str, targets: str, groups: str = "") -> str:
+def search_field(name: str, targets: str, groups: str = "") -> str:
     """A search field, hidden until the script makes it work."""
     return (
         f'<div class="filter" hidden><input type="search" placeholder="{text(name)}" aria-label="{text(name)}" '

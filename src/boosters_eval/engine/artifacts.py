@@ -1,0 +1,49 @@
+"""Arrays that are too big for a line of the journal: stored by the digest of their content, verified when read."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.core.errors import RunError
+from boosters_eval.core.files import check_regular, write_atomically
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+MAX_BYTES = 2**31
+
+
+def save_array(folder: Path, array: NDArray[Any]) -> str:
+    """Store an array and return its digest. Equal arrays are stored once, whoever writes them."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    content = buffer.getvalue()
+    digest = hashlib.sha256(content).hexdigest()[:32]
+    path = _path(folder, digest)
+    if not path.exists():
+        write_atomically(path, content, own=True)
+    return digest
+
+
+def load_array(folder: Path, digest: str) -> NDArray[Any]:
+    """The array of a digest. One that is missing or has been changed is an error, never an answer."""
+    path = _path(folder, digest)
+    try:
+        if check_regular(path) > MAX_BYTES:
+            raise RunError(f"{path} is larger than any array that this program stores.")
+        content = path.read_bytes()
+    except OSError as error:
+        raise RunError(f"Cannot read {path}: {error.strerror}.") from None
+    if hashlib.sha256(content).hexdigest()[:32] != digest:
+        raise RunError(f"{path} was changed after it was written: its digest is not its name.")
+    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+
+
+def _path(folder: Path, digest: str) -> Path:
+    return folder / digest[:2] / f"{digest}.npy"

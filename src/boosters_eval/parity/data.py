@@ -1,0 +1,125 @@
+"""The data of a cell: written once, as text with 17 digits, and read by every backend in every language."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from boosters_eval.core.errors import RunError
+from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.core.registry import Registry, must_extend
+from boosters_eval.engine.plan import canonical
+from boosters_eval.parity.method import BASE_SEED, MethodSpec, Size
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class GeneratedData:
+    """What a generator made: arrays by name, and files of other kinds such as a trained model."""
+
+    arrays: dict[str, NDArray[np.float64]]  # X, y, and `marked` where rows sit on a boundary
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+class Generator(ABC):
+    """Makes the data of a method. The same method, size and seed give the same bytes, everywhere."""
+
+    name: ClassVar[str]
+    recipe: ClassVar[str]  # changes whenever the data would
+
+    @classmethod
+    @abstractmethod
+    def missing(cls, method: MethodSpec) -> str | None:
+        """Why it cannot make the data here, or None."""
+
+    @classmethod
+    def shared(cls, method: MethodSpec, size: Size) -> dict[str, bytes]:  # noqa: ARG003 (most share nothing)
+        """What all seeds of a size have in common, such as a trained model."""
+        return {}
+
+    @classmethod
+    @abstractmethod
+    def generate(cls, method: MethodSpec, size: Size, seed: int, shared: dict[str, bytes]) -> GeneratedData:
+        """The data of one seed."""
+
+
+def _shipped() -> dict[str, type[Generator]]:
+    from boosters_eval.parity.families import shipped  # noqa: PLC0415 (the families know this module)
+
+    return shipped(Generator)
+
+
+GENERATORS: Registry[type[Generator]] = Registry(
+    "data generator", group="boosters_eval.generators", builtin=_shipped, fault=must_extend(Generator)
+)
+
+
+def to_csv(array: NDArray[np.float64]) -> bytes:
+    """Text that every language reads back to the same bits: 17 digits, no header, one row per line, NaN for missing."""
+    rows = np.atleast_2d(array.T).T if array.ndim == 1 else array
+    return b"".join(",".join(f"{value:.17g}" for value in row).encode() + b"\n" for row in rows.tolist())
+
+
+def read_csv(path: Path) -> NDArray[np.float64]:
+    """An array that `to_csv` wrote; a single column becomes a vector."""
+    found = np.loadtxt(path, delimiter=",", ndmin=2, dtype=np.float64)
+    return found[:, 0] if found.shape[1] == 1 else found
+
+
+def data_folder(root: Path, method: MethodSpec, size: Size, generator: type[Generator]) -> Path:
+    """Where the data of a method and size are kept: its name depends on everything that the data depend on."""
+    content = [method.data, generator.recipe, method.parameters, list(size)]
+    digest = hashlib.sha256(canonical(content).encode()).hexdigest()[:16]
+    return root / f"{method.data}-{size}-{digest}"
+
+
+def ensure_data(root: Path, method: MethodSpec, size: Size, seed: int = BASE_SEED) -> tuple[Path, str]:
+    """The folder with the files of a seed, made if it is not there, and the digest of all that they hold."""
+    generator = GENERATORS[method.data]
+    folder = data_folder(root, method, size, generator)
+    shared = folder / "shared"
+    if not (shared / _MANIFEST).exists():
+        _write(shared, generator.shared(method, size))
+    place = folder / str(seed)
+    if not (place / _MANIFEST).exists():
+        made = generator.generate(method, size, seed, {name: (shared / name).read_bytes() for name in _names(shared)})
+        _write(place, {f"{name}.csv": to_csv(array) for name, array in made.arrays.items()} | made.files)
+    return place, hashlib.sha256(f"{verified(shared)} {verified(place)}".encode()).hexdigest()[:32]
+
+
+def shared_folder(place: Path) -> Path:
+    """The files that all seeds have in common, beside those of one seed."""
+    return place.parent / "shared"
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    """The manifest is written last: without it, the folder is made again."""
+    for name, content in files.items():
+        write_atomically(folder / name, content, own=True)
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    write_atomically(folder / _MANIFEST, json.dumps({"schema_version": 1, "files": digests}, indent=1) + "\n", own=True)
+
+
+def _names(folder: Path) -> list[str]:
+    return list(load_json(read_text(folder / _MANIFEST), str(folder / _MANIFEST))["files"])
+
+
+def verified(folder: Path) -> str:
+    """The digest of a folder's content. A file that is not what was written is an error: all backends must read it."""
+    listed = load_json(read_text(folder / _MANIFEST), str(folder / _MANIFEST))["files"]
+    for name, digest in listed.items():
+        found = hashlib.sha256((folder / name).read_bytes()).hexdigest() if (folder / name).is_file() else ""
+        if found != digest:
+            raise RunError(f"{folder / name} was changed after it was written: delete {folder} and run again.")
+    return hashlib.sha256(canonical(listed).encode()).hexdigest()

@@ -1,0 +1,157 @@
+"""`parity run` and `parity gate` at the command line: kills, interruptions, mistakes, files of the user's own."""
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+
+import pytest
+
+from boosters_eval.engine.journal import read
+from boosters_eval.parity.backend import BACKENDS
+from boosters_eval.parity.data import GENERATORS
+from boosters_eval.parity.method import METHODS
+from boosters_eval.parity.rows import read_rows
+from processes import PLUGINS, PROGRAM, environment
+
+REGISTRY = str(PLUGINS / "noting_backends.py")
+COMMAND = ("parity", "run", "--registry", REGISTRY, "--methods", "my-sum", "--max-runs", "2", "-q")
+
+
+@pytest.fixture(autouse=True)
+def registries():
+    """What a file registers in this process is taken out again."""
+    known = [(registry, set(registry)) for registry in (METHODS, BACKENDS, GENERATORS)]
+    yield
+    for registry, names in known:
+        for name in set(registry) - names:
+            registry.unregister(name)
+
+
+def outcomes(place):
+    (path,) = (place / "home" / "runs").glob("*/journal.jsonl")
+    return read(path).outcomes
+
+
+def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
+    env = environment(BOOSTERS_EVAL_HOME=str(place / "home"), NOTES=str(place / "notes"))
+    (place / "notes").touch()
+    process = subprocess.Popen([*PROGRAM, *COMMAND], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while len((place / "notes").read_text().splitlines()) < 5:  # two cells are done, the third is at work
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (place / "parity.csv").exists()
+    before = outcomes(place)
+    assert 2 <= len(before) < 9
+
+    env["NOTES"] = str(place / "later")  # whoever survived for a moment still notes in the other one
+    done = subprocess.run([*PROGRAM, *COMMAND, "--resume"], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    after = outcomes(place)
+    assert {key: after[key] for key in before} == before
+    run_now = [after[key].target for key in after.keys() - before.keys()]
+    assert Counter((place / "later").read_text().split()) == Counter(run_now * 2)
+    rows = read_rows(place / "parity.csv")
+    assert len({row.key for row in rows}) == len(rows) == 9
+    assert {row.prediction for row in rows} == {outcome.prediction for outcome in after.values()}
+    assert not [path for path in place.iterdir() if path.name.startswith(".parity.csv")]
+
+
+def test_an_interruption_prints_a_command_that_continues(boosters_eval, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("boosters_eval.parity.running.run_parity", interrupted)
+    done = boosters_eval(*COMMAND, "--force")
+    assert done.returncode == 130
+    (line,) = [line for line in done.stderr.splitlines() if "boosters-eval parity run" in line]
+    assert line.split()[-1] == "--resume"
+    assert "--force" not in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--methods", "plss"), "Unknown method 'plss'. Did you mean 'pls'"),
+        (("--backends", "ikpls.defalt"), "Unknown backend 'ikpls.defalt'. Did you mean 'ikpls.default'"),
+        (("--sizes", "10by3"), "The '--sizes' option must be rows x columns, such as 1000x50. Got '10by3' instead."),
+        (("--sizes", "0x3"), "The '--sizes' option must be rows x columns"),
+        (("--threads", "0"), "--threads"),
+        (("--threads", "two"), "--threads"),
+        (("--timeout", "0"), "The '--timeout' option must be seconds above 0. Got 0 instead."),
+        (("--budget", "nan"), "The '--budget' option must be seconds above 0. Got nan instead."),
+        (("--max-cells", "0"), "--max-cells"),
+        (("--force", "--resume"), "Use --force to run everything again, or --resume"),
+        (("--registry", "none.py"), "none.py does not exist."),
+        (("--out-csv", "."), "it is a directory"),
+    ],
+)
+def test_a_mistake_gets_one_sentence(boosters_eval, arguments, sentence):
+    done = boosters_eval("parity", "run", *arguments, check=3)
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+TAKEN = "from boosters_eval.parity.families.pls import SklearnPls\nclass Mine(SklearnPls): name = 'sklearn'"
+NAMELESS = """
+from boosters_eval.parity.data import Generator
+class Mine(Generator):
+    missing = generate = classmethod(lambda *_: None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "content", "sentence"),
+    [
+        (1, "1 / 0", "failed: ZeroDivisionError: division by zero."),
+        (2, "import sys; sys.exit(3)", "called sys.exit(3)"),
+        (3, "x = 1", "defines no method, backend or data generator."),
+        (4, TAKEN, "defines the backend 'sklearn', but that name is taken."),
+        (5, NAMELESS, "defines the data generator Mine, which has no name."),
+    ],
+)
+def test_a_registry_file_that_is_of_no_use_is_refused_in_a_sentence(boosters_eval, place, number, content, sentence):
+    file = place / f"useless_{number}.py"
+    file.write_text(content)
+    done = boosters_eval("parity", "list", "--registry", str(file))
+    assert done.returncode in (2, 3)
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+HEADER = "method,backend,n,p,threads,own,status,verdict,binding_verdict,divergence\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "code", "told"),
+    [
+        ("m,a,9,1,1,True,ok,rounding,bit_exact,1e-9\n", (), 0, "AGREE: 1 cell judged"),
+        ("m,a,9,1,1,True,ok,divergent,bit_exact,0.5\n", (), 1, "m 9x1 a, 1 thread: divergent from the oracle (0.5)"),
+        ("m,a,9,1,1,True,ok,rounding,divergent,1e-9\n", (), 1, "divergent from the canonical binding"),
+        ("m,a,9,1,1,False,ok,divergent,,0.5\nm,b,9,1,1,True,ok,rounding,,0\n", (), 0, "AGREE"),
+        ("m,a,9,1,1,False,ok,divergent,,0.5\n", ("--strict-external",), 1, "DIVERGE"),
+        ("m,a,9,1,1,False,ok,divergent,,0.5\n", ("--own", "a"), 1, "DIVERGE"),
+        ("m,a,9,1,1,False,ok,divergent,,0.5\n", (), 2, "INCOMPLETE: 0 cells judged"),
+        ("m,a,9,1,1,True,ok,oracle_missing,bit_exact,\n", (), 2, "oracle_missing"),
+        ("m,a,9,1,1,True,crashed,,,\n", (), 2, "m 9x1 a, 1 thread: crashed"),
+        ("m,a,9,1,1,True,deferred,,,\n", (), 2, "deferred"),
+        ("m,a,9,1,1,True,ok,,,\n", (), 2, "it has no verdict"),
+        ("m,a,9,1,1,True,ok,no_oracle,,\n", (), 2, "INCOMPLETE: 0 cells judged"),
+        ("m,a,9,1,1,True,not_available,,,\nm,b,9,1,1,True,ok,rounding,,0\n", (), 2, "m 9x1 a, 1 thread: not_available"),
+        ("m,a,9,1,1,True,not_available,,,\nm,b,9,1,1,True,ok,rounding,,0\n", ("--allow-absent",), 0, "1 left out"),
+    ],
+)
+def test_the_gate_passes_only_what_was_compared(boosters_eval, place, rows, options, code, told):
+    (place / "rows.csv").write_text(HEADER + rows)
+    assert told in boosters_eval("parity", "gate", "--csv", "rows.csv", *options, check=code).stdout
+
+
+def test_the_gate_knows_the_backends_that_it_is_told(boosters_eval, place):
+    (place / "rows.csv").write_text(HEADER + "m,alpha,9,1,1,True,ok,rounding,,0\n")
+    done = boosters_eval("parity", "gate", "--csv", "rows.csv", "--own", "alhpa", check=3)
+    assert "Unknown backend 'alhpa'. Did you mean 'alpha'" in done.stderr
