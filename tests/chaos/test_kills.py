@@ -73,7 +73,7 @@ class Round:
         self.kills[DEPTHS[depth]] += 1
 
     def result(self):
-        """The finished run, without its times."""
+        """The finished run, without its times. A cell that was killed before it finished is flaky, and says so."""
         arguments = [*PROGRAM, *self.command, "-q", "-f", "csv", "--rerun-failed"]
         done = subprocess.run(
             arguments, cwd=self.place, env=self.env, capture_output=True, text=True, check=False, timeout=WAIT
@@ -81,8 +81,10 @@ class Round:
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
         assert {fault for _, fault in verify(find_run("last", self.temporary.parent))} == {""}
-        rows = csv.DictReader(io.StringIO(done.stdout))
-        return [{name: value for name, value in row.items() if not name.endswith("_s")} for row in rows]
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        assert {row["status"] for row in rows} <= {"ok", "flaky"}
+        left_out = ("_s", "status", "reason")
+        return [{name: value for name, value in row.items() if not name.endswith(left_out)} for row in rows]
 
 
 def _family(pid):

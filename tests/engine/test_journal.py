@@ -224,7 +224,7 @@ def test_full_disk_is_reported_and_loses_nothing(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(journal_module.os, "fsync", no_space)
-    with pytest.raises(RunError, match=r"No space left on device.*--resume"):
+    with pytest.raises(RunError, match=r"No space left on device.*use resume=True"):
         journal.append(result(2), "fit")
     monkeypatch.undo()
     journal.close()

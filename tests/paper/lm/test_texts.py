@@ -12,7 +12,13 @@ from boosters_eval.paper.lm import missing, sources, texts, versions
 from boosters_eval.paper.lm.evaluators import check, evaluate
 from boosters_eval.paper.specification import PaperDataset, read_specification
 
-HARBOUR = PaperDataset(name="harbour", use=__file__)
+
+def unchecked(name, use):
+    """A data set with a path that no specification could hold: whoever opens it checks it again."""
+    return PaperDataset(name=name).model_copy(update={"use": use})
+
+
+HARBOUR = unchecked("harbour", __file__)
 
 
 @pytest.fixture
@@ -233,7 +239,7 @@ class TestArguments:
 
     def test_the_haystack_may_be_a_file_but_not_that_of_a_pass_key(self, tmp_path):
         (tmp_path / "essay.txt").write_text(" \n")
-        own = PaperDataset(name="essays", use=str(tmp_path / "essay.txt"))
+        own = unchecked("essays", str(tmp_path / "essay.txt"))
         for name, sentence in [("needle", "is empty"), ("passkey", "'use' must be passkey-retrieval")]:
             with pytest.raises(ConfigError, match=sentence):
                 check(name, own, {})
@@ -249,7 +255,7 @@ class TestArguments:
         for use in ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt"):
             for name in ("perplexity", "needle"):
                 with pytest.raises(ConfigError, match="leads out of the specification's folder"):
-                    check(name, PaperDataset(name="x", use=use), {}, root)
+                    check(name, unchecked("x", use), {}, root)
         with pytest.raises(ConfigError, match="leads out of the specification's folder"):
             check("passkey", PaperDataset(name="x"), {"tokenizer": "../elsewhere"}, root)
 
