@@ -27,6 +27,18 @@ def test_the_rows_of_the_facts_are_judged_as_they_were_reproduced():
     assert (default.status, default.within_tolerance) == ("close", True)
 
 
+def test_a_lone_digit_is_not_equal_to_whatever_rounds_to_it():
+    assert metric("accuracy", "1", (0.55,)).status == "significant_deviation"
+    assert metric("accuracy", "1", (0.996,)).equal_as_printed
+    assert metric("auc", "0.9", (0.94,)).within_tolerance is False
+    assert metric("mistakes", "0", (0.4,)).status == "significant_deviation"
+    assert metric("Params (M)", "125", (125.4,)).equal_as_printed
+    table = paper_table({"loss": "2"})
+    table["results"] += paper_table({"loss": "1.874"}, row="CatBoost")["results"]
+    found = compare_results(paper([table]), paper_results(measured({"loss": (2.3,)}))).targets[0].metrics[0]
+    assert (found.paper_decimals, found.status) == (3, "significant_deviation")
+
+
 def test_a_std_over_seeds_is_told_from_one_over_splits():
     table = paper_table({"rmse": "0.430", "rmse_std": "0.0007"}) | {"std_over": "seeds"}
     spread = (0.4328, 0.4504)  # mean 0.4416, standard deviation 0.0124

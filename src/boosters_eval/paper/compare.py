@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from boosters_eval.paper.results import PaperResults
     from boosters_eval.paper.specification import PaperResult, PaperSpecification, PaperTable
     from boosters_eval.paper.targets import PaperTarget
+
+_FEWEST_DECIMALS = 2  # of a fraction that is printed as a lone digit
 
 
 def compare_results(
@@ -108,6 +111,7 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
         unit=units.paper.name if units.paper and units.paper != FRACTION else "",
         paper_value=paper.value,
         paper_printed=paper.printed,
+        paper_decimals=_decimals(table, printed, name, units.paper),
         paper_std=None if std is None else std.value,
         paper_std_printed="" if std is None else std.printed,
         paper_std_over=None if std is None else printed.std_over or table.std_over,
@@ -123,6 +127,20 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
         notes=units.notes,
     )
     return found.replace(explanation=reason or explain(found))
+
+
+def _decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedUnit | None) -> int:
+    """To how many decimals our value can be equal to the printed one.
+
+    A lone digit says too little: an accuracy of 1 would be equal to 0.5. It counts as printed like the rest of its
+    column, and at least to a hundredth if it is a fraction or 0.
+    """
+    own = printed.values[name]
+    if len(re.sub(r"[eE].*|\D", "", own.printed).lstrip("0")) > 1:
+        return own.decimals
+    alike = (result for result in table.results if result.dataset == printed.dataset and name in result.values)
+    column = [one.values[name].decimals for one in alike if one.units.get(name) == printed.units.get(name)]
+    return max([*column, _FEWEST_DECIMALS if unit == FRACTION or not own.value else own.decimals])
 
 
 def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:

@@ -64,6 +64,14 @@ class Quantity(Model):
         return len(match[2]) - int(match[3] or 0) if match else 0
 
 
+def printed_value(text: str) -> float | None:
+    """The number that a text such as "15,234" prints, or None."""
+    digits = text.replace(",", "").replace("_", "").strip()
+    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", digits):
+        return None
+    return float(digits) if math.isfinite(float(digits)) else None
+
+
 def _quantity(given: Any) -> Any:
     """A number of a YAML file, or a text such as "0.870", with its digits."""
     if isinstance(given, (PrintedInt, PrintedFloat)):
@@ -71,10 +79,10 @@ def _quantity(given: Any) -> Any:
     if isinstance(given, bool) or given is None:
         raise ConfigError(f"A metric must have a number as its value. Got {given!r} instead.")
     if isinstance(given, str):
-        digits = given.replace(",", "").replace("_", "").strip()
-        if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", digits) or not math.isfinite(float(digits)):
+        value = printed_value(given)
+        if value is None:
             raise ConfigError(f"A metric must have a number as its value. Got '{given}' instead.")
-        return Quantity(value=float(digits), printed=digits)
+        return Quantity(value=value, printed=given.replace(",", "").replace("_", "").strip())
     if isinstance(given, (int, float)):
         return Quantity(value=float(given), printed=repr(given))
     return given
