@@ -102,6 +102,13 @@ def test_a_metric_is_found_by_another_spelling():
     assert (found.status, found.higher_is_better) == ("match", False)
 
 
+def test_what_a_name_says_besides_its_unit_is_not_another_spelling():
+    spec = paper([paper_table({"F1 (macro)": "0.80", "F1 (%)": "90.0"})])
+    macro, plain = compare_results(spec, paper_results(measured({"F1 (micro)": (0.8,), "f1": (0.9,)}))).targets[0].metrics
+    assert (macro.status, plain.status) == ("missing", "match")
+    assert macro.higher_is_better is True
+
+
 def test_a_direction_is_known_or_said_or_there_is_no_better():
     assert metric("rmse", "1.00", (0.9,)).status == "better"
     assert metric("reward", "1.00", (1.2,)).status == "significant_deviation"
@@ -139,6 +146,10 @@ def test_every_target_of_the_specification_is_compared_or_missing():
     only = compare_results(paper([table]), paper_results(only=("Table 4:XGBoost",)))
     assert (only.exit_code, len(only.targets)) == (0, 1)
     assert only.notes == ("The run was restricted to Table 4:XGBoost: nothing else was judged.",)
+    with pytest.raises(ConfigError, match="restricted to 'Table 9', which is no target of the specification"):
+        compare_results(paper([table]), paper_results(only=("Table 9",)))
+    lost = compare_results(paper([table]), paper_results(only=("Table 4",)))
+    assert (lost.exit_code, lost.verdict, len(lost.targets)) == (2, "incomplete", len(table["results"]))
 
 
 def test_a_table_that_was_not_transcribed_is_missing():

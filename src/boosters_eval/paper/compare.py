@@ -13,7 +13,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.paper.comparison import MetricComparison, PaperComparison, TargetComparison, combined_std, exact
 from boosters_eval.paper.conditions import conditions_of, differences_of, hardware_of, notes_of_paper
 from boosters_eval.paper.results import Measured
-from boosters_eval.paper.targets import paper_targets
+from boosters_eval.paper.targets import is_selected, paper_targets
 from boosters_eval.paper.tolerances import is_share, kind_of, tolerance_of
 from boosters_eval.paper.units import FRACTION, PERCENT, PrintedUnit, canonical, known_metric
 from boosters_eval.paper.wording import difference_text, tolerance_text
@@ -42,7 +42,10 @@ def compare_results(
     if len(measured) < len(results.targets):
         raise ConfigError("The results have a target more than once.")
     claims = {(claim.table.id, claim.row, claim.dataset_name): claim for claim in paper_targets(spec, Path())}
-    wanted = {key: claim for key, claim in claims.items() if not results.only or key in measured}
+    stray = next((text for text in results.only if not any(is_selected(one, [text]) for one in claims.values())), None)
+    if stray is not None:
+        raise ConfigError(f"The run was restricted to '{stray}', which is no target of the specification.")
+    wanted = {key: claim for key, claim in claims.items() if key in measured or is_selected(claim, results.only)}
     targets = tuple(_target(claim, measured.get(key)) for key, claim in wanted.items())
     notes = [f"'{': '.join(filter(None, key))}' was run, but is no target." for key in measured if key not in claims]
     if digest is not None and digest != results.specification_digest:

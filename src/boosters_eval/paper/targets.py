@@ -18,6 +18,8 @@ from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
 from boosters_eval.metrics import RESOURCES, for_task
 from boosters_eval.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
+from boosters_eval.paper.tolerances import is_share
+from boosters_eval.paper.units import canonical
 from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class PaperTarget:
     @property
     def name(self) -> str:
         """As `--only` names it."""
-        return f"{self.table.id}:{self.row}:{self.dataset_name}"
+        return target_name(self.table.id, self.row, self.dataset_name)
 
     @property
     def dataset_name(self) -> str:
@@ -86,6 +88,11 @@ class PaperTarget:
         if path.exists():
             return str(path.resolve())
         return self.model or str(getattr(self.binding, "model", None) or "")
+
+
+def target_name(table: str, row: str, dataset: str) -> str:
+    """TABLE:ROW:DATASET, or as much of it as there is."""
+    return f"{table}:{row}:{dataset}".rstrip(":")
 
 
 def paper_targets(spec: PaperSpecification, root: Path, model: Path | str | None = None) -> tuple[PaperTarget, ...]:
@@ -155,6 +162,11 @@ def selected(targets: Sequence[PaperTarget], only: Sequence[str]) -> tuple[Paper
     return tuple(target for target in targets if target.name in chosen)
 
 
+def is_selected(target: PaperTarget, only: Sequence[str]) -> bool:
+    """Whether `--only` names a target; without it, all of them are."""
+    return not only or bool(_names(target) & set(only))
+
+
 def _names(target: PaperTarget) -> set[str]:
     heads = {f"{target.table.id}:{row}" for row in _row_names(target.table, target.row)}
     return {target.table.id, *heads, *(f"{head}:{target.dataset_name}" for head in heads)}
@@ -212,7 +224,10 @@ def format_of(run: ModelRun, path: Path) -> str:
     """The format of a saved model: what the specification says, or what the suffix means."""
     found = run.format or _FORMATS.get(path.suffix.lower())
     if found is None:
-        raise ConfigError(f"The format of the model {path} is unknown: name it by 'format' ({', '.join(_known())}).")
+        raise ConfigError(
+            f"The format of the model {path} is unknown: name it by 'format' ({', '.join(_known())}), "
+            "or bind the row to an 'evaluator', a 'callable' or a 'command' that can open it."
+        )
     return found
 
 
@@ -280,6 +295,7 @@ def known_metrics(target: PaperTarget, task: Task) -> dict[str, str]:
     sentence = "The paper reports no metric."
     for name in target.result.values if target.result else ():
         plain = name.strip().lower().replace(" ", "_").replace("-", "_")
+        plain = canonical(name) if is_share(name) else plain  # in percent or not: the values tell
         if plain in RESOURCES:
             found[name] = plain
             continue
