@@ -10,7 +10,7 @@ from boosters_eval.core.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, ModelWrapValidatorHandler
-    from pydantic_core import CoreSchema
+    from pydantic_core import CoreSchema, ErrorDetails
 
 
 def _stop_early(schema: Any) -> None:
@@ -94,13 +94,20 @@ def _named(model: type[BaseModel], positional: tuple[Any, ...], data: dict[str, 
 
 def explained(model: type[BaseModel], error: ValidationError) -> ConfigError:
     """The user's one sentence: what a validator of our own said, or what is wrong with the first offending field."""
-    cause = error.errors(include_url=False)[0].get("ctx", {}).get("error")
+    cause = first_error(error).get("ctx", {}).get("error")
     return cause if isinstance(cause, ConfigError) else ConfigError(sentence(model, error))
+
+
+def first_error(error: ValidationError) -> ErrorDetails:
+    """The first mistake; if that is a missing field, an unknown one, which is probably its misspelling."""
+    errors = error.errors(include_url=False)
+    unknown = (each for each in errors if each["type"] == "extra_forbidden")
+    return next(unknown, errors[0]) if errors[0]["type"] == "missing" else errors[0]
 
 
 def sentence(model: type[BaseModel], error: ValidationError) -> str:
     """What is wrong with the first offending field, in the project's one form."""
-    first = error.errors(include_url=False)[0]
+    first = first_error(error)
     name = ".".join(str(part) for part in first["loc"]) or model.__name__
     if first["type"] == "extra_forbidden":
         return f"{model.__name__} has no parameter '{name}'.{suggest(name, model.model_fields)}"

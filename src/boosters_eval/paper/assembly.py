@@ -170,10 +170,20 @@ class _Assembly:
         if direction and direction in self.notation:
             return self.notation[direction]
         arrows = {label(part).direction for level in self.layout.headers for part in level} - {None}
-        named = metrics_in(self.found.title) or metrics_in(self.about)
+        named = metrics_in(self._of_all(self.found.title)) or metrics_in(self._of_all(self.about))
         if len(named) == 1 and len(arrows) < 2:
             return named[0]
         return f"{UNNAMED}_{direction}" if direction and len(arrows) > 1 else UNNAMED
+
+    def _of_all(self, caption: str) -> str:
+        """The caption without sentences that are of some data sets only: "QQP and MRPC are F1"."""
+        axes = [self.layout.axes[i] for i, role in self.layout.roles.items() if role == "datasets"]
+        words = {match[0] for axis in axes for name in axis.distinct if (match := re.match(r"\w[\w-]*\w", name))}
+
+        def partial(sentence: str) -> bool:
+            return 0 < sum(re.search(rf"\b{re.escape(word)}\b", sentence) is not None for word in words) < len(words)
+
+        return " ".join(each for each in re.split(r"(?<=[.;])\s+", caption) if not partial(each))
 
     def _repeats(self) -> int:
         """How often a conversion wrote each number of this table; a whole number cannot tell it by itself."""

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorH
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import read_text
-from boosters_eval.core.model import Model, explained
+from boosters_eval.core.model import Model, explained, first_error
 from boosters_eval.paper.source import PlacedError, PrintedFloat, PrintedInt, parse_yaml, place
 from boosters_eval.runners.parameters import TrainingConfig
 
@@ -38,7 +38,7 @@ class PlacedModel(Model):
             told = explained(cls, error)
             if isinstance(told, PlacedError):
                 raise told from None
-            path = (*error.errors(include_url=False)[0]["loc"], *getattr(told, "path", ()))
+            path = (*first_error(error)["loc"], *getattr(told, "path", ()))
             where = place(data, path)
             raise (PlacedError(f"{where}{told}") if where else _UnplacedError(str(told), path)) from None
 
