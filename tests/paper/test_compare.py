@@ -104,7 +104,9 @@ def test_a_metric_is_found_by_another_spelling():
 
 def test_what_a_name_says_besides_its_unit_is_not_another_spelling():
     spec = paper([paper_table({"F1 (macro)": "0.80", "F1 (%)": "90.0"})])
-    macro, plain = compare_results(spec, paper_results(measured({"F1 (micro)": (0.8,), "f1": (0.9,)}))).targets[0].metrics
+    macro, plain = (
+        compare_results(spec, paper_results(measured({"F1 (micro)": (0.8,), "f1": (0.9,)}))).targets[0].metrics
+    )
     assert (macro.status, plain.status) == ("missing", "match")
     assert macro.higher_is_better is True
 

@@ -82,7 +82,7 @@ def known_metric(name: str) -> metrics.Metric | None:
 
 
 def canonical(name: str) -> str:
-    """A metric's name without its unit, case and punctuation. What is no unit stays: "F1 (macro)" is not "F1 (micro)"."""
+    """A name without unit, case and punctuation. What is no unit stays: "F1 (macro)" is not "F1 (micro)"."""
     match = re.search(r"\s*(?:[(\[]([^()\[\]]*)[)\]]|%)\s*$", name)
     unit = " ".join((match[1] or "%").split()).lower() if match else ""
     plain = _plain(name[: match.start()] if match and unit in {*_NAMES, *_COUNTS} else name)
