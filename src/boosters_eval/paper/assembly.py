@@ -42,6 +42,7 @@ _CONDITIONS = {
 }
 _PARAMETERS = re.compile(r"#?\s*(?:num\.?|number of)?\s*param(?:eter)?s\.?", re.IGNORECASE)
 _SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "million": 1e6, "B": 1e9, "G": 1e9, "billion": 1e9}
+_WORD = re.compile(r"\w[\w-]*\w")
 _REFERENCE = re.compile(
     r"\b(?:notations?|follow(?:s|ing)?|same|as in|see)\b[^.]{0,40}?\btable\s+([A-Z]?\.?\d+)", re.IGNORECASE
 )
@@ -90,6 +91,7 @@ class _Assembly:
         ]
         self.notation = {**arrows_in(" ".join(inherited)), **arrows_in(self.about)}
         self.layout: Layout = lay_out(found.table, " ".join([self.about, *inherited]), options.columns)
+        self.named = metrics_in(self._of_all(found.title)) or metrics_in(self._of_all(self.about))
         self.parentheses = options.parentheses or parentheses_in(self.about)
         self.no_deviation = is_not_deviation(self.about)
         self.unread = [Unread(line=fault.line, why=fault.what) for fault in found.table.faults]
@@ -170,18 +172,17 @@ class _Assembly:
         if direction and direction in self.notation:
             return self.notation[direction]
         arrows = {label(part).direction for level in self.layout.headers for part in level} - {None}
-        named = metrics_in(self._of_all(self.found.title)) or metrics_in(self._of_all(self.about))
-        if len(named) == 1 and len(arrows) < 2:
-            return named[0]
+        if len(self.named) == 1 and len(arrows) < 2:
+            return self.named[0]
         return f"{UNNAMED}_{direction}" if direction and len(arrows) > 1 else UNNAMED
 
     def _of_all(self, caption: str) -> str:
         """The caption without sentences that are of some data sets only: "QQP and MRPC are F1"."""
         axes = [self.layout.axes[i] for i, role in self.layout.roles.items() if role == "datasets"]
-        words = {match[0] for axis in axes for name in axis.distinct if (match := re.match(r"\w[\w-]*\w", name))}
+        words = {match[0] for axis in axes for name in axis.distinct if (match := _WORD.match(name))}
 
         def partial(sentence: str) -> bool:
-            return 0 < sum(re.search(rf"\b{re.escape(word)}\b", sentence) is not None for word in words) < len(words)
+            return 0 < len(words.intersection(_WORD.findall(sentence))) < len(words)
 
         return " ".join(each for each in re.split(r"(?<=[.;])\s+", caption) if not partial(each))
 
