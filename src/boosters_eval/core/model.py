@@ -99,10 +99,13 @@ def explained(model: type[BaseModel], error: ValidationError) -> ConfigError:
 
 
 def first_error(error: ValidationError) -> ErrorDetails:
-    """The first mistake; if that is a missing field, an unknown one, which is probably its misspelling."""
+    """The first mistake; if that is a missing field, then its misspelling, where there is one."""
     errors = error.errors(include_url=False)
+    if errors[0]["type"] != "missing":
+        return errors[0]
+    absent = [str(errors[0]["loc"][-1])]
     unknown = (each for each in errors if each["type"] == "extra_forbidden")
-    return next(unknown, errors[0]) if errors[0]["type"] == "missing" else errors[0]
+    return next((each for each in unknown if suggest(str(each["loc"][-1]), absent)), errors[0])
 
 
 def sentence(model: type[BaseModel], error: ValidationError) -> str:
