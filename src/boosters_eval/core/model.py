@@ -99,13 +99,13 @@ def explained(model: type[BaseModel], error: ValidationError) -> ConfigError:
 
 
 def first_error(error: ValidationError) -> ErrorDetails:
-    """The first mistake; if that is a missing field, then its misspelling, where there is one."""
+    """The first mistake; if that is a missing field, then the one unknown field that is like it, if there is one."""
     errors = error.errors(include_url=False)
     if errors[0]["type"] != "missing":
         return errors[0]
-    absent = [str(errors[0]["loc"][-1])]
-    unknown = (each for each in errors if each["type"] == "extra_forbidden")
-    return next((each for each in unknown if suggest(str(each["loc"][-1]), absent)), errors[0])
+    unknown = [each for each in errors if each["type"] == "extra_forbidden"]
+    alike = len(unknown) == 1 and suggest(str(unknown[0]["loc"][-1]), [str(errors[0]["loc"][-1])])
+    return unknown[0] if alike else errors[0]
 
 
 def sentence(model: type[BaseModel], error: ValidationError) -> str:
