@@ -30,6 +30,8 @@ def test_the_rows_of_the_facts_are_judged_as_they_were_reproduced():
 def test_a_lone_digit_is_not_equal_to_whatever_rounds_to_it():
     assert metric("accuracy", "1", (0.55,)).status == "significant_deviation"
     assert metric("accuracy", "1", (0.996,)).equal_as_printed
+    assert metric("accuracy", "1.0", (0.955,)).within_tolerance is False
+    assert metric("mistakes", "0.0", (0.04,)).equal_as_printed
     assert metric("auc", "0.9", (0.94,)).within_tolerance is False
     assert metric("mistakes", "0", (0.4,)).status == "significant_deviation"
     assert metric("Params (M)", "125", (125.4,)).equal_as_printed
@@ -244,7 +246,7 @@ def test_a_comparison_is_read_back_as_it_was_written(tmp_path, render):
         ("[1]", "The file must be a mapping"),
         ("a: !!python/name:os.system", "The tag"),
         ('{"kind": "boosters-eval paper comparison", "schema_version": 9}', "must be at most 1. Got 9 instead."),
-        ('{"kind": "boosters-eval paper comparison", "papers": 1}', "required"),
+        ('{"kind": "boosters-eval paper comparison", "papers": 1}', "no parameter 'papers'. Did you mean 'paper'"),
     ],
 )
 def test_a_file_that_is_no_comparison_is_refused(tmp_path, text, sentence):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from boosters_eval.paper.specification import PaperResult, PaperSpecification, PaperTable
     from boosters_eval.paper.targets import PaperTarget
 
-_FEWEST_DECIMALS = 2  # of a fraction that is printed as a lone digit
+_FEWEST_DECIMALS = 2  # of a fraction: whole percents
 
 
 def compare_results(
@@ -135,15 +135,17 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
 def _decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedUnit | None) -> int:
     """To how many decimals our value can be equal to the printed one.
 
-    A lone digit says too little: an accuracy of 1 would be equal to 0.5. It counts as printed like the rest of its
-    column, and at least to a hundredth if it is a fraction or 0.
+    A fraction counts as printed to a hundredth at least, as does a bare 0: an accuracy of 1.0 is not equal to 0.95.
+    A lone digit says too little, too: it counts as printed like the rest of its column.
     """
     own = printed.values[name]
+    coarse = unit == FRACTION or (not own.value and own.decimals <= 0)
+    least = max(own.decimals, _FEWEST_DECIMALS) if coarse else own.decimals
     if len(re.sub(r"[eE].*|\D", "", own.printed).lstrip("0")) > 1:
-        return own.decimals
+        return least
     alike = (result for result in table.results if result.dataset == printed.dataset and name in result.values)
     column = [one.values[name].decimals for one in alike if one.units.get(name) == printed.units.get(name)]
-    return max([*column, _FEWEST_DECIMALS if unit == FRACTION or not own.value else own.decimals])
+    return max([*column, least])
 
 
 def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
