@@ -42,6 +42,7 @@ _CONDITIONS = {
 }
 _PARAMETERS = re.compile(r"#?\s*(?:num\.?|number of)?\s*param(?:eter)?s\.?", re.IGNORECASE)
 _SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "million": 1e6, "B": 1e9, "G": 1e9, "billion": 1e9}
+_BARE_STD = re.compile(r"(?:std|st\.? ?dev|sd|std\.? ?dev|standard deviation)\.?", re.IGNORECASE)
 _WORD = re.compile(r"\w[\w-]*\w")
 _REFERENCE = re.compile(
     r"\b(?:notations?|follow(?:s|ing)?|same|as in|see)\b[^.]{0,40}?\btable\s+([A-Z]?\.?\d+)", re.IGNORECASE
@@ -306,15 +307,17 @@ class _Assembly:
         stds: dict[str, float] = {}
         printed: dict[str, str] = {}
         notes = list(draft.notes)
+        last = ""  # the metric to the left, of which a column "Std" is the deviation
         for metric, reading in draft.readings.items():
             assert reading.value is not None  # noqa: S101 (for the type checker)
             base = re.sub(r"[ _](?:std|sd)$", "", metric, flags=re.IGNORECASE)
-            base = known_metric(base) or base
+            base = last if _BARE_STD.fullmatch(metric) else known_metric(base) or base
             if base != metric and base in draft.readings and draft.readings[base].std is None and not self.no_deviation:
                 stds[base], printed[f"{base}_std"] = reading.value.value, reading.value.printed
                 continue
             name = f"{metric[:-4]} std" if metric.endswith("_std") else metric
             metrics[name], printed[name] = reading.value.value, reading.value.printed
+            last = metric
             if reading.std is not None and self.no_deviation:
                 notes.append(f"{name}: ± {reading.std.printed}, which the caption does not call a standard deviation")
             elif reading.std is not None:
