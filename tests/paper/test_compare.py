@@ -156,6 +156,13 @@ def test_every_target_of_the_specification_is_compared_or_missing():
     assert (lost.exit_code, lost.verdict, len(lost.targets)) == (2, "incomplete", len(table["results"]))
 
 
+def test_targets_whose_names_look_alike_are_refused_rather_than_taken_for_one():
+    table = paper_table(row="x:y", dataset="z")
+    table["results"] += paper_table(row="x", dataset="y:z")["results"]
+    with pytest.raises(ConfigError, match="Two targets would both be called 'Table 4:x:y:z'"):
+        compare_results(paper([table]), paper_results(measured(row="x:y", dataset="z")))
+
+
 def test_a_table_that_was_not_transcribed_is_missing():
     found = compare_results(paper([{"id": "Table 4"}]), paper_results(measured({})))
     assert (found.counts["missing"], found.exit_code) == (1, 2)

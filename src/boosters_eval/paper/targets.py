@@ -100,10 +100,17 @@ def paper_targets(spec: PaperSpecification, root: Path, model: Path | str | None
     given = None if model is None else str(model)
     wanted = [(target, True) for target in spec.reproduction_targets.primary]
     wanted += [(target, False) for target in spec.reproduction_targets.secondary]
-    found: dict[str, PaperTarget] = {}
+    found: dict[tuple[str, str, str], PaperTarget] = {}
     for target, primary in wanted:
         for expanded in _expanded(spec, target, root, given, primary=primary):
-            found.setdefault(expanded.name, expanded)
+            found.setdefault((expanded.table.id, expanded.row, expanded.dataset_name), expanded)
+    names: set[str] = set()
+    for name in (one.name for one in found.values()):
+        if name in names:
+            raise ConfigError(
+                f"Two targets would both be called '{name}': rename a row or a data set that has a colon."
+            )
+        names.add(name)
     return tuple(found.values())
 
 
