@@ -261,6 +261,15 @@ def test_a_binding_that_is_a_mistake_is_refused_with_its_line(tmp_path, run, sen
     assert f"{path}, line " in str(error.value)
 
 
+def test_a_row_without_a_group_is_not_run_by_that_of_a_group(tmp_path):
+    path = write(tmp_path, {"XGBoost": call("number")})
+    content = yaml.safe_load(path.read_text())
+    content["tables"][0]["models"].insert(0, {"name": "XGBoost", "group": "Tuned", "run": call("boom")})
+    path.write_text(yaml.safe_dump(content))
+    bindings = {found.row: found.binding.callable for found in paper_targets(read_specification(path), tmp_path)}
+    assert bindings["XGBoost"] == "functions:number"
+
+
 def test_only_names_targets_and_suggests_the_nearest(home, tmp_path):
     path = write(tmp_path, {"good": call("good"), "boom": call("boom")})
     found, _ = ran(path, only=["T:good"], seeds=1)

@@ -298,8 +298,8 @@ class PaperTable(PlacedModel):
         return tuple(dict.fromkeys([*(d.name for d in self.datasets), *(result.dataset for result in self.results)]))
 
     def row(self, key: str) -> PaperRow | None:
-        """The declaration of a row, by its key or its name alone."""
-        return next((row for row in self.models if key in (row.key, row.name)), None)
+        """The declaration of a row, by its key. A name alone could be that of a row in another group."""
+        return next((row for row in self.models if row.key == key), None)
 
     def dataset(self, name: str) -> PaperDataset:
         """The declaration of a data set; one that only results name is declared by its name alone."""
