@@ -112,11 +112,11 @@ baselines: setup  ## record tests/baselines again with the pinned versions
 EXAMPLES := examples/papers
 PAPER := $(BIN)/boosters-eval paper validate --seeds 3
 
-examples: setup  ## reproduce the rows of the shipped papers that take seconds
+examples: setup  ## validate the rows of XGBoost and LightGBM of the shipped papers
 	@$(PAPER) --spec $(EXAMPLES)/catboost-benchmarks.yaml --only Adult:XGBoost --only Adult:LightGBM --output results/catboost-benchmarks
 	@$(PAPER) --spec $(EXAMPLES)/rtdl-2021.yaml --only "Table 4" --only "Table 8:XGBoost" --output results/rtdl-2021
 
-examples-slow: setup  ## reproduce the CatBoost rows of the shipped papers, which take minutes each
+examples-slow: setup  ## validate their rows of CatBoost, which take minutes each
 	@$(PAPER) --spec $(EXAMPLES)/catboost-benchmarks.yaml --only Adult:CatBoost --output results/catboost-benchmarks-slow
 	@$(PAPER) --spec $(EXAMPLES)/rtdl-2021.yaml --only "Table 8:CatBoost" --output results/rtdl-2021-slow
 

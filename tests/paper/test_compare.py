@@ -27,6 +27,20 @@ def test_the_rows_of_the_facts_are_judged_as_they_were_reproduced():
     assert (default.status, default.within_tolerance) == ("close", True)
 
 
+def test_a_lone_digit_is_not_equal_to_whatever_rounds_to_it():
+    assert metric("accuracy", "1", (0.55,)).status == "significant_deviation"
+    assert metric("accuracy", "1", (0.996,)).equal_as_printed
+    assert metric("accuracy", "1.0", (0.955,)).within_tolerance is False
+    assert metric("mistakes", "0.0", (0.04,)).equal_as_printed
+    assert metric("auc", "0.9", (0.94,)).within_tolerance is False
+    assert metric("mistakes", "0", (0.4,)).status == "significant_deviation"
+    assert metric("Params (M)", "125", (125.4,)).equal_as_printed
+    table = paper_table({"loss": "2"})
+    table["results"] += paper_table({"loss": "1.874"}, row="CatBoost")["results"]
+    found = compare_results(paper([table]), paper_results(measured({"loss": (2.3,)}))).targets[0].metrics[0]
+    assert (found.paper_decimals, found.status) == (3, "significant_deviation")
+
+
 def test_a_std_over_seeds_is_told_from_one_over_splits():
     table = paper_table({"rmse": "0.430", "rmse_std": "0.0007"}) | {"std_over": "seeds"}
     spread = (0.4328, 0.4504)  # mean 0.4416, standard deviation 0.0124
@@ -90,6 +104,15 @@ def test_a_metric_is_found_by_another_spelling():
     assert (found.status, found.higher_is_better) == ("match", False)
 
 
+def test_what_a_name_says_besides_its_unit_is_not_another_spelling():
+    spec = paper([paper_table({"F1 (macro)": "0.80", "F1 (%)": "90.0"})])
+    macro, plain = (
+        compare_results(spec, paper_results(measured({"F1 (micro)": (0.8,), "f1": (0.9,)}))).targets[0].metrics
+    )
+    assert (macro.status, plain.status) == ("missing", "match")
+    assert macro.higher_is_better is True
+
+
 def test_a_direction_is_known_or_said_or_there_is_no_better():
     assert metric("rmse", "1.00", (0.9,)).status == "better"
     assert metric("reward", "1.00", (1.2,)).status == "significant_deviation"
@@ -127,6 +150,17 @@ def test_every_target_of_the_specification_is_compared_or_missing():
     only = compare_results(paper([table]), paper_results(only=("Table 4:XGBoost",)))
     assert (only.exit_code, len(only.targets)) == (0, 1)
     assert only.notes == ("The run was restricted to Table 4:XGBoost: nothing else was judged.",)
+    with pytest.raises(ConfigError, match="restricted to 'Table 9', which is no target of the specification"):
+        compare_results(paper([table]), paper_results(only=("Table 9",)))
+    lost = compare_results(paper([table]), paper_results(only=("Table 4",)))
+    assert (lost.exit_code, lost.verdict, len(lost.targets)) == (2, "incomplete", len(table["results"]))
+
+
+def test_targets_whose_names_look_alike_are_refused_rather_than_taken_for_one():
+    table = paper_table(row="x:y", dataset="z")
+    table["results"] += paper_table(row="x", dataset="y:z")["results"]
+    with pytest.raises(ConfigError, match="Two targets would both be called 'Table 4:x:y:z'"):
+        compare_results(paper([table]), paper_results(measured(row="x:y", dataset="z")))
 
 
 def test_a_table_that_was_not_transcribed_is_missing():
@@ -219,7 +253,7 @@ def test_a_comparison_is_read_back_as_it_was_written(tmp_path, render):
         ("[1]", "The file must be a mapping"),
         ("a: !!python/name:os.system", "The tag"),
         ('{"kind": "boosters-eval paper comparison", "schema_version": 9}', "must be at most 1. Got 9 instead."),
-        ('{"kind": "boosters-eval paper comparison", "papers": 1}', "required"),
+        ('{"kind": "boosters-eval paper comparison", "papers": 1}', "no parameter 'papers'. Did you mean 'paper'"),
     ],
 )
 def test_a_file_that_is_no_comparison_is_refused(tmp_path, text, sentence):

@@ -211,6 +211,20 @@ def test_a_caption_is_found_before_or_after_its_table(tmp_path, before, after, e
     assert (table.table_id, table.title, table.description) == expected
 
 
+def test_a_column_of_deviations_belongs_to_the_metric_to_its_left(tmp_path):
+    table = extracted(tmp_path, "| Model | Acc | Std | Loss |\n|--|--|--|--|\n| A | 0.91 | 0.02 | 1.5 |\n").tables[0]
+    (entry,) = table.entries
+    assert (set(entry.metrics), entry.std_values) == ({"accuracy", "loss"}, {"accuracy": 0.02})
+
+
+def test_a_metric_of_some_data_sets_is_not_taken_for_all(tmp_path):
+    table = "| System | QQP | SST-2 |\n|--|--|--|\n| BERT | 72.1 | 94.9 |\n"
+    some = extracted(tmp_path, f"Table 1: GLUE test results. QQP is F1.\n\n{table}").tables[0]
+    every = extracted(tmp_path, f"Table 1: GLUE test results. All are F1.\n\n{table}").tables[0]
+    assert [set(entry.metrics) for entry in some.entries] == [{"unnamed"}] * 2
+    assert [set(entry.metrics) for entry in every.entries] == [{"f1"}] * 2
+
+
 def test_a_caption_between_two_tables_goes_the_way_of_the_others(tmp_path):
     table = "| Model | RMSE |\n|---|---|\n| A | 1.5 |\n\n"
     above = f"Table 1: a\n\n{table}Table 2: b\n\n{table}"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,7 @@ from boosters_eval.paper.planning import plan_targets
 from boosters_eval.paper.results import PaperResults
 from boosters_eval.paper.running import run_specification
 from boosters_eval.paper.specification import PaperSpecification, read_specification
-from boosters_eval.paper.targets import obstacle, paper_targets
+from boosters_eval.paper.targets import known_metrics, obstacle, paper_targets
 from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.parameters import TrainingConfig
 from tiny import shared_pool
@@ -36,6 +37,8 @@ FUNCTIONS = """
 import os, time
 def good(seed, dataset, bias=0.0): return {"accuracy": 0.9 + seed / 1e6 + bias, "extra": 1}
 def number(): return 0.5
+def spelt(): return {"Accuracy (%)": 91.0, "loss": 1}
+def other(): return {"loss": 1}
 def everything(**request): return {"accuracy": len(request["metrics"])}
 def nan(): return {"accuracy": float("nan")}
 def text(): return "0.9"
@@ -118,6 +121,8 @@ def test_functions_and_programs_are_run_once_per_seed_and_failures_are_kept_apar
             "no such": call("absent"),
             "needs": call("slow"),
             "fine": program("fine"),
+            "spelt": call("spelt"),
+            "other": call("other"),
             "filled": program("filled", "{seed}", "{dataset}{other}"),
             "bad number": program("nan"),
             "list": program("list"),
@@ -133,6 +138,9 @@ def test_functions_and_programs_are_run_once_per_seed_and_failures_are_kept_apar
     assert found["everything"].values == {"accuracy": (1.0, 1.0)}
     assert found["fine"].values == {"accuracy": (0.000042, 0.001379)}
     assert found["filled"].values == {"accuracy": (42.0, 1379.0)}
+    assert found["spelt"].values == {"accuracy": (91.0, 91.0)}
+    assert found["other"].warnings == ("the metric 'accuracy' was not returned, but loss",)
+    assert (found["good"].versions, found["fine"].versions) == ({"Python": platform.python_version()}, {})
     for row, sentence in {
         "nan": "The metric 'accuracy' must be finite",
         "text": "Metrics must be numbers by name",
@@ -182,6 +190,13 @@ def test_a_library_row_follows_the_paper_in_split_preprocessing_parameters_and_s
     with pytest.raises(RunError, match="it follows a paper, see 'paper compare'"):
         load_run(results.run_id)  # a baseline made of it would forget the paper's way
     assert seconds_by_cell() == {}
+
+
+def test_a_metric_in_percent_is_computed_by_a_library_if_its_values_tell(tmp_path):
+    path = write(tmp_path, {"row": {"library": "xgboost"}})
+    path.write_text(path.read_text().replace("accuracy: 0.9", "{'Accuracy (%)': 90.0, 'MAPE (%)': 12.0}"))
+    (target,) = paper_targets(read_specification(path), tmp_path)
+    assert known_metrics(target, Task.BINARY) == {"Accuracy (%)": "accuracy"}
 
 
 def test_a_saved_model_is_scored_once_on_all_rows(home, tmp_path):
@@ -244,6 +259,15 @@ def test_a_binding_that_is_a_mistake_is_refused_with_its_line(tmp_path, run, sen
         run_specification(path)
     assert sentence in str(error.value)
     assert f"{path}, line " in str(error.value)
+
+
+def test_a_row_without_a_group_is_not_run_by_that_of_a_group(tmp_path):
+    path = write(tmp_path, {"XGBoost": call("number")})
+    content = yaml.safe_load(path.read_text())
+    content["tables"][0]["models"].insert(0, {"name": "XGBoost", "group": "Tuned", "run": call("boom")})
+    path.write_text(yaml.safe_dump(content))
+    bindings = {found.row: found.binding.callable for found in paper_targets(read_specification(path), tmp_path)}
+    assert bindings["XGBoost"] == "functions:number"
 
 
 def test_only_names_targets_and_suggests_the_nearest(home, tmp_path):

@@ -44,6 +44,7 @@ def test_a_specification_survives_a_round_trip_through_json() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
+        ("tables:", "tabels:", ", line 4: PaperSpecification has no parameter 'tabels'. Did you mean 'tables'?"),
         ("primary_metric", "primary_metrc", ", line 9: PaperTable has no parameter 'primary_metrc'. Did you mean"),
         ('rows: ["TITANS-MAC"]', 'rows: ["TITANS-MAK"]', ", line 59: 'Table 1' has no row 'TITANS-MAK'. Did you mean"),
         ('["WikiText-103"]', '["WikiText"]', ", line 60: 'Table 1' has no data set 'WikiText'. Did you mean"),

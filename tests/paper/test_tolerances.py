@@ -27,6 +27,7 @@ def tolerance(metric, unit=None, **own):
         ("Top-1 (%)", None, "accuracy"),
         ("ROC-AUC", None, "accuracy"),
         ("macro_f1", None, "accuracy"),
+        ("mAP@0.5", None, "accuracy"),
         ("passkey retrieval", None, "accuracy"),
         ("win rate", "%", "accuracy"),
         ("Perplexity", None, "perplexity"),

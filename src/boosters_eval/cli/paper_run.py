@@ -111,9 +111,12 @@ def run_targets(spec: Path, output: Path, *, quiet: bool, **options: Any) -> Any
 
 def complain(results: Any) -> int:
     """Say what did not run, even if quiet: 2 if there is any such target, else 0."""
+    from boosters_eval.paper.targets import target_name
+
     bad = [found for found in results.targets if found.status != "ok"]
     for found in bad:
-        note(f"Error: {found.table}:{found.row}:{found.dataset}: {found.status.replace('_', ' ')}: {found.reason}")
+        name = target_name(found.table, found.row, found.dataset)
+        note(f"Error: {name}: {found.status.replace('_', ' ')}: {found.reason}")
     return ExitCode.EXECUTION_ERROR if bad else ExitCode.SUCCESS
 
 

@@ -10,7 +10,7 @@ from boosters_eval.core.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, ModelWrapValidatorHandler
-    from pydantic_core import CoreSchema
+    from pydantic_core import CoreSchema, ErrorDetails
 
 
 def _stop_early(schema: Any) -> None:
@@ -94,13 +94,23 @@ def _named(model: type[BaseModel], positional: tuple[Any, ...], data: dict[str, 
 
 def explained(model: type[BaseModel], error: ValidationError) -> ConfigError:
     """The user's one sentence: what a validator of our own said, or what is wrong with the first offending field."""
-    cause = error.errors(include_url=False)[0].get("ctx", {}).get("error")
+    cause = first_error(error).get("ctx", {}).get("error")
     return cause if isinstance(cause, ConfigError) else ConfigError(sentence(model, error))
+
+
+def first_error(error: ValidationError) -> ErrorDetails:
+    """The first mistake; if that is a missing field, then the one unknown field that is like it, if there is one."""
+    errors = error.errors(include_url=False)
+    if errors[0]["type"] != "missing":
+        return errors[0]
+    unknown = [each for each in errors if each["type"] == "extra_forbidden"]
+    alike = len(unknown) == 1 and suggest(str(unknown[0]["loc"][-1]), [str(errors[0]["loc"][-1])])
+    return unknown[0] if alike else errors[0]
 
 
 def sentence(model: type[BaseModel], error: ValidationError) -> str:
     """What is wrong with the first offending field, in the project's one form."""
-    first = error.errors(include_url=False)[0]
+    first = first_error(error)
     name = ".".join(str(part) for part in first["loc"]) or model.__name__
     if first["type"] == "extra_forbidden":
         return f"{model.__name__} has no parameter '{name}'.{suggest(name, model.model_fields)}"

@@ -42,6 +42,8 @@ _CONDITIONS = {
 }
 _PARAMETERS = re.compile(r"#?\s*(?:num\.?|number of)?\s*param(?:eter)?s\.?", re.IGNORECASE)
 _SCALES = {"K": 1e3, "k": 1e3, "M": 1e6, "million": 1e6, "B": 1e9, "G": 1e9, "billion": 1e9}
+_BARE_STD = re.compile(r"(?:std|st\.? ?dev|sd|std\.? ?dev|standard deviation)\.?", re.IGNORECASE)
+_WORD = re.compile(r"\w[\w-]*\w")
 _REFERENCE = re.compile(
     r"\b(?:notations?|follow(?:s|ing)?|same|as in|see)\b[^.]{0,40}?\btable\s+([A-Z]?\.?\d+)", re.IGNORECASE
 )
@@ -90,6 +92,7 @@ class _Assembly:
         ]
         self.notation = {**arrows_in(" ".join(inherited)), **arrows_in(self.about)}
         self.layout: Layout = lay_out(found.table, " ".join([self.about, *inherited]), options.columns)
+        self.named = metrics_in(self._of_all(found.title)) or metrics_in(self._of_all(self.about))
         self.parentheses = options.parentheses or parentheses_in(self.about)
         self.no_deviation = is_not_deviation(self.about)
         self.unread = [Unread(line=fault.line, why=fault.what) for fault in found.table.faults]
@@ -170,10 +173,19 @@ class _Assembly:
         if direction and direction in self.notation:
             return self.notation[direction]
         arrows = {label(part).direction for level in self.layout.headers for part in level} - {None}
-        named = metrics_in(self.found.title) or metrics_in(self.about)
-        if len(named) == 1 and len(arrows) < 2:
-            return named[0]
+        if len(self.named) == 1 and len(arrows) < 2:
+            return self.named[0]
         return f"{UNNAMED}_{direction}" if direction and len(arrows) > 1 else UNNAMED
+
+    def _of_all(self, caption: str) -> str:
+        """The caption without sentences that are of some data sets only: "QQP and MRPC are F1"."""
+        axes = [self.layout.axes[i] for i, role in self.layout.roles.items() if role == "datasets"]
+        words = {match[0] for axis in axes for name in axis.distinct if (match := _WORD.match(name))}
+
+        def partial(sentence: str) -> bool:
+            return 0 < len(words.intersection(_WORD.findall(sentence))) < len(words)
+
+        return " ".join(each for each in re.split(r"(?<=[.;])\s+", caption) if not partial(each))
 
     def _repeats(self) -> int:
         """How often a conversion wrote each number of this table; a whole number cannot tell it by itself."""
@@ -295,15 +307,17 @@ class _Assembly:
         stds: dict[str, float] = {}
         printed: dict[str, str] = {}
         notes = list(draft.notes)
+        last = ""  # the metric to the left, of which a column "Std" is the deviation
         for metric, reading in draft.readings.items():
             assert reading.value is not None  # noqa: S101 (for the type checker)
             base = re.sub(r"[ _](?:std|sd)$", "", metric, flags=re.IGNORECASE)
-            base = known_metric(base) or base
+            base = last if _BARE_STD.fullmatch(metric) else known_metric(base) or base
             if base != metric and base in draft.readings and draft.readings[base].std is None and not self.no_deviation:
                 stds[base], printed[f"{base}_std"] = reading.value.value, reading.value.printed
                 continue
             name = f"{metric[:-4]} std" if metric.endswith("_std") else metric
             metrics[name], printed[name] = reading.value.value, reading.value.printed
+            last = metric
             if reading.std is not None and self.no_deviation:
                 notes.append(f"{name}: ± {reading.std.printed}, which the caption does not call a standard deviation")
             elif reading.std is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +13,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.paper.comparison import MetricComparison, PaperComparison, TargetComparison, combined_std, exact
 from boosters_eval.paper.conditions import conditions_of, differences_of, hardware_of, notes_of_paper
 from boosters_eval.paper.results import Measured
-from boosters_eval.paper.targets import paper_targets
+from boosters_eval.paper.targets import is_selected, paper_targets
 from boosters_eval.paper.tolerances import is_share, kind_of, tolerance_of
 from boosters_eval.paper.units import FRACTION, PERCENT, PrintedUnit, canonical, known_metric
 from boosters_eval.paper.wording import difference_text, tolerance_text
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from boosters_eval.paper.results import PaperResults
     from boosters_eval.paper.specification import PaperResult, PaperSpecification, PaperTable
     from boosters_eval.paper.targets import PaperTarget
+
+_FEWEST_DECIMALS = 2  # of a fraction: whole percents
 
 
 def compare_results(
@@ -39,7 +42,10 @@ def compare_results(
     if len(measured) < len(results.targets):
         raise ConfigError("The results have a target more than once.")
     claims = {(claim.table.id, claim.row, claim.dataset_name): claim for claim in paper_targets(spec, Path())}
-    wanted = {key: claim for key, claim in claims.items() if not results.only or key in measured}
+    stray = next((text for text in results.only if not any(is_selected(one, [text]) for one in claims.values())), None)
+    if stray is not None:
+        raise ConfigError(f"The run was restricted to '{stray}', which is no target of the specification.")
+    wanted = {key: claim for key, claim in claims.items() if key in measured or is_selected(claim, results.only)}
     targets = tuple(_target(claim, measured.get(key)) for key, claim in wanted.items())
     notes = [f"'{': '.join(filter(None, key))}' was run, but is no target." for key in measured if key not in claims]
     if digest is not None and digest != results.specification_digest:
@@ -108,6 +114,7 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
         unit=units.paper.name if units.paper and units.paper != FRACTION else "",
         paper_value=paper.value,
         paper_printed=paper.printed,
+        paper_decimals=_decimals(table, printed, name, units.paper),
         paper_std=None if std is None else std.value,
         paper_std_printed="" if std is None else std.printed,
         paper_std_over=None if std is None else printed.std_over or table.std_over,
@@ -123,6 +130,22 @@ def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: s
         notes=units.notes,
     )
     return found.replace(explanation=reason or explain(found))
+
+
+def _decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedUnit | None) -> int:
+    """To how many decimals our value can be equal to the printed one.
+
+    A fraction counts as printed to a hundredth at least, as does a bare 0: an accuracy of 1.0 is not equal to 0.95.
+    A lone digit says too little, too: it counts as printed like the rest of its column.
+    """
+    own = printed.values[name]
+    coarse = unit == FRACTION or (not own.value and own.decimals <= 0)
+    least = max(own.decimals, _FEWEST_DECIMALS) if coarse else own.decimals
+    if len(re.sub(r"[eE].*|\D", "", own.printed).lstrip("0")) > 1:
+        return least
+    alike = (result for result in table.results if result.dataset == printed.dataset and name in result.values)
+    column = [one.values[name].decimals for one in alike if one.units.get(name) == printed.units.get(name)]
+    return max([*column, least])
 
 
 def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:

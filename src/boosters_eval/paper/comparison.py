@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from boosters_eval.core.errors import ExitCode, FileFormatError
 from boosters_eval.core.model import Model
 from boosters_eval.paper.results import TargetStatus
-from boosters_eval.paper.specification import Quantity, StdOver
+from boosters_eval.paper.specification import Quantity, StdOver, printed_value
 from boosters_eval.paper.tolerances import MetricKind
 
 if TYPE_CHECKING:
@@ -56,18 +56,19 @@ def judge(
     relative: float | None,
     *,
     higher_is_better: bool | None = None,
+    decimals: int | None = None,
 ) -> Agreement:
     """Compare two numbers in decimal arithmetic, so that 1 % is 1 % whether in percent or as a fraction.
 
-    `relative` is in percent. A number that is not finite is missing, whatever the tolerance.
+    `relative` is in percent, `decimals` are those to which digits can be equal, if not the printed ones.
+    A number that is not finite is missing, whatever the tolerance.
     """
     if ours is None or not math.isfinite(ours):
         return Agreement(None, None, equal_as_printed=False, within_tolerance=False, better=None, status="missing")
     reference, difference = exact(paper.value), exact(ours) - exact(paper.value)
     size = abs(difference)
     share = size / abs(reference) if reference else None
-    decimals = max(-400, min(paper.decimals, 400))  # no float has more
-    equal = size <= Decimal(5).scaleb(-decimals - 1)  # half of the last printed digit
+    equal = size <= half_digit(paper.decimals if decimals is None else decimals)
     within = (
         equal
         or (absolute is not None and size <= exact(absolute))
@@ -82,6 +83,11 @@ def judge(
         better=better,
         status=_status(share, equal=equal, within=within, better=bool(better)),
     )
+
+
+def half_digit(decimals: int) -> Decimal:
+    """Half of the last digit of a number with so many decimals: what rounding may take away."""
+    return Decimal(5).scaleb(-max(-400, min(decimals, 400)) - 1)  # no float has more
 
 
 def _float(value: Decimal) -> float | None:
@@ -121,6 +127,7 @@ class MetricComparison(Model):
     unit: str = ""
     paper_value: float
     paper_printed: str  # the digits of the paper, which are all that can be equal
+    paper_decimals: int  # to how many decimals; more than are printed where a lone digit says too little
     paper_std: float | None = None
     paper_std_printed: str = ""
     paper_std_over: StdOver | None = None
@@ -157,6 +164,11 @@ class MetricComparison(Model):
 
     @model_validator(mode="after")
     def _follows(self) -> Self:
+        if printed_value(self.paper_printed) != self.paper_value:
+            raise FileFormatError(
+                f"The 'paper_value' of the metric '{self.metric_name}' must be the printed {self.paper_printed}. "
+                f"Got {self.paper_value!r} instead."
+            )
         found = _derived(**{name: getattr(self, name) for name in _GIVEN})
         wrong = next((name for name, value in found.items() if getattr(self, name) != value), None)
         if wrong:
@@ -170,6 +182,7 @@ class MetricComparison(Model):
 _GIVEN = (
     "paper_value",
     "paper_printed",
+    "paper_decimals",
     "paper_std",
     "our_value",
     "our_std",
@@ -184,6 +197,7 @@ def _derived(
     *,
     paper_value: float,
     paper_printed: str,
+    paper_decimals: int,
     our_value: float | None,
     complete: bool,
     tolerance_absolute: float | None,
@@ -195,7 +209,14 @@ def _derived(
 ) -> dict[str, Any]:
     paper = Quantity(value=paper_value, printed=paper_printed)
     ours = our_value if complete else None
-    judged = judge(paper, ours, tolerance_absolute, tolerance_relative, higher_is_better=higher_is_better)
+    judged = judge(
+        paper,
+        ours,
+        tolerance_absolute,
+        tolerance_relative,
+        higher_is_better=higher_is_better,
+        decimals=max(paper.decimals, paper_decimals),
+    )
     spread = combined_std(paper_std, our_std)
     z = None if ours is None or spread is None else (ours - paper_value) / spread
     return {**judged._asdict(), "z_score": z if z is None or math.isfinite(z) else None}
@@ -324,13 +345,11 @@ class PrimaryCounts(NamedTuple):
     @property
     def verdict(self) -> PaperVerdict:
         """By the rule in docs/paper.md."""
+        if self.significant or 2 * self.worse > self.comparisons:
+            return "not reproduced"  # whatever is missing: running it would not undo this
         if not self.comparisons or self.missing:
             return "incomplete"
-        if self.within == self.comparisons:
-            return "reproduced"
-        if self.significant or 2 * self.worse > self.comparisons:
-            return "not reproduced"
-        return "reproduced with deviations"
+        return "reproduced" if self.within == self.comparisons else "reproduced with deviations"
 
     @property
     def confidence(self) -> Confidence:

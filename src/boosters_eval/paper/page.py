@@ -8,6 +8,7 @@ from boosters_eval.paper.report import (
     DIFFERENCE_HEADINGS,
     by_table,
     difference_row,
+    files_of,
     notes_of,
     reasons,
     row_name,
@@ -184,7 +185,7 @@ def _sections(comparison: PaperComparison) -> Iterator[Section]:
     yield Section(
         anchor="confidence", title="Reproduction Confidence", short="Confidence", blocks=(Paragraph(text=reason),)
     )
-    files = _listing([*comparison.files, "this page"])
+    files = _listing(files_of(comparison, ".html", "this page"))
     yield Section(anchor="files", title="Files Generated", short="Files", blocks=(files,))
 
 

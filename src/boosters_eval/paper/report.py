@@ -43,10 +43,16 @@ def render_markdown(comparison: PaperComparison) -> str:
         *_deviations(comparison),
         "## Reproduction Confidence\n",
         f"**{CONFIDENCE[comparison.confidence]}** - {escape(confidence_reason(comparison))}\n",
-        "## Files Generated\n\n" + markdown_list([*comparison.files, "this report"]),
+        "## Files Generated\n\n" + markdown_list(files_of(comparison, ".md", "this report")),
         "## Environment\n\n" + _environment(comparison) if comparison.environment else "",
     ]
     return clean_lines("\n".join(part for part in parts if part)) + "\n"
+
+
+def files_of(comparison: PaperComparison, ending: str, itself: str) -> list[str]:
+    """The files that were written, and the rendering itself unless it is one of them."""
+    listed = any(name.endswith(ending) for name in comparison.files)
+    return [*comparison.files, *([] if listed else [itself])]
 
 
 def _head(comparison: PaperComparison) -> str:

@@ -23,6 +23,8 @@ from boosters_eval.paper.planning import plan_targets
 from boosters_eval.paper.results import Measured, PaperResults
 from boosters_eval.paper.specification import read_specification
 from boosters_eval.paper.targets import paper_targets, selected
+from boosters_eval.paper.units import canonical
+from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -138,8 +140,12 @@ def _measured(planned: PlannedTarget, run: Run | None) -> Measured:
 
 
 def _value(outcome: BenchmarkResult | EvaluateOutcome, name: str) -> float | None:
-    found = outcome.metrics.get(name)
-    return found if found is not None else getattr(outcome, name, None)
+    """The value of a metric; a function or a program may spell it in its own way, `Log loss` as `logloss`."""
+    if isinstance(outcome, BenchmarkResult):
+        found = outcome.metrics.get(name)
+        return found if found is not None else getattr(outcome, name, None)
+    alike = [value for own, value in outcome.metrics.items() if canonical(own) == canonical(name)]
+    return outcome.metrics.get(name, alike[0] if len(alike) == 1 else None)
 
 
 def _reason(outcomes: Sequence[Outcome | Failure | None]) -> str:
@@ -153,8 +159,13 @@ def _reason(outcomes: Sequence[Outcome | Failure | None]) -> str:
 
 
 def _versions(planned: PlannedTarget, run: Run) -> dict[str, str]:
+    """The library's, or those of what a function needs. What a program is made of is not known."""
     workload = planned.spec.workload if planned.spec else ""
-    return {planned.carrier: run.plan.builds[workload][planned.carrier].version}
+    version = run.plan.builds[workload][planned.carrier].version
+    if planned.carrier in RUNNERS:
+        return {planned.carrier: version}
+    parts = () if planned.carrier == "command" else (part.rpartition(" ") for part in version.split(", "))
+    return {name: number for name, _, number in parts}
 
 
 def _parameters(done: Sequence[BenchmarkResult | EvaluateOutcome]) -> dict[str, str]:
@@ -171,7 +182,7 @@ def _warnings(planned: PlannedTarget, done: Sequence[BenchmarkResult | EvaluateO
     for outcome in done:
         yield from outcome.warnings if isinstance(outcome, BenchmarkResult) else ()
         yield from (
-            f"the metric '{name}' was not returned"
+            f"the metric '{name}' was not returned, but {', '.join(outcome.metrics) or 'nothing'}"
             for name, ours in planned.metrics.items()
             if _value(outcome, ours) is None
         )

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorH
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import read_text
-from boosters_eval.core.model import Model, explained
+from boosters_eval.core.model import Model, explained, first_error
 from boosters_eval.paper.source import PlacedError, PrintedFloat, PrintedInt, parse_yaml, place
 from boosters_eval.runners.parameters import TrainingConfig
 
@@ -38,7 +38,7 @@ class PlacedModel(Model):
             told = explained(cls, error)
             if isinstance(told, PlacedError):
                 raise told from None
-            path = (*error.errors(include_url=False)[0]["loc"], *getattr(told, "path", ()))
+            path = (*first_error(error)["loc"], *getattr(told, "path", ()))
             where = place(data, path)
             raise (PlacedError(f"{where}{told}") if where else _UnplacedError(str(told), path)) from None
 
@@ -64,6 +64,14 @@ class Quantity(Model):
         return len(match[2]) - int(match[3] or 0) if match else 0
 
 
+def printed_value(text: str) -> float | None:
+    """The number that a text such as "15,234" prints, or None."""
+    digits = text.replace(",", "").replace("_", "").strip()
+    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", digits):
+        return None
+    return float(digits) if math.isfinite(float(digits)) else None
+
+
 def _quantity(given: Any) -> Any:
     """A number of a YAML file, or a text such as "0.870", with its digits."""
     if isinstance(given, (PrintedInt, PrintedFloat)):
@@ -71,10 +79,10 @@ def _quantity(given: Any) -> Any:
     if isinstance(given, bool) or given is None:
         raise ConfigError(f"A metric must have a number as its value. Got {given!r} instead.")
     if isinstance(given, str):
-        digits = given.replace(",", "").replace("_", "").strip()
-        if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", digits) or not math.isfinite(float(digits)):
+        value = printed_value(given)
+        if value is None:
             raise ConfigError(f"A metric must have a number as its value. Got '{given}' instead.")
-        return Quantity(value=float(digits), printed=digits)
+        return Quantity(value=value, printed=given.replace(",", "").replace("_", "").strip())
     if isinstance(given, (int, float)):
         return Quantity(value=float(given), printed=repr(given))
     return given
@@ -290,8 +298,8 @@ class PaperTable(PlacedModel):
         return tuple(dict.fromkeys([*(d.name for d in self.datasets), *(result.dataset for result in self.results)]))
 
     def row(self, key: str) -> PaperRow | None:
-        """The declaration of a row, by its key or its name alone."""
-        return next((row for row in self.models if key in (row.key, row.name)), None)
+        """The declaration of a row, by its key. A name alone could be that of a row in another group."""
+        return next((row for row in self.models if row.key == key), None)
 
     def dataset(self, name: str) -> PaperDataset:
         """The declaration of a data set; one that only results name is declared by its name alone."""

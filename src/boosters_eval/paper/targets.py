@@ -18,6 +18,8 @@ from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
 from boosters_eval.metrics import RESOURCES, for_task
 from boosters_eval.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
+from boosters_eval.paper.tolerances import is_share
+from boosters_eval.paper.units import canonical
 from boosters_eval.runners import RUNNERS
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class PaperTarget:
     @property
     def name(self) -> str:
         """As `--only` names it."""
-        return f"{self.table.id}:{self.row}:{self.dataset_name}"
+        return target_name(self.table.id, self.row, self.dataset_name)
 
     @property
     def dataset_name(self) -> str:
@@ -88,15 +90,27 @@ class PaperTarget:
         return self.model or str(getattr(self.binding, "model", None) or "")
 
 
+def target_name(table: str, row: str, dataset: str) -> str:
+    """TABLE:ROW:DATASET, or as much of it as there is."""
+    return f"{table}:{row}:{dataset}".rstrip(":")
+
+
 def paper_targets(spec: PaperSpecification, root: Path, model: Path | str | None = None) -> tuple[PaperTarget, ...]:
     """All targets, the primary ones first; a target that is named twice counts once."""
     given = None if model is None else str(model)
     wanted = [(target, True) for target in spec.reproduction_targets.primary]
     wanted += [(target, False) for target in spec.reproduction_targets.secondary]
-    found: dict[str, PaperTarget] = {}
+    found: dict[tuple[str, str, str], PaperTarget] = {}
     for target, primary in wanted:
         for expanded in _expanded(spec, target, root, given, primary=primary):
-            found.setdefault(expanded.name, expanded)
+            found.setdefault((expanded.table.id, expanded.row, expanded.dataset_name), expanded)
+    names: set[str] = set()
+    for name in (one.name for one in found.values()):
+        if name in names:
+            raise ConfigError(
+                f"Two targets would both be called '{name}': rename a row or a data set that has a colon."
+            )
+        names.add(name)
     return tuple(found.values())
 
 
@@ -153,6 +167,11 @@ def selected(targets: Sequence[PaperTarget], only: Sequence[str]) -> tuple[Paper
             )
         chosen |= {target.name: target for target in matching}
     return tuple(target for target in targets if target.name in chosen)
+
+
+def is_selected(target: PaperTarget, only: Sequence[str]) -> bool:
+    """Whether `--only` names a target; without it, all of them are."""
+    return not only or bool(_names(target) & set(only))
 
 
 def _names(target: PaperTarget) -> set[str]:
@@ -212,7 +231,10 @@ def format_of(run: ModelRun, path: Path) -> str:
     """The format of a saved model: what the specification says, or what the suffix means."""
     found = run.format or _FORMATS.get(path.suffix.lower())
     if found is None:
-        raise ConfigError(f"The format of the model {path} is unknown: name it by 'format' ({', '.join(_known())}).")
+        raise ConfigError(
+            f"The format of the model {path} is unknown: name it by 'format' ({', '.join(_known())}), "
+            "or bind the row to an 'evaluator', a 'callable' or a 'command' that can open it."
+        )
     return found
 
 
@@ -281,6 +303,7 @@ def known_metrics(target: PaperTarget, task: Task) -> dict[str, str]:
     sentence = "The paper reports no metric."
     for name in target.result.values if target.result else ():
         plain = name.strip().lower().replace(" ", "_").replace("-", "_")
+        plain = canonical(name) if is_share(name) else plain  # in percent or not: the values tell
         if plain in RESOURCES:
             found[name] = plain
             continue

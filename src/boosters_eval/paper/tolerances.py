@@ -45,8 +45,8 @@ _WORDS: dict[MetricKind, str] = {  # in the order in which they are looked for
     "parameters": "params param parameters",
     "memory": "memory mem vram ram rss",
     "speed": "time latency throughput speed speedup runtime duration fps qps sec second seconds hours minutes",
-    "accuracy": "accuracy acc auc auroc auprc f1 precision recall sensitivity specificity em map mrr ndcg bleu rouge "
-    "iou dice retrieval top1 top5",
+    "accuracy": "accuracy acc auc auroc auprc f1 precision recall sensitivity specificity em map ap mrr ndcg bleu "
+    "rouge iou dice retrieval top1 top5",
 }
 _SUFFIXED = ("speed", "memory", "parameters")  # whose names end in units: train_time_s, peak_memory_mb
 _BY_UNIT: dict[str | None, MetricKind] = {"share": "accuracy", "time": "speed", "bytes": "memory"}

@@ -78,12 +78,18 @@ def words(metric: str) -> frozenset[str]:
 
 def known_metric(name: str) -> metrics.Metric | None:
     """The metric of this program that a paper calls "Log loss", "ROC-AUC" or "accuracy (%)"."""
-    return metrics.find(canonical(name))
+    return metrics.find(_plain(re.sub(r"[(\[%].*$", "", name)))
 
 
 def canonical(name: str) -> str:
-    """A metric's name without its unit, case and punctuation."""
-    bare = re.sub(r"[(\[%].*$", "", name).strip().lower().replace("²", "2").replace("^2", "2")
-    plain = re.sub(r"[^a-z0-9@.,=]+", "_", bare).strip("_")
+    """A name without unit, case and punctuation. What is no unit stays: "F1 (macro)" is not "F1 (micro)"."""
+    match = re.search(r"\s*(?:[(\[]([^()\[\]]*)[)\]]|%)\s*$", name)
+    unit = " ".join((match[1] or "%").split()).lower() if match else ""
+    plain = _plain(name[: match.start()] if match and unit in {*_NAMES, *_COUNTS} else name)
     found = metrics.find(plain)
     return plain if found is None else found.spec
+
+
+def _plain(name: str) -> str:
+    bare = name.strip().lower().replace("²", "2").replace("^2", "2")
+    return re.sub(r"[^a-z0-9@.,=]+", "_", bare).strip("_")

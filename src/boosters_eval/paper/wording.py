@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval import metrics
 from boosters_eval.core.text import clean
-from boosters_eval.paper.comparison import exact
-from boosters_eval.paper.specification import Quantity
+from boosters_eval.paper.comparison import exact, half_digit
 from boosters_eval.paper.units import canonical
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 
@@ -71,7 +70,7 @@ def our_text(metric: MetricComparison) -> str:
     value = metric.our_value
     if value is None:
         return MISSING
-    decimals = min(max(Quantity(value=metric.paper_value, printed=metric.paper_printed).decimals + 1, 0), 12)
+    decimals = min(max(metric.paper_decimals + 1, 0), 12)
     if metric.our_std:
         shown = estimate(value, metric.our_std)
     elif abs(value) < 1e15 and float(f"{value:.{decimals}f}"):
@@ -113,8 +112,7 @@ def tolerance_text(metric: MetricComparison) -> str:
 def accepted_range(metric: MetricComparison) -> tuple[float, float]:
     """Everything that is within tolerance: what rounds to the printed digits, and what either tolerance allows."""
     paper = exact(metric.paper_value)
-    decimals = max(-400, min(Quantity(value=metric.paper_value, printed=metric.paper_printed).decimals, 400))
-    sizes = [exact(5.0).scaleb(-decimals - 1)]
+    sizes = [half_digit(metric.paper_decimals)]
     if metric.tolerance_absolute is not None:
         sizes.append(exact(metric.tolerance_absolute))
     if metric.tolerance_relative is not None:
