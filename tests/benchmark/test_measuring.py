@@ -277,20 +277,23 @@ def test_peak_memory_of_the_parent_stays_flat_while_cells_grow_tenfold(home):
     assert float(done.stdout) < 4.8
 
 
-BUSY = "import sys; n = 0\nwhile True: n += 1"
+BUSY = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(1, flush=True); n = 0\nwhile True: n += 1"
 
 
 def test_times_of_a_busy_machine_come_with_a_warning_and_the_number(home):
     alone = {"seeds": 1, "threads": 1, "executor": shared_pool()}
     compare("diabetes", "sklearn", training=FEW, **alone)  # the library is imported before it gets busy
-    long = TrainingConfig(n_estimators=300)  # a short fit may have a CPU to itself even now
-    hogs = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(3 * len(available_cpus()))]
+    long = TrainingConfig(n_estimators=100)  # a short fit may have a CPU to itself even now
+    commands = [[sys.executable, "-c", BUSY, str(cpu)] for cpu in available_cpus() for _ in range(3)]
+    hogs = [subprocess.Popen(command, stdout=subprocess.PIPE) for command in commands]
     try:
+        for hog in hogs:
+            hog.stdout.readline()  # it is busy from here on
         (result,) = compare("diabetes", "sklearn", training=long, timing_mode=True, **alone).results
     finally:
         for hog in hogs:
             hog.kill()
-            hog.wait()
+            hog.communicate()
     assert result.cpu_taken > 0.1
     assert not result.fairly_timed
     assert any("the machine was busy: other programs used about" in warning for warning in result.warnings)
