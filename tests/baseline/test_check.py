@@ -18,8 +18,8 @@ V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 def against(make):
     """Check a run against the unspoilt one."""
 
-    def compare(run, *, before=None, **rules):
-        recorded = make_baseline(before or make.run(seeds=rules.pop("seeds", 3)))
+    def compare(run, *, before=None, recorded_seeds=3, **rules):
+        recorded = make_baseline(before or make.run(seeds=recorded_seeds))
         return check(Snapshot.of_baseline(recorded), Snapshot.of_run(run), CheckRules(**rules))
 
     return compare
@@ -276,18 +276,44 @@ def test_other_seeds_alone_are_not_comparable(make, against):
 
 
 def test_fewer_seeds_are_compared_over_those_that_both_have(make, against):
-    found = against(make.run(seeds=2), seeds=5, fewer_cells=True)
+    found = against(make.run(seeds=2), recorded_seeds=5, seeds=2)
     assert {f.status for f in found.findings} == {Status.SAME}
     assert found.findings[0].note == "over 2 of the 5 recorded seeds"
     assert found.findings[0].baseline.n == 2
 
 
 def test_fewer_cells_than_recorded_fail_unless_fewer_were_asked_for(make, against):
-    found = against(make.run(seeds=2), seeds=5)
+    found = against(make.run(seeds=2), recorded_seeds=5)
     assert {f.note for f in found.unanswered} == {"only 2 of the 5 recorded cells were run"}
     assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
-    worse = against(make.run({"boosters": 1.05}, seeds=2), seeds=5)
+    worse = against(make.run({"boosters": 1.05}, seeds=2), recorded_seeds=5)
     assert [f.library for f in worse.regressions] == ["boosters"] * 2  # what is known to be worse is said as such
+
+
+@pytest.mark.parametrize(
+    ("asked", "run", "passes"), [(2, 2, True), (2, 3, True), (9, 5, True), (3, 2, False), (9, 4, False)]
+)
+def test_each_pair_needs_as_many_seeds_as_were_asked_for(make, against, asked, run, passes):
+    found = against(make.run(seeds=run), recorded_seeds=5, seeds=asked)
+    assert found.passed == passes
+    asked_for = f"; {asked} seeds were asked for" if asked < 5 else ""
+    told = set() if passes else {f"only {run} of the 5 recorded cells were run{asked_for}"}
+    assert {f.note for f in found.unanswered} == told
+
+
+def test_seeds_that_were_asked_for_are_counted_with_all_their_folds(make):
+    def snapshot(cells):
+        results = [factories.result(seed=seed, fold=fold) for seed, fold in cells]
+        return Snapshot.of_run(factories.collection(results))
+
+    recorded = snapshot((seed, fold) for seed in (1, 2, 3) for fold in range(4))
+    whole = snapshot((seed, fold) for seed in (1, 2) for fold in range(4))
+    torn = snapshot((seed, fold) for seed in (1, 2) for fold in range(3))
+    rules = CheckRules(seeds=2)
+    assert check(recorded, whole, rules).passed
+    assert [f.note for f in check(recorded, torn, rules).unanswered] == [
+        "only 6 of the 12 recorded cells were run; 2 seeds were asked for"
+    ]
 
 
 def test_fewer_values_than_a_mean_without_values_per_seed_was_made_of_fail(make):
@@ -298,7 +324,7 @@ def test_fewer_values_than_a_mean_without_values_per_seed_was_made_of_fail(make)
     rules = {"only_libraries": ("boosters",), "tolerance": 0.5}
     found = check(recorded, run, CheckRules(**rules))
     assert "only 3 of the 5 recorded cells were run" in {f.note for f in found.unanswered}
-    assert status(check(recorded, run, CheckRules(**rules, fewer_cells=True))) is not Status.SKIPPED
+    assert status(check(recorded, run, CheckRules(**rules, seeds=3))) is not Status.SKIPPED
 
 
 def test_a_cell_of_the_plan_that_nobody_ran_is_an_error(make, against):
@@ -409,7 +435,7 @@ class TestStatistical:
         assert "p = 0.025 at alpha = 0.0125, 4 seeds would decide" in found.findings[0].note
 
     def test_too_few_cells_to_test_leave_the_tolerance_to_decide(self, make, against):
-        found = against(make.run({"boosters": 1.05}, seeds=1), seeds=1, statistical=True)
+        found = against(make.run({"boosters": 1.05}, seeds=1), recorded_seeds=1, statistical=True)
         assert status(found) is Status.REGRESSION
         assert "the tolerance alone decides" in found.regressions[0].note
 

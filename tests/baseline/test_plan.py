@@ -25,7 +25,7 @@ def looks_at(change, noise=1.0, recorded=20, **rules):
     """The numbers of seeds at which `--seeds auto` looks before it stops, and what it says."""
     baseline = make_baseline(run_of(recorded, 0.0, noise=0.0))
     prepared = PreparedRun(None, None, Settings(), None, growth=Growth.of(max_seeds=recorded))
-    growth = until_decided(prepared, baseline, CheckRules(statistical=True, fewer_cells=True, **rules)).growth
+    growth = until_decided(prepared, baseline, CheckRules(statistical=True, seeds=5, **rules)).growth
     asked, said = [], []
 
     def run(seeds):
@@ -70,7 +70,7 @@ def test_no_more_seeds_are_run_than_the_baseline_has(home, recorded, wish, sched
     baseline = make_baseline(run_of(recorded, 0.0))
     prepared, restriction = plan_run(Request("minimal", seeds="auto", max_seeds=wish), Settings(), baseline)
     assert prepared.growth.rule.schedule == schedule
-    assert restriction.fewer_cells
+    assert restriction.seeds == schedule[0]
 
 
 @pytest.mark.parametrize(

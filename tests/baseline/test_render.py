@@ -130,7 +130,7 @@ def test_recorded_seeds_that_were_not_run_are_the_first_thing_to_try(make):
     run.results = [
         make.result(r.config_name, r.library, i % 3, (1.055, 1.005, 1.03)[i % 3]) for i, r in enumerate(run.results)
     ]
-    rules = CheckRules(statistical=True, fewer_cells=True)
+    rules = CheckRules(statistical=True, seeds=3)
     lines = render.lines(check(Snapshot.of_run(make.run(seeds=5)), Snapshot.of_run(run), rules), NAME)
     command = f"boosters-eval baseline check {NAME} --statistical --seeds auto"
     assert lines[-1] == f"Note: '{command}' adds recorded seeds until it is decided."
@@ -197,7 +197,7 @@ def test_a_crash_of_an_upgraded_competitor_is_not_put_at_the_user_s_door(make):
 
 
 def test_a_remark_is_told_of_pairs_that_hold_too(make):
-    rules = CheckRules(fewer_cells=True)
+    rules = CheckRules(seeds=2)
     found = check(Snapshot.of_run(make.run(seeds=3)), Snapshot.of_run(make.run(seeds=2)), rules)
     lines = render.lines(found, NAME)
     assert lines[1] == "Within tolerance, with a remark:"

@@ -262,6 +262,8 @@ def test_results_of_fewer_seeds_than_recorded_fail_unless_so_many_are_asked_for(
     assert "boosters: skipped, only 1 of the 3 recorded cells were run" in capsys.readouterr().out
     assert check("base.json", "--results", "few.json", "-q", "--seeds", "1") == 0
     assert "(over 1 of the 3 recorded seeds)" in capsys.readouterr().out
+    assert check("base.json", "--results", "few.json", "-q", "--seeds", "2") == 2
+    assert "only 1 of the 3 recorded cells were run; 2 seeds were asked for" in capsys.readouterr().out
     monkeypatch.setenv("BOOSTERS_EVAL_SEEDS", "1")
     assert check("base.json", "--results", "few.json", "-q") == 0
     monkeypatch.setenv("BOOSTERS_EVAL_SEEDS", "")  # as in CI, where a variable may be undefined: nobody asked for fewer

@@ -19,7 +19,7 @@ from boosters_eval.core.errors import RunError
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import Exclusion
-from boosters_eval.engine.runs import find_run, verify
+from boosters_eval.engine.runs import find_run, load_verified, verify
 from boosters_eval.reports import render_page
 from boosters_eval.reports.full_markdown import render_report
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
@@ -320,7 +320,33 @@ def test_attempt_at_another_plan_is_not_continued_but_taken_over(faulty, home):
 def test_plan_of_an_attempt_that_was_killed_before_it_began_is_not_mistaken_for_the_next(faulty, home):
     run_prepared(excluding(""), executor=shared_pool())
     folder = find_run("last")
+    folder.journal_path(2).touch()
     folder.keep_plan(excluding("it cannot").plan, 2)
     assert (folder.path / "plan-2.json").exists()
-    run_prepared(excluding(""), executor=shared_pool())
+    run_prepared(excluding("", resume=True), executor=shared_pool())
+    assert folder.attempts() == [1, 2]
     assert reasons(load_run("last", verified=True)) == []
+
+
+def test_an_attempt_whose_journal_was_deleted_is_damage_and_no_earlier_one_takes_its_place(faulty, home):
+    run_tiny(tiny_config("none"))
+    run_tiny(tiny_config("none"))
+    folder = find_run("last")
+    folder.journal_path(2).unlink()
+    assert find_run("last").attempts() == [1, 2]
+    assert dict(verify(folder))["journal-2.jsonl"] == "damaged: the file is missing"
+    for use in (folder.load, lambda: load_verified(folder), lambda: run_tiny(tiny_config("none"), resume=True)):
+        with pytest.raises(RunError, match=r"journal-2\.jsonl.*the file is missing"):
+            use()
+    assert run_tiny(tiny_config("none")).results
+    assert load_verified(folder).attempt == 3
+
+
+def test_a_run_whose_only_journal_was_deleted_is_still_the_last_one(faulty, home):
+    run_tiny(tiny_config("none"))
+    later = run_tiny(tiny_config("segfault"))
+    folder = find_run(later.run_id)
+    folder.journal_path(1).unlink()
+    assert find_run("last").run_id == later.run_id
+    with pytest.raises(RunError, match="the file is missing"):
+        load_run("last")

@@ -164,9 +164,13 @@ def _compare(base: Finding, then: BaselineResult, now: BaselineResult, rules: Ch
     seeds, recorded_seeds = _seeds(evidence.before), _seeds(then.metrics[metric])
     finding = _verdict(replace(finding, n_seeds=seeds, n_recorded=recorded_seeds), evidence, looks=rules.looks)
     compared, recorded = min(evidence.before.n, evidence.after.n), then.metrics[metric].n
-    if compared == recorded or rules.fewer_cells or finding.status in (Status.REGRESSION, Status.SUSPECTED):
+    needed = recorded if rules.seeds is None else min(rules.seeds, recorded_seeds) * recorded // recorded_seeds
+    if compared >= needed or finding.status in (Status.REGRESSION, Status.SUSPECTED):
         return finding
-    return replace(finding, status=Status.SKIPPED, note=f"only {compared} of the {recorded} recorded cells were run")
+    note = f"only {compared} of the {recorded} recorded cells were run"
+    if needed < recorded:
+        note += f"; {rules.seeds} seeds were asked for"
+    return replace(finding, status=Status.SKIPPED, note=note)
 
 
 def _seeds(stats: MetricStats) -> int:

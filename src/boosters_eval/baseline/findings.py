@@ -52,7 +52,7 @@ class CheckRules(Model):
     under_test: tuple[str, ...] | None = None  # None: boosters, and every library whose version is the recorded one
     only_libraries: tuple[str, ...] | None = None  # the run was restricted to these
     only_pairs: frozenset[tuple[str, str]] | None = None  # another suite was asked for, which has only these
-    fewer_cells: bool = False  # fewer seeds than the recorded ones were asked for
+    seeds: Annotated[int, Ge(1)] | None = None  # asked for, and needed of each pair; None: all the recorded ones
     allow_flaky: Annotated[int, Ge(0)] = 0  # cells that may have finished only after failing
 
     def tolerance_of(self, config: str, metric: str) -> float:

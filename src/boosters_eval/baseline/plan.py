@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.baseline.check import check
 from boosters_eval.baseline.snapshot import Snapshot
-from boosters_eval.benchmark.planning import prepare, suite_benchmarks
+from boosters_eval.benchmark.planning import prepare, seed_count, suite_benchmarks
 from boosters_eval.benchmark.suites import SUITES, resolve_suite
 from boosters_eval.core.errors import ConfigError
 
@@ -38,9 +38,10 @@ class Request:
     max_seeds: int | None = None  # for auto
 
     @property
-    def names_seeds(self) -> bool:
-        """Whether the user says how many seeds to run, here or in the environment."""
-        return self.seeds is not None or bool(os.environ.get("BOOSTERS_EVAL_SEEDS"))
+    def n_seeds(self) -> int | None:
+        """How many seeds the user asks for, here or in the environment; `auto` says so only with a plan."""
+        named = self.seeds is not None or os.environ.get("BOOSTERS_EVAL_SEEDS")
+        return seed_count(self.seeds, default=1) if named and self.seeds != "auto" else None
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Restriction:
 
     only_libraries: tuple[str, ...] | None = None
     only_pairs: frozenset[tuple[str, str]] | None = None
-    fewer_cells: bool = False
+    seeds: int | None = None
 
 
 def default_path(name: str = "baseline") -> Path:
@@ -68,14 +69,14 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
         most = min(request.max_seeds or recorded_seeds, recorded_seeds)
     elif request.max_seeds is not None:
         raise ConfigError("The 'max_seeds' parameter needs seeds='auto'.")
-    if baseline and baseline.config.seeds and not request.names_seeds:
+    if baseline and baseline.config.seeds and request.n_seeds is None:
         benchmarks = replace(benchmarks, default_seeds=len(baseline.config.seeds))  # configs may name their own
     prepared = prepare(benchmarks, seeds, settings, max_seeds=most)
     other = request.suite is not None and benchmarks.name != recorded
     return prepared, Restriction(
         only_libraries=request.libraries,
         only_pairs=_pairs(suite) if other else None,
-        fewer_cells=request.names_seeds,
+        seeds=prepared.growth.rule.schedule[0] if prepared.growth else request.n_seeds,
     )
 
 

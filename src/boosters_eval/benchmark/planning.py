@@ -188,7 +188,7 @@ def prepare(
         raise ConfigError("Use either seeds='auto' or folds, not both.")
     for library, reason in {item.target: item.reason for item in benchmarks.unavailable}.items():
         warnings.warn(f"{library} is left out: {reason}", BoostersEvalWarning, stacklevel=4)
-    count = growth.rule.schedule[0] if growth else _seeds(seeds, benchmarks.default_seeds)
+    count = growth.rule.schedule[0] if growth else seed_count(seeds, benchmarks.default_seeds)
     return replace(prepare_seeds(_overruled(benchmarks, seeds), count, settings), growth=growth)
 
 
@@ -381,7 +381,7 @@ def _choice(kind: str, value: Any, enum: type[BoosterType | Profile | Task | Gro
     return text
 
 
-def _seeds(given: int | str | None, default: int) -> int:
+def seed_count(given: int | str | None, default: int) -> int:
     """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
     text = str(given if given is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:

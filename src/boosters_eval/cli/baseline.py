@@ -175,7 +175,7 @@ def _check(
         results = carry_out(until_decided(prepared, before, rules), execution, presentation)
     else:
         results = _only(results, request.libraries)
-        rules = rules.replace(only_libraries=request.libraries, fewer_cells=request.names_seeds)
+        rules = rules.replace(only_libraries=request.libraries, seeds=request.n_seeds)
     sides = Snapshot.of_baseline(before), Snapshot.of_run(results)
     if are_same_outcomes(*sides):
         raise ConfigError(

@@ -81,6 +81,8 @@ def read(path: Path) -> Reading:
                     reading.damage = f"line {number} {fault}"
                     break
                 reading.good_bytes += len(line)
+    except FileNotFoundError:
+        reading.damage = "the file is missing"
     except OSError as error:
         raise RunError(f"Cannot read {path}: {error.strerror}.") from None
     return reading

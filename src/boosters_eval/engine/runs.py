@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import warnings
 from dataclasses import dataclass
@@ -67,6 +68,10 @@ class Run:
                 yield outcome
 
 
+# Its journal is created first, so that the others are never alone unless it was deleted; plan.json is no attempt's own.
+_OF_ATTEMPT = re.compile(r"(?:(?:journal|plan|environment)-(?P<number>\d+)|journal|environment)\.jsonl?")
+
+
 class RunFolder:
     """`<home>/runs/<run_id>`: the plan, and one journal and environment per attempt.
 
@@ -127,13 +132,20 @@ class RunFolder:
         return own if own.exists() else self.path / "plan.json"
 
     def attempts(self) -> list[int]:
-        """The numbers of the attempts that have a journal."""
-        names = (re.fullmatch(r"journal(?:-(\d+))?\.jsonl", path.name) for path in self.path.glob("journal*.jsonl"))
-        return sorted(int(match.group(1) or 1) for match in names if match)
+        """The numbers of the attempts that began; one whose journal was deleted leaves its other files."""
+        found = (_OF_ATTEMPT.fullmatch(path.name) for path in self.path.glob("*.json*"))
+        return sorted({int(match["number"] or 1) for match in found if match})
 
     def journal_path(self, attempt: int) -> Path:
         """The journal of an attempt; the first one has no number."""
         return self.path / _numbered("journal", attempt, "jsonl")
+
+    def time(self) -> float:
+        """When the latest attempt was last written to."""
+        latest = self.attempts()[-1]
+        files = (self.journal_path(latest), self._facts_path(latest), self.path)  # a lost one is not passed over
+        # Of a link itself: where it leads is for whoever reads it to refuse.
+        return next(path.lstat().st_mtime for path in files if os.path.lexists(path))
 
     def write_facts(self, attempt: int, facts: RunFacts) -> None:
         """Record the machine and versions of an attempt when it begins, and of each session that continues it."""
@@ -233,16 +245,17 @@ class RunFolder:
             raise RunError(f"Run {self.run_id} is being executed by another process; wait for it or stop it.") from None
         try:
             known = self.attempts()
-            attempt = (known[-1] if known else 0) + 1 if new or not known else known[-1]
-            return _open_journal(self.journal_path(attempt), lock), attempt
+            new = new or not known
+            attempt = (known[-1] if known else 0) + new
+            return _open_journal(self.journal_path(attempt), lock, new=new), attempt
         except BaseException:
             lock.release()
             raise
 
 
-def _open_journal(path: Path, lock: FileLock) -> Journal:
+def _open_journal(path: Path, lock: FileLock, *, new: bool) -> Journal:
     """Open a journal for appending. An incomplete last line is removed; a damaged journal is left untouched."""
-    reading = read(path) if path.exists() else Reading()
+    reading = Reading() if new else read(path)
     if reading.damage:
         raise RunError(f"{path} is damaged: {reading.damage}. It was not changed; start a new attempt.")
     try:
@@ -269,12 +282,10 @@ def folder_of(plan: Plan, where: Path | None = None) -> RunFolder | None:
 
 
 def run_folders(where: Path | None = None) -> list[RunFolder]:
-    """All runs that have a journal, the latest first."""
+    """All runs that began, the latest first."""
     root = home(where) / "runs"
     folders = [RunFolder(path) for path in root.iterdir()] if root.is_dir() else []
-    with_journal = [folder for folder in folders if folder.attempts()]
-    # Of a link itself: where it leads is for whoever reads it to refuse.
-    return sorted(with_journal, key=lambda f: f.journal_path(f.attempts()[-1]).lstat().st_mtime, reverse=True)
+    return sorted((folder for folder in folders if folder.attempts()), key=RunFolder.time, reverse=True)
 
 
 def find_run(reference: str, where: Path | None = None) -> RunFolder:
