@@ -15,18 +15,44 @@ FLAGS = [
 ]
 
 
+class Pages:
+    """Pages of one browser, each used for one visit after another: a new one costs a process."""
+
+    def __init__(self, browser):
+        self._browser, self._free = browser, {}
+
+    def take(self, options):
+        free = self._free.setdefault(repr(options), [])
+        return free.pop() if free else self._browser.new_context(offline=True, **options).new_page()
+
+    def give_back(self, page, options):
+        if options.get("java_script_enabled", True):
+            page.evaluate("localStorage.clear()")
+        page.goto("about:blank")
+        self._free[repr(options)].append(page)
+
+
 class Visit:
     """A page that was opened, and everything that it did."""
 
-    def __init__(self, browser, path, **options):
-        self.context = browser.new_context(offline=True, **options)
-        self.page = self.context.new_page()
+    def __init__(self, pages, path, **options):
+        self._pages, self._options = pages, options
+        self.page = pages.take(options)
         self.requests, self.complaints, self.dialogs = [], [], []
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", self._dialog)
+        self._listeners = {
+            "request": lambda request: self.requests.append(request.url),
+            "console": lambda message: self.complaints.append(f"{message.type}: {message.text}"),
+            "pageerror": lambda error: self.complaints.append(str(error)),
+            "dialog": self._dialog,
+        }
+        for event, listener in self._listeners.items():
+            self.page.on(event, listener)
         self.page.goto(path.as_uri())
+
+    def close(self):
+        for event, listener in self._listeners.items():
+            self.page.remove_listener(event, listener)
+        self._pages.give_back(self.page, self._options)
 
     def _dialog(self, dialog):
         self.dialogs.append(dialog.message)

@@ -132,7 +132,7 @@ def kept_pool():
 
 @pytest.fixture(scope="module")
 def chromium():
-    """A browser for the tests of one module."""
+    """The pages of a browser for the tests of one module."""
     if browser.CHROMIUM is None:
         reason = "Chromium is not installed: apt-get install chromium (or run make chromium)"
         if os.environ.get("CI"):
@@ -142,5 +142,5 @@ def chromium():
 
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=browser.CHROMIUM, args=browser.FLAGS)
-        yield started
+        yield browser.Pages(started)
         started.close()

@@ -18,7 +18,7 @@ def visit(chromium, comparison, tmp_path):
 
     yield go
     for one in opened:
-        one.context.close()
+        one.close()
 
 
 def test_the_page_opens_offline_and_names_stay_text(visit):

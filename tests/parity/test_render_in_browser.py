@@ -32,7 +32,7 @@ def visit(chromium, pages):
 
     yield go
     for one in opened:
-        one.context.close()
+        one.close()
 
 
 def cell(seen, backend, method="pls"):
@@ -189,4 +189,4 @@ def test_a_matrix_of_very_many_cells_is_drawn_in_part_until_asked_for(chromium, 
     assert seen.page.locator(".cell").count() == 2000
     seen.page.get_by_role("button", name="Show all 105 rows").click()
     assert seen.page.locator(".cell").count() == 2100
-    seen.context.close()
+    seen.close()

@@ -29,7 +29,7 @@ def visit(chromium, files):
 
     yield go
     for one in opened:
-        one.context.close()
+        one.close()
 
 
 CARD = "#results .card[data-search^='california']"
@@ -87,7 +87,7 @@ def test_missing_values_are_sorted_last_both_ways(chromium, tmp_path, sample):
     for _ in range(2):
         button.click()
         assert seen.column(card, 1)[-1] == "aaa"
-    seen.context.close()
+    seen.close()
 
 
 def test_filtering_hides_what_does_not_match_and_counts_the_rest(visit):
