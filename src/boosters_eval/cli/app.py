@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import signal
@@ -23,7 +24,7 @@ from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 # The option parser's base class; its module differs between versions of typer.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -64,10 +65,16 @@ def _root(
     pass
 
 
+@functools.cache
+def _command() -> Callable[..., Any]:
+    """The parser of all commands, made once: it takes as long as many a command."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. No mistake of a user ends in a traceback."""
     try:
-        code = app(args=spread(list(arguments)), prog_name="boosters-eval", standalone_mode=False)
+        code = _command()(args=spread(list(arguments)), prog_name="boosters-eval", standalone_mode=False)
     except BoostersEvalError as error:
         return _fail(as_options(str(error), arguments), error.exit_code)
     except _ParserError as error:

@@ -14,13 +14,13 @@ import tempfile
 import time
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from boosters_eval.benchmark.protocol import Protocol, load_steps
+from boosters_eval.core.distributions import installed_version
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.model import Model
 from boosters_eval.engine.cell import Build, Cell, Spec
@@ -103,7 +103,7 @@ class Evaluate(Workload):
         if target in RUNNERS:
             return installed_build(RUNNERS[target])
         packages = _PACKAGES.get(target, ("torch", "transformers", "datasets"))
-        found = [f"{name} {_version(name)}" for name in packages if _version(name)]
+        found = [f"{name} {version}" for name in packages if (version := installed_version(name))]
         text = ", ".join([*found, f"Python {platform.python_version()}"])
         return Build(version=text, digest=text)
 
@@ -151,13 +151,6 @@ class Evaluate(Workload):
         metrics = checked_metrics(found, spec.metrics)
         phase("done")
         return EvaluateOutcome.of(cell, metrics=metrics, seconds=time.perf_counter() - start, n_test=rows)
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
 
 
 def checked_metrics(found: Any, wanted: tuple[str, ...]) -> dict[str, float]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from boosters_eval.core.distributions import installed_version
 from boosters_eval.runners.parameters import BoosterType, Mark, Profile, TrainingConfig
 
 if TYPE_CHECKING:
@@ -154,12 +154,7 @@ class Runner(ABC):
     @classmethod
     def version(cls) -> str | None:
         """The installed version, found without importing the library."""
-        for distribution in cls.distributions:
-            try:
-                return version(distribution)
-            except PackageNotFoundError:
-                continue
-        return None
+        return next(filter(None, map(installed_version, cls.distributions)), None)
 
     @classmethod
     def supports(cls, config: BenchmarkConfig) -> bool:

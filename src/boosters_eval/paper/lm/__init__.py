@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.distributions import installed_version
 from boosters_eval.core.errors import BoostersEvalError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -46,10 +46,5 @@ def missing(
 
 def versions() -> dict[str, str]:
     """The installed versions of what the evaluators stand on."""
-    found = {}
-    for name in (*_MODULES, "tokenizers", "datasets", *_GGUF_MODULES):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {name: installed_version(name) for name in (*_MODULES, "tokenizers", "datasets", *_GGUF_MODULES)}
+    return {name: version for name, version in found.items() if version}

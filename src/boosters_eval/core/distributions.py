@@ -1,0 +1,34 @@
+"""Which distributions are installed, and in which version, without importing them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import lru_cache
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+
+
+def find_distribution(name: str) -> Distribution | None:
+    """The distribution of this name, or None."""
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
+
+
+def installed_version(name: str) -> str | None:
+    """The version of a distribution, or None. It is read again only once a folder of the path has changed."""
+    return _version(name, tuple((place, _modified(place or ".")) for place in sys.path))
+
+
+@lru_cache(maxsize=256)
+def _version(name: str, places: tuple[tuple[str, int], ...]) -> str | None:  # noqa: ARG001 (they decide what is found)
+    found = find_distribution(name)
+    return found.version if found else None
+
+
+def _modified(place: str) -> int:
+    try:
+        return os.stat(place).st_mtime_ns  # noqa: PTH116 (asked for thousands of times)
+    except OSError:
+        return 0
