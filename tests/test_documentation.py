@@ -188,6 +188,8 @@ def test_every_command_works_in_the_order_of_the_pages(project, capsys):
         capsys.readouterr()
         code = run([*command, *(["--dry-run"] if command[:2] in PREVIEWED or command[:1] in PREVIEWED else [])])
         assert code == 0, f"{shlex.join(command)}: {capsys.readouterr()}"
+        if command[:2] == ["baseline", "record"]:
+            time.sleep(1 - time.time() % 1)  # a run that begins in the same second could be the recorded one
 
 
 def test_a_shortcut_without_a_baseline_tells_how_to_record_what_it_ran(project, monkeypatch, capsys):
