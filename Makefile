@@ -5,6 +5,8 @@ PYTHON ?= $(shell command -v python3.12 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The tests start hundreds of processes, and each would compile all of the code again.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
