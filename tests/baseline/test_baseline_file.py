@@ -18,7 +18,7 @@ from boosters_eval.baseline import (
 )
 from boosters_eval.baseline.model import MetricStats
 from boosters_eval.benchmark.records import RunMetadata
-from boosters_eval.core.errors import BoostersEvalError, FileFormatError, RunError
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, FileFormatError, RunError
 from boosters_eval.engine.facts import RunFacts
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
@@ -118,6 +118,14 @@ def test_a_run_with_a_hole_is_no_baseline(make, spoil, told):
     with pytest.raises(RunError, match=told) as caught:
         make_baseline(run)
     assert caught.value.exit_code == 2
+
+
+def test_baseline_of_a_part_of_a_run_comes_with_a_warning(make):
+    run = factories.remember(make.run(), n_missing=0, n_cells=len(make.run().results))
+    make_baseline(run)
+    part = run.filter(library="boosters")
+    with pytest.warns(BoostersEvalWarning, match=f"has {len(part.results)} of the run's {len(run.results)} cells"):
+        make_baseline(part)
 
 
 def test_the_rfc_version_1_file_is_still_read():

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import statistics
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from boosters_eval.baseline.model import (
     mapping_digest,
 )
 from boosters_eval.benchmark.tables.environment import Environment
-from boosters_eval.core.errors import RunError
+from boosters_eval.core.errors import BoostersEvalWarning, RunError
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find
 
@@ -141,6 +142,13 @@ def make_baseline(
     if not snapshot.results or snapshot.not_run:
         raise RunError("No baseline was recorded: the run has no results for some or all of its cells.")
     _check_flaky(run, allow_flaky)
+    if run.n_left_out:
+        warnings.warn(
+            f"The baseline has {len(run.results)} of the run's {run.metadata.n_cells} cells: what was left out before"
+            " it was recorded cannot fail later.",
+            BoostersEvalWarning,
+            stacklevel=2,
+        )
     facts = Environment.collect(run, now=now)
     results = tuple(snapshot.results.values())
     build = snapshot.libraries.get(HOME_LIBRARY)

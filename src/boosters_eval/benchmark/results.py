@@ -130,6 +130,12 @@ class ResultCollection:
         """The cells that finished only after they had failed: their results are no proof that they work."""
         return [result for result in self.results if result.failed_before]
 
+    @property
+    def n_left_out(self) -> int:
+        """How many outcomes of the run are not here: they were filtered out, or taken out of the file."""
+        known = len(self.results) + len(self.errors) + (self.metadata.n_missing or 0)
+        return max(0, (self.metadata.n_cells or 0) - known)
+
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per result: the basis of every tabular export."""
         return [_row(result) for result in self.results]

@@ -136,7 +136,7 @@ def sample():
         suite="sample",
         metadata=RunMetadata(
             environment=RunFacts.model_validate(ENVIRONMENT),
-            n_cells=40,
+            n_cells=len(out) + len(errors),
             n_missing=0,
             configs={"california/gbdt": TrainingConfig(max_depth=4, l2=0.5).model_dump(mode="json")},
         ),

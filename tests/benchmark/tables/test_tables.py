@@ -136,6 +136,14 @@ def test_an_incomplete_run_is_said(sample):
     assert "The run is incomplete: 3 of 41 cells have no outcome." in report.notes
 
 
+def test_part_of_a_run_is_said_to_be_one(sample):
+    part = sample.filter(dataset="california")
+    left_out = sample.metadata.n_cells - len(part.results) - len(part.errors)
+    told = f"{left_out} of the run's {sample.metadata.n_cells} outcomes are left out here."
+    assert told in build_tables(part).notes
+    assert not [note for note in build_tables(sample).notes if "left out here" in note]
+
+
 def test_library_defaults_are_labelled(sample):
     results = [r.model_copy(update={"profile": "defaults"}) for r in sample.filter(dataset="california").results]
     report = build_tables(ResultCollection(results))

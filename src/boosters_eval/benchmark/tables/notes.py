@@ -55,6 +55,8 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
         out.append(f"{rule[:1].upper() + rule[1:].rstrip('.')}.")
     if missing := collection.metadata.n_missing:
         out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
+    if left_out := collection.n_left_out:
+        out.append(f"{left_out} of the run's {collection.metadata.n_cells} outcomes are left out here.")
     if any(result.profile == "defaults" for result in collection.results):
         out.append(
             "Profile 'defaults': each library has its own defaults, so models of unlike size and step are compared."
