@@ -93,7 +93,7 @@ class TestPerplexity:
     def test_the_batch_size_does_not_matter(self, llama, tmp_path):
         for i, size in enumerate((500, 37, 210)):
             (tmp_path / f"{i}.txt").write_text(TEXT.read_text()[:size])
-        source = find(PaperDataset(name="texts", use=str(tmp_path)))
+        source = find(PaperDataset(name="texts", use=tmp_path.name), tmp_path.parent)
         values = [
             perplexity(llama, source, PerplexityArguments(context_length=64, stride=20, batch_size=size))
             for size in (1, 2, 5, 64)
@@ -104,9 +104,11 @@ class TestPerplexity:
             assert value == pytest.approx(values[0], rel=1e-6)
 
     def test_more_context_changes_the_value_and_not_what_is_counted(self, folder):
-        dataset = PaperDataset(name="harbour", use=str(TEXT))
-        one = evaluate("perplexity", str(folder), dataset, {"context_length": 32}, 0)
-        two = evaluate("perplexity", str(folder), dataset, {"context_length": 32, "stride": 1, "batch_size": 64}, 1)
+        dataset = PaperDataset(name="harbour", use=TEXT.name)
+        one, two = (
+            evaluate("perplexity", str(folder), dataset, {"context_length": 32, **more}, seed, root=TEXT.parent)
+            for seed, more in enumerate(({}, {"stride": 1, "batch_size": 64}))
+        )
         assert one["tokens"] == two["tokens"] == one["bytes"] == len(TEXT.read_bytes())
         assert one["words"] == len(TEXT.read_text().split())
         assert one["perplexity"] != two["perplexity"]
@@ -115,13 +117,13 @@ class TestPerplexity:
     def test_documents_may_be_joined(self, llama, tmp_path):
         (tmp_path / "a.txt").write_text("One.")
         (tmp_path / "b.txt").write_text("Two.")
-        source = find(PaperDataset(name="texts", use=str(tmp_path)))
+        source = find(PaperDataset(name="texts", use=tmp_path.name), tmp_path.parent)
         assert perplexity(llama, source, PerplexityArguments(joined=True))["bytes"] == 10
         assert perplexity(llama, source, PerplexityArguments())["bytes"] == 8
         assert perplexity(llama, source, PerplexityArguments(max_documents=1))["bytes"] == 4
 
     def test_a_context_beyond_the_model_is_refused_unless_asked_for(self, folder, llama):
-        source = find(PaperDataset(name="harbour", use=str(TEXT)))
+        source = find(PaperDataset(name="harbour", use=TEXT.name), TEXT.parent)
         with pytest.raises(BoostersEvalError, match="'context_length' must be at most the model's 1024 positions"):
             perplexity(llama, source, PerplexityArguments(context_length=1025))
         wider = load(str(folder), ModelArguments(extrapolate=True))

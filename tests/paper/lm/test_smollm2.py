@@ -28,7 +28,7 @@ def model():
 
 
 def test_it_reads_plain_english(model):
-    source = texts.find(PaperDataset(name="harbour", use=str(TEXT)))
+    source = texts.find(PaperDataset(name="harbour", use=TEXT.name), TEXT.parent)
     values = perplexity(model, source, PerplexityArguments(context_length=512))
     assert 10 < values["perplexity"] < 40
     assert 0.7 < values["bits_per_byte"] < 1.4
