@@ -113,12 +113,17 @@ def test_a_bad_backend_costs_its_cell_and_no_other(everything: Rows) -> None:
         "refuses": "refused",
         "connection": "failed",
         "half-way": "failed",
+        "scalar": "failed",
+        "short-later": "failed",
+        "unknowing": "failed",
     }
     assert everything["garbage"].verdict is ParityVerdict.BIT_EXACT
     assert everything["segfault"].signal == "SIGSEGV"
     assert "finite" in everything["nan"].message
     assert "must have shape (20,). Got (19,) instead." in everything["short"].message
     assert "must have shape (20,). Got (20, 1) instead." in everything["column"].message
+    assert "must have shape (20,) in each run. Got (19,) instead." in everything["short-later"].message
+    assert "its version: OSError: libsum.so: cannot open." in everything["unknowing"].message
     assert "It does not do sums." in everything["refuses"].message
     assert all(everything[name].verdict is None for name in bad if name != "garbage")
 
@@ -142,6 +147,25 @@ def test_a_stored_oracle_judges_without_being_run(everything: Rows, home: Path, 
     other = run(fakes.Close, backends=("close",), home=home, changes={"oracle": declared})
     assert other["close"].verdict is ParityVerdict.ORACLE_MISSING, "what is stored is not the version that is declared"
     assert "sums <1" in other["close"].message
+
+
+def test_a_damaged_reference_costs_the_cells_that_need_it_and_running_the_oracle_mends_it(
+    run: Run, tmp_path: Path
+) -> None:
+    assert run(fakes.Close)["close"].verdict is ParityVerdict.ROUNDING
+    for path in (tmp_path / "parity" / "oracles").glob("arrays/*/*.npy"):
+        path.write_bytes(b"damaged")
+    alone = run(fakes.Close, backends=("close",))["close"]
+    assert (alone.status, alone.verdict) == (BindingStatus.OK, ParityVerdict.ORACLE_MISSING)
+    assert "was changed after it was written" in alone.message
+    assert run(fakes.Close)["close"].verdict is ParityVerdict.ROUNDING
+
+
+def test_an_array_that_is_gone_costs_its_cell(run: Run, tmp_path: Path) -> None:
+    run(fakes.Close)
+    for path in (tmp_path / "parity" / "arrays").glob("*/*.npy"):
+        path.unlink()
+    assert {row.status for row in run(fakes.Close, resume=True).values()} == {BindingStatus.FAILED}
 
 
 def test_a_row_without_an_oracle_is_no_pass_and_is_judged_when_the_oracle_has_come(run: Run, tmp_path: Path) -> None:

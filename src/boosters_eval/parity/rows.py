@@ -16,10 +16,20 @@ from boosters_eval.core.text import clean_lines, csv_cell, encodable
 from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 SCHEMA_VERSION = 1
+
+
+class Place(NamedTuple):
+    """Where a cell stands in the tables."""
+
+    method: str
+    backend: str
+    n: int
+    p: int
+    threads: int
 
 
 class RowKey(NamedTuple):
@@ -100,8 +110,12 @@ class ParityRow(FileModel):
     @property
     def key(self) -> RowKey:
         """The exact key by which a newer row replaces an older one."""
-        place = (self.method, self.backend, self.n, self.p, self.threads)
-        return RowKey(*place, self.parameters_digest, self.data_digest)
+        return RowKey(*self.place, self.parameters_digest, self.data_digest)
+
+    @property
+    def place(self) -> Place:
+        """The key without what the cell was given."""
+        return Place(self.method, self.backend, self.n, self.p, self.threads)
 
 
 COLUMNS = tuple(ParityRow.model_fields)
@@ -120,6 +134,32 @@ def merge(*files: Iterable[ParityRow]) -> list[ParityRow]:
                 found[row.key] = row
     known = {key._replace(data_digest="") for key in found if key.data_digest}
     return [row for key, row in found.items() if key.data_digest or key not in known]  # its data could not be made then
+
+
+def current_rows(rows: Sequence[ParityRow]) -> tuple[dict[Place, ParityRow], dict[Place, ParityRow]]:
+    """One row per place, and the rows that are left out: on other data or with other parameters than the newest.
+
+    The newest of a method and size decides: what was predicted from other data is compared with nothing of today.
+    """
+    latest: dict[tuple[str, int, int], ParityRow] = {}
+    for row in rows:
+        known = latest.get((row.method, row.n, row.p))
+        if row.status.started and (known is None or row.measured_at >= known.measured_at):
+            latest[row.method, row.n, row.p] = row
+    found: dict[Place, ParityRow] = {}
+    left_out: dict[Place, ParityRow] = {}
+    for row in rows:
+        newest = latest.get((row.method, row.n, row.p))
+        same = newest is None or _inputs(row) == _inputs(newest)
+        if row.status.started and not same:
+            left_out[row.place] = row
+        elif same or row.place not in found:  # an absent backend is absent whatever the data
+            found[row.place] = row
+    return found, left_out
+
+
+def _inputs(row: ParityRow) -> tuple[str, str]:
+    return row.parameters_digest, row.data_digest
 
 
 def render_rows(rows: Iterable[ParityRow]) -> str:

@@ -11,10 +11,11 @@ from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.core.home import home as home_folder
 from boosters_eval.engine.execute import Mode, execute
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.engine.runs import folder_of
-from boosters_eval.parity.backend import BACKENDS
+from boosters_eval.parity.backend import BACKENDS, BrokenBackendError, availability
 from boosters_eval.parity.binding import BindingSpec
 from boosters_eval.parity.data import GENERATORS, ensure_data
 from boosters_eval.parity.judging import Judge, base_row
@@ -207,7 +208,10 @@ _NEVER_RUN = (BindingStatus.NOT_RUN, BindingStatus.NOT_AVAILABLE, BindingStatus.
 def _row_without_run(spec: BindingSpec, backend: str, no_data: str | None) -> ParityRow | None:
     if backend not in spec.method.backends:
         return base_row(spec, backend, BindingStatus.NOT_IMPLEMENTED, message=f"{backend} does not have this method")
-    reason = BACKENDS[backend].missing() or no_data
+    try:
+        reason = availability(BACKENDS[backend])[0] or no_data
+    except BrokenBackendError as error:
+        return base_row(spec, backend, BindingStatus.FAILED, message=str(error), measured_at=now())
     return base_row(spec, backend, BindingStatus.NOT_AVAILABLE, message=reason) if reason else None
 
 
