@@ -121,7 +121,7 @@ def test_a_selection_that_is_no_mask_is_an_error(chosen: list[float]) -> None:
 
 
 def test_marks_of_other_rows_than_those_predicted_are_an_error() -> None:
-    with pytest.raises(WrongShapeError, match="The data mark 999 rows. Got a prediction of 1000 instead"):
+    with pytest.raises(WrongShapeError, match=r"The data mark 999 rows\. Got a prediction of 1000 instead"):
         judged(off(0.5), marked=np.ones(ROWS - 1, dtype=bool))
 
 

@@ -24,6 +24,8 @@ def clean(text: str) -> str:
 
 def clean_lines(text: str) -> str:
     """The same for text of several lines; a tab becomes spaces."""
+    if text.isprintable():
+        return text
     return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())
 
 

@@ -48,6 +48,16 @@ def _words(row: ParityRow) -> tuple[ParityVerdict | None, ParityVerdict | None]:
     return row.binding_verdict, row.verdict
 
 
+_OLDER = "only measured on other data or with other parameters than the newest of that size"
+
+
+def _lack(row: ParityRow) -> str:
+    """Why a row cannot be judged; '' if it can."""
+    if row.status is not BindingStatus.OK:
+        return f"{row.status.value}: {row.message or 'no outcome'}"
+    return "" if any(_words(row)) else "it has no verdict"
+
+
 def decide(
     rows: Iterable[ParityRow], *, strict_external: bool = False, own: tuple[str, ...] = (), allow_absent: bool = False
 ) -> ParityDecision:
@@ -71,17 +81,12 @@ def decide(
         if not (mine or strict_external):
             continue
         name = f"{row.method} {row.n}x{row.p} {row.backend}, {row.threads} thread{'s' if row.threads > 1 else ''}"
-        if row.place in older:
-            lacking.append(f"{name}: only measured on other data or with other parameters than the newest of that size")
-            continue
         if row.status is BindingStatus.NOT_IMPLEMENTED or (row.status is BindingStatus.NOT_AVAILABLE and excused):
             absent += 1
             continue
-        if row.status is not BindingStatus.OK:
-            lacking.append(f"{name}: {row.status.value}: {row.message or 'no outcome'}")
-            continue
-        if row.verdict is None and row.binding_verdict is None:
-            lacking.append(f"{name}: it has no verdict")
+        lack = _OLDER if row.place in older else _lack(row)
+        if lack:
+            lacking.append(f"{name}: {lack}")
             continue
         judged += any(word not in (None, ParityVerdict.NO_ORACLE, ParityVerdict.ORACLE_MISSING) for word in _words(row))
         for word, against, far in (
