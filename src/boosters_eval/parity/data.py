@@ -133,7 +133,7 @@ def _manifest(folder: Path) -> Any:
 
 
 # The folders whose content this process has verified: what the system tells of their files, and the digest.
-_VERIFIED: dict[Path, tuple[dict[str, tuple[int, ...]], str]] = {}
+_VERIFIED: dict[Path, tuple[dict[Path, tuple[int, ...]], str]] = {}
 
 
 def verified(folder: Path) -> str:
@@ -142,10 +142,8 @@ def verified(folder: Path) -> str:
     A folder is read once per process, and again if one of its files is not the one that was read.
     """
     known, digest = _VERIFIED.get(folder, ({}, ""))
-    if not known or known != {name: _told(folder / name) for name in known}:
-        told = {name: _told(folder / name) for name in (_MANIFEST, *_names(folder))}  # before its content is read
-        digest = _read(folder)
-        _VERIFIED[folder] = told, digest
+    if not known or known != {file: _told(file) for file in known}:
+        _VERIFIED[folder] = known, digest = _read(folder)
     return digest
 
 
@@ -157,10 +155,14 @@ def _told(file: Path) -> tuple[int, ...]:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _read(folder: Path) -> str:
+def _read(folder: Path) -> tuple[dict[Path, tuple[int, ...]], str]:
+    """What the system tells of each file, taken before it is read, and the digest of all."""
+    manifest = folder / _MANIFEST
+    told = {manifest: _told(manifest)}
     listed = _manifest(folder)["files"]
     for name, digest in listed.items():
-        found = hashlib.sha256((folder / name).read_bytes()).hexdigest() if (folder / name).is_file() else ""
-        if found != digest:
-            raise RunError(f"{folder / name} was changed after it was written: delete {folder} and run again.")
-    return hashlib.sha256(canonical(listed).encode()).hexdigest()
+        file = folder / name
+        told[file] = _told(file)
+        if not told[file] or hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+            raise RunError(f"{file} was changed after it was written: delete {folder} and run again.")
+    return told, hashlib.sha256(canonical(listed).encode()).hexdigest()
