@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import fake_backends as fakes
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.engine.executor import EXECUTORS, Executor
 from boosters_eval.parity.backend import BACKENDS
 from boosters_eval.parity.data import GENERATORS
@@ -235,6 +235,24 @@ def test_after_an_interruption_the_file_has_what_finished_and_the_rest_as_not_ru
     assert {row.status.value for row in after.values()} == {"ok"}
     assert len({row.run_id for row in after.values()}) == 1, "the interrupted run was continued"
     assert after[new.pop()].samples_ns in {row.samples_ns for row in told.values()}, "and nothing was repeated"
+
+
+def test_an_interrupted_run_may_be_finished_a_few_cells_at_a_time(run: Run, pool: Executor, tmp_path: Path) -> None:
+    out = tmp_path / "matrix.csv"
+    backends = (fakes.Close, fakes.Wrong, fakes.Scaled)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(Interrupted(pool, after=1), tmp_path, *backends)  # without a file: as if it had been killed
+    for done in (2, 3, 4):
+        rows = run(*backends, out_csv=out, resume=True, max_cells=1)
+        assert [row.status.value for row in rows.values()].count("ok") == done
+    assert run(*backends, out_csv=out, resume=True) == rows, "and nothing is left to run"
+
+
+def test_a_file_that_cannot_be_added_to_is_refused_before_anything_is_run(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "half.csv").write_text("method,backend\nsum")
+    with pytest.raises(FileFormatError, match="is not a file of parity results"):
+        run(out_csv=tmp_path / "half.csv")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_what_contradicts_itself_or_has_no_data_is_refused(run: Run, tmp_path: Path) -> None:

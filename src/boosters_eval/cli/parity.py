@@ -91,6 +91,7 @@ def run(
         out_csv=out_csv,
         oracles=oracles,
         command=tuple(typed()),
+        registry=tuple(map(str, registry or ())),
     )
     with resumable(without=("--force",)):
         rows = run_parity(request, None if quiet else progress())

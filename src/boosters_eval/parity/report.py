@@ -277,21 +277,30 @@ def _notes(left_out: Mapping[Place, ParityRow]) -> tuple[str, ...]:
 
 
 def reproduce_command(row: ParityRow) -> str:
-    """The command that runs a cell again, with its oracle; what a registry file added must be named by the user."""
+    """The command that runs a cell again, with its oracle and the user's files."""
     return " ".join(reproduce_parts(row))
 
 
 def reproduce_parts(row: ParityRow) -> tuple[str, str]:
     """The command in two parts, each of which many cells share: what is run, and how."""
     capped = row.stop_reason == "max_runs" and row.total_runs is not None and row.total_runs < _MAX_RUNS
-    what = _what(row.method, oracle_backend(row.oracle), row.backend)
+    what = _what(row.method, oracle_backend(row.oracle), row.backend, row.registry_json)
     return what, _how(row.n, row.p, row.threads, row.total_runs if capped else None)
 
 
 @lru_cache(maxsize=10_000)
-def _what(method: str, oracle: str, backend: str) -> str:
+def _what(method: str, oracle: str, backend: str, registry: str) -> str:
     backends = dict.fromkeys(name for name in (oracle, backend) if name)
-    return shlex.join(["boosters-eval", "parity", "run", "--methods", method, "--backends", ",".join(backends)])
+    files = [word for file in _files(registry) for word in ("--registry", file)]
+    return shlex.join(["boosters-eval", "parity", "run", *files, "--methods", method, "--backends", ",".join(backends)])
+
+
+def _files(registry: str) -> list[str]:
+    try:
+        found = load_json(registry, "a JSON column") if registry else []
+    except ConfigError:
+        return []
+    return [file for file in found if isinstance(file, str)] if isinstance(found, list) else []
 
 
 @lru_cache(maxsize=10_000)

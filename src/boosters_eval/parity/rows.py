@@ -101,6 +101,7 @@ class ParityRow(FileModel):
     prediction: CellText = ""  # the digest of the stored array
     versions_json: CellText = ""
     host_json: CellText = ""  # the machine: system, processor, BLAS, Python
+    registry_json: CellText = ""  # the user's files that the run was given
     run_id: CellText = ""
     measured_at: CellText = ""
 

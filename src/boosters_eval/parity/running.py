@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.runs import Run
 
 GUARD_S = 24 * 3600.0  # a cell ends by the protocol; this only catches what hangs
 
@@ -54,6 +55,7 @@ class ParityRequest:
     out_csv: Path | None = None
     oracles: Path | None = None  # the folder of stored references
     command: tuple[str, ...] = ()
+    registry: tuple[str, ...] = ()  # the files that were registered, for the record
 
     @property
     def root(self) -> Path:
@@ -146,13 +148,10 @@ def _data_digest(request: ParityRequest, method: MethodSpec, size: Size) -> str:
 
 
 def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
-    """Without the cells that have a row already, and without those beyond the number that is run now.
-
-    A run of the whole plan that was interrupted is continued, whatever rows an older run left.
-    """
+    """Without the cells that have a row already, and without those beyond the number that is run now."""
     plan = whole.plan
     specs = {spec.name: spec for spec in plan.specs if isinstance(spec, BindingSpec)}
-    known = {} if _is_unfinished(plan, request.home) else _known_rows(request)
+    known = _known_rows(request, plan, specs)
     kept: list[ParityRow] = []
     deferred: list[ParityRow] = []
     refs: list[CellRef] = []
@@ -171,9 +170,12 @@ def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
     return ParityPlan(plan, (*whole.absent, *deferred), tuple(kept), specs, whole.keys)
 
 
-def _is_unfinished(plan: Plan, home: Path | None) -> bool:
+def _unfinished(plan: Plan, home: Path | None) -> Run | None:
+    """The run of the whole plan, if it was interrupted."""
     folder = folder_of(plan, home)
-    return folder is not None and not read(folder.journal_path(folder.attempts()[-1])).sealed
+    if folder is None or read(folder.journal_path(folder.attempts()[-1])).sealed:
+        return None
+    return folder.load()
 
 
 def _sizes(method: MethodSpec, request: ParityRequest) -> Iterable[Size]:
@@ -182,11 +184,22 @@ def _sizes(method: MethodSpec, request: ParityRequest) -> Iterable[Size]:
     return method.sizes[:1] if request.registry_cells else method.sizes
 
 
-def _known_rows(request: ParityRequest) -> dict[RowKey, ParityRow]:
-    """The rows that may be kept: none, unless earlier results are asked for."""
-    if not (request.resume or request.rerun_failed) or request.out_csv is None or not request.out_csv.exists():
+def _known_rows(request: ParityRequest, plan: Plan, specs: Mapping[str, BindingSpec]) -> dict[RowKey, ParityRow]:
+    """The rows that may be kept: none, unless earlier results are asked for.
+
+    A run of the whole plan that was interrupted is continued, whatever rows an older run left. If only some of its
+    cells are to be run now, or were since, then what it finished is kept as rows.
+    """
+    if not (request.resume or request.rerun_failed):
         return {}
-    return {row.key: row for row in merge(read_rows(request.out_csv))}
+    rows = read_rows(request.out_csv) if request.out_csv is not None and request.out_csv.exists() else []
+    run = _unfinished(plan, request.home)
+    if run is not None:
+        rows = [row for row in rows if row.run_id != run.plan.run_id and row.measured_at > run.facts.started_at]
+        if request.max_cells is None and not rows:
+            return {}
+        rows += Judge(request.store, request.root).rows(run, specs)
+    return {row.key: row for row in merge(rows)}
 
 
 def _must_run(row: ParityRow, request: ParityRequest) -> bool:
@@ -219,6 +232,8 @@ def run_parity(
     request: ParityRequest, observer: Observer | None = None, *, executor: Executor | str = "local"
 ) -> list[ParityRow]:
     """All rows of the request: run, kept and absent ones. The CSV file is written whole, after the last cell."""
+    if request.out_csv is not None and request.out_csv.exists():
+        read_rows(request.out_csv)  # a file that cannot be added to is refused now, not after the last cell
     planned = plan_parity(request)
     judge = Judge(request.store, request.root)
     judged: list[ParityRow] = []
@@ -246,7 +261,9 @@ def run_parity(
 def _written(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: list[ParityRow]) -> list[ParityRow]:
     """All rows, the kept ones judged anew: an oracle may have come, or a tolerance changed, since then."""
     kept = [judge.again(row, planned.spec_of(row)) for row in planned.kept]
-    found = {row.key: row for row in merge(planned.absent, kept, judged)}
+    files = {"registry_json": json.dumps(request.registry) if request.registry else ""}
+    fresh = [row.model_copy(update=files) for row in (*planned.absent, *judged)]
+    found = {row.key: row for row in merge(kept, fresh)}
     rows = [found[key] for key in planned.keys]
     if request.out_csv is not None:
         before = read_rows(request.out_csv) if request.out_csv.exists() else []
