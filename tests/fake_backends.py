@@ -104,6 +104,7 @@ class Segfault(Wrong):
 
     @classmethod
     def fit(cls, session: Any, prepared: Any) -> Any:
+        os.write(2, b"free():\ninvalid pointer\n")
         os.kill(os.getpid(), signal.SIGSEGV)
 
 

@@ -119,6 +119,7 @@ def test_a_bad_backend_costs_its_cell_and_no_other(everything: Rows) -> None:
     }
     assert everything["garbage"].verdict is ParityVerdict.BIT_EXACT
     assert everything["segfault"].signal == "SIGSEGV"
+    assert everything["segfault"].message.endswith("It printed: free(): invalid pointer")
     assert "finite" in everything["nan"].message
     assert "must have shape (20,). Got (19,) instead." in everything["short"].message
     assert "must have shape (20,). Got (20, 1) instead." in everything["column"].message

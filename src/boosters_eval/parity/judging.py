@@ -16,6 +16,7 @@ from boosters_eval.engine.outcome import Failure
 from boosters_eval.parity.backend import BACKENDS
 from boosters_eval.parity.binding import BindingOutcome, RefusedError
 from boosters_eval.parity.data import ensure_data, read_csv
+from boosters_eval.parity.process import WorkerError
 from boosters_eval.parity.references import StoredReference
 from boosters_eval.parity.rows import ParityRow
 from boosters_eval.parity.verdicts import BindingStatus, IncomparableError, ParityVerdict, difference, verdict
@@ -44,6 +45,7 @@ _JUDGED_NUMBERS = (
     "relative_rmse",
     "rows_off",
 )
+_PRINTED = 300  # characters of what a process printed before it ended
 _JUDGED_WORDS = ("message", "oracle", "divergence_metric", "convention")
 
 
@@ -122,8 +124,7 @@ class Judge:
         if outcome is None:
             return base_row(spec, backend, BindingStatus.NOT_RUN, **facts)
         if isinstance(outcome, Failure):
-            told = f"{outcome.error_type}: {outcome.error_message} (in {outcome.phase})"
-            return base_row(spec, backend, _status(outcome), signal=outcome.signal, message=told, **facts)
+            return base_row(spec, backend, _status(outcome), signal=outcome.signal, message=_told(outcome), **facts)
         try:
             judged = self._judged(spec, backend, load_array(self.root / "arrays", outcome.prediction))
         except (IncomparableError, RunError) as error:
@@ -245,6 +246,14 @@ def is_oracle(oracle: Oracle, versions: Mapping[str, str]) -> bool:
 def _last_session(run: Run) -> str:
     """When the run was last continued: a failure has no time of its own, and must not look older than it may be."""
     return (run.facts.resumed or (run.facts,))[-1].started_at
+
+
+def _told(failure: Failure) -> str:
+    """What went wrong. A process that ended, its own or that of a program, said why on stderr if at all."""
+    told = f"{failure.error_type}: {failure.error_message} (in {failure.phase})"
+    printed = " ".join(failure.stderr_tail.split())
+    ended = failure.traceback is None or failure.error_type == WorkerError.__name__
+    return f"{told}. It printed: {printed[-_PRINTED:]}" if printed and ended else told
 
 
 def _status(failure: Failure) -> BindingStatus:

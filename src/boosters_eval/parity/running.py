@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
@@ -14,7 +15,7 @@ from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
-from boosters_eval.engine.runs import folder_of
+from boosters_eval.engine.runs import folder_of, run_folders
 from boosters_eval.parity.backend import BACKENDS, BrokenBackendError, availability
 from boosters_eval.parity.binding import BindingSpec
 from boosters_eval.parity.data import GENERATORS, ensure_data
@@ -195,7 +196,9 @@ def _known_rows(request: ParityRequest, plan: Plan, specs: Mapping[str, BindingS
     rows = read_rows(request.out_csv) if request.out_csv is not None and request.out_csv.exists() else []
     run = _unfinished(plan, request.home)
     if run is not None:
-        rows = [row for row in rows if row.run_id != run.plan.run_id and row.measured_at > run.facts.started_at]
+        folders = takewhile(lambda folder: folder.run_id != run.plan.run_id, run_folders(request.home))
+        since = {folder.run_id for folder in folders}
+        rows = [row for row in rows if row.run_id in since]
         if request.max_cells is None and not rows:
             return {}
         rows += Judge(request.store, request.root).rows(run, specs)
