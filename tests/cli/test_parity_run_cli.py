@@ -35,6 +35,10 @@ def outcomes(place):
     return read(path).outcomes
 
 
+def test_the_guard_is_a_day_unless_given(boosters_eval):
+    assert "[default: 86400.0]" in " ".join(boosters_eval("parity", "run", "--help", check=0).stdout.split())
+
+
 def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
     env = environment(BOOSTERS_EVAL_HOME=str(place / "home"), NOTES=str(place / "notes"))
     (place / "notes").touch()

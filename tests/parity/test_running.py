@@ -150,6 +150,14 @@ def test_a_stored_oracle_judges_without_being_run(everything: Rows, home: Path, 
     assert "sums <1" in other["close"].message
 
 
+def test_a_reference_is_what_was_predicted_with_one_thread(run: Run) -> None:
+    two = run(fakes.Close, threads=(2,))
+    assert {row.verdict for row in two.values()} == {ParityVerdict.ORACLE_MISSING}
+    assert {row.binding_verdict for row in two.values()} == {ParityVerdict.ORACLE_MISSING}
+    run()
+    assert run(fakes.Close, threads=(2,))["close"].verdict is ParityVerdict.ROUNDING
+
+
 def test_a_damaged_reference_costs_the_cells_that_need_it_and_running_the_oracle_mends_it(
     run: Run, tmp_path: Path
 ) -> None:
