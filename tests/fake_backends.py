@@ -104,6 +104,7 @@ class Segfault(Wrong):
 
     @classmethod
     def fit(cls, session: Any, prepared: Any) -> Any:
+        os.write(2, b"free():\ninvalid pointer\n")
         os.kill(os.getpid(), signal.SIGSEGV)
 
 
@@ -153,6 +154,38 @@ class Column(Wrong):
         return fitted.sum(axis=1)[:, None]
 
 
+class Scalar(Wrong):
+    """One number, without rows."""
+
+    name = "scalar"
+
+    @classmethod
+    def predict(cls, session: Any, fitted: Any) -> Any:
+        return 3.0
+
+
+class ShortLater(Wrong):
+    """Loses a row from the third run on."""
+
+    name = "short-later"
+    runs: ClassVar[int] = 0
+
+    @classmethod
+    def predict(cls, session: Any, fitted: Any) -> Any:
+        cls.runs += 1
+        return fitted.sum(axis=1)[: -1 if cls.runs > 2 else None]
+
+
+class Unknowing(Wrong):
+    """Cannot even tell its version."""
+
+    name = "unknowing"
+
+    @classmethod
+    def versions(cls) -> dict[str, str]:
+        raise OSError("libsum.so: cannot open")
+
+
 class NoSumsError(RefusedError):
     """A refusal of a kind of its own."""
 
@@ -191,7 +224,10 @@ class HalfWay(Wrong):
         return prepared["X"]
 
 
-BAD = (Segfault, Hang, Garbage, NotANumber, TooShort, Column, Refuses, LosesConnection, HalfWay)
+BAD = (
+    *(Segfault, Hang, Garbage, NotANumber, TooShort, Column, Refuses, LosesConnection, HalfWay),
+    *(Scalar, ShortLater, Unknowing),
+)
 GOOD = (Close, Wrong, Scaled, OwnScaled, Absent)
 ALL = (Sums, *GOOD, *BAD)
 

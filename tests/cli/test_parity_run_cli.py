@@ -1,5 +1,6 @@
 """`parity run` and `parity gate` at the command line: kills, interruptions, mistakes, files of the user's own."""
 
+import json
 import os
 import signal
 import subprocess
@@ -32,6 +33,10 @@ def registries():
 def outcomes(place):
     (path,) = (place / "home" / "runs").glob("*/journal.jsonl")
     return read(path).outcomes
+
+
+def test_the_guard_is_a_day_unless_given(boosters_eval):
+    assert "[default: 86400.0]" in " ".join(boosters_eval("parity", "run", "--help", check=0).stdout.split())
 
 
 def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
@@ -149,6 +154,46 @@ HEADER = "method,backend,n,p,threads,own,status,verdict,binding_verdict,divergen
 def test_the_gate_passes_only_what_was_compared(boosters_eval, place, rows, options, code, told):
     (place / "rows.csv").write_text(HEADER + rows)
     assert told in boosters_eval("parity", "gate", "--csv", "rows.csv", *options, check=code).stdout
+
+
+def test_a_comma_may_be_part_of_a_file_name(boosters_eval, place):
+    (place / "a,b.csv").write_text(HEADER + "m,alpha,9,1,1,True,ok,rounding,,0\n")
+    (place / "more.csv").write_text(HEADER + "m,beta,9,1,1,True,ok,rounding,,0\n")
+    told = boosters_eval("parity", "gate", "--csv", "a,b.csv", "more.csv", check=0).stdout
+    assert "AGREE: 2 cells judged" in told
+
+
+PLUGIN = """
+import numpy as np
+from boosters_eval.parity.data import GeneratedData, Generator
+from boosters_eval.parity.method import MethodSpec, Size
+from boosters_eval.parity.python import PythonBackend
+
+class Rows{0}(Generator):
+    name, recipe = "rows-{0}", "1"
+    missing = classmethod(lambda cls, method: None)
+    generate = classmethod(lambda cls, method, size, seed, shared: GeneratedData({{"X": np.ones(size)}}))
+
+class Ones{0}(PythonBackend):
+    name, imports, distributions = "ones-{0}", ("numpy",), ("numpy",)
+    fit = classmethod(lambda cls, session, prepared: prepared["X"])
+    predict = classmethod(lambda cls, session, fitted: fitted[:, 0])
+
+M = MethodSpec(name="ones-{0}", canonical="ones-{0}", backends=("ones-{0}",), data="rows-{0}", sizes=(Size(4, 2),))
+"""
+
+
+def test_two_registry_files_of_one_name_do_not_hide_each_other(boosters_eval, place):
+    files = []
+    for name in ("a", "b"):
+        (place / name).mkdir()
+        files.append(place / name / "mine.py")
+        files[-1].write_text(PLUGIN.format(name))
+    command = ("parity", "run", "--registry", *map(str, files), "--methods", "ones-a,ones-b", "--max-runs", "1", "-q")
+    boosters_eval(*command, check=0)
+    rows = read_rows(place / "parity.csv")
+    assert [(row.backend, row.status.value) for row in rows] == [("ones-a", "ok"), ("ones-b", "ok")]
+    assert json.loads(rows[0].registry_json) == list(map(str, files))
 
 
 def test_the_gate_knows_the_backends_that_it_is_told(boosters_eval, place):

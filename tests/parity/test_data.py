@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import fake_backends as fakes
 from boosters_eval.core.errors import RunError
-from boosters_eval.parity.data import GENERATORS, ensure_data, read_csv, to_csv
+from boosters_eval.parity.data import GENERATORS, ensure_data, read_arrays, read_csv, to_csv
 from boosters_eval.parity.method import BASE_SEED
 
 if TYPE_CHECKING:
@@ -61,6 +62,26 @@ def test_the_same_method_size_and_seed_give_the_same_bytes_and_another_seed_othe
     assert ensure_data(tmp_path / "b", method, size)[1] == digest
     assert ensure_data(tmp_path / "a", method, size, BASE_SEED + 1)[1] != digest
     assert place.name == str(BASE_SEED)
+
+
+def test_a_matrix_of_one_column_is_no_vector(tmp_path: Path) -> None:
+    place, _ = ensure_data(tmp_path, fakes.method(), fakes.Size(5, 1))
+    assert read_arrays(place)["X"].shape == (5, 1)
+    assert read_arrays(ensure_data(tmp_path, fakes.method(), fakes.Size(1, 5))[0])["X"].shape == (1, 5)
+
+
+def test_what_was_verified_is_read_again_only_if_a_file_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, digest = ensure_data(tmp_path, fakes.method(), fakes.Size(5, 2))
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.read_bytes", lambda path: pytest.fail(f"{path} was read again"))
+        assert ensure_data(tmp_path, fakes.method(), fakes.Size(5, 2)) == (place, digest)
+    times = (place / "X.csv").stat().st_mtime_ns
+    (place / "X.csv").write_bytes((place / "X.csv").read_bytes()[::-1])
+    os.utime(place / "X.csv", ns=(times, times))  # the time of its last change still tells
+    with pytest.raises(RunError, match="was changed after it was written"):
+        ensure_data(tmp_path, fakes.method(), fakes.Size(5, 2))
 
 
 def test_data_that_were_changed_or_lost_are_an_error(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_numbers_come_row_by_row_and_whatever_else_is_printed_is_no_answer(tmp_p
         (backend("print('@@parity 7', flush=True)"), "gave an answer that is no JSON object"),
         (backend("print('@@parity {}', flush=True)"), "must tell the seconds that it took. Got None"),
         (backend("print('x\\n' * 20000, flush=True)"), "printed 10000 lines instead of an answer"),
+        (backend("print('x' * 2**21, flush=True)"), "printed a line of more than 1048576 characters"),
         (backend(answer='{"elapsed_s": 1}'), "must tell its rows and columns. Got None and None"),
         (backend(answer='{"elapsed_s": 1, "rows": 2, "columns": 2}'), "2 x 2 numbers were announced. Got 6"),
         (backend(answer='{"elapsed_s": -1, "rows": 3, "columns": 2}'), "must tell the seconds that it took. Got -1"),

@@ -73,9 +73,18 @@ def test_a_swapped_lost_or_foreign_file_is_noticed(tmp_path: Path) -> None:
     file.rename(tmp_path / file.name.replace("pls", "pls2"))
     with pytest.raises(FileFormatError, match="is not the reference that its name says"):
         store.find("oracle", "pls2", Size(4, 2), "p" * 16, "d" * 32)
+    assert [fault.endswith("is not the reference that its name says.") for _, fault in store.verify()] == [True]
     (tmp_path / file.name).write_text('{"schema_version": 9}')
     with pytest.raises(FileFormatError, match="is not a stored reference"):
         store.all()
+
+
+def test_a_damaged_array_is_mended_by_storing_the_reference_again(tmp_path: Path) -> None:
+    store, reference = stored(tmp_path)
+    (path,) = tmp_path.glob("arrays/*/*.npy")
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    stored(tmp_path)
+    assert store.array(reference).tobytes() == PREDICTION.tobytes()
 
 
 def test_a_reference_of_another_shape_than_it_says_is_refused(tmp_path: Path) -> None:

@@ -138,6 +138,10 @@ def test_the_command_reproduces_the_cell_with_its_oracle_and_its_cap_and_is_quot
         *("boosters-eval", "parity", "run", "--methods", "pls", "--backends", "sklearn,a b'c"),
         *("--sizes", "200x50", "--threads", "2", "--max-runs", "3", "--out-csv", "again.csv"),
     ]
+    files = reproduce_command(given.parity_row(registry_json='["my file.py", "a,b.py"]'))
+    assert shlex.split(files)[3:7] == ["--registry", "my file.py", "--registry", "a,b.py"]
+    for text in ("[", "3", '{"a": 1}', "[1]"):
+        assert "--registry" not in reproduce_command(given.parity_row(registry_json=text))
     whole = reproduce_command(given.parity_row(stop_reason="complete"))
     assert "--max-runs" not in whole
     assert "--backends sklearn " in whole

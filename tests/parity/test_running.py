@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import fake_backends as fakes
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.engine.executor import EXECUTORS, Executor
 from boosters_eval.parity.backend import BACKENDS
 from boosters_eval.parity.data import GENERATORS
@@ -113,12 +113,18 @@ def test_a_bad_backend_costs_its_cell_and_no_other(everything: Rows) -> None:
         "refuses": "refused",
         "connection": "failed",
         "half-way": "failed",
+        "scalar": "failed",
+        "short-later": "failed",
+        "unknowing": "failed",
     }
     assert everything["garbage"].verdict is ParityVerdict.BIT_EXACT
     assert everything["segfault"].signal == "SIGSEGV"
+    assert everything["segfault"].message.endswith("It printed: free(): invalid pointer")
     assert "finite" in everything["nan"].message
     assert "must have shape (20,). Got (19,) instead." in everything["short"].message
     assert "must have shape (20,). Got (20, 1) instead." in everything["column"].message
+    assert "must have shape (20,) in each run. Got (19,) instead." in everything["short-later"].message
+    assert "its version: OSError: libsum.so: cannot open." in everything["unknowing"].message
     assert "It does not do sums." in everything["refuses"].message
     assert all(everything[name].verdict is None for name in bad if name != "garbage")
 
@@ -142,6 +148,33 @@ def test_a_stored_oracle_judges_without_being_run(everything: Rows, home: Path, 
     other = run(fakes.Close, backends=("close",), home=home, changes={"oracle": declared})
     assert other["close"].verdict is ParityVerdict.ORACLE_MISSING, "what is stored is not the version that is declared"
     assert "sums <1" in other["close"].message
+
+
+def test_a_reference_is_what_was_predicted_with_one_thread(run: Run) -> None:
+    two = run(fakes.Close, threads=(2,))
+    assert {row.verdict for row in two.values()} == {ParityVerdict.ORACLE_MISSING}
+    assert {row.binding_verdict for row in two.values()} == {ParityVerdict.ORACLE_MISSING}
+    run()
+    assert run(fakes.Close, threads=(2,))["close"].verdict is ParityVerdict.ROUNDING
+
+
+def test_a_damaged_reference_costs_the_cells_that_need_it_and_running_the_oracle_mends_it(
+    run: Run, tmp_path: Path
+) -> None:
+    assert run(fakes.Close)["close"].verdict is ParityVerdict.ROUNDING
+    for path in (tmp_path / "parity" / "oracles").glob("arrays/*/*.npy"):
+        path.write_bytes(b"damaged")
+    alone = run(fakes.Close, backends=("close",))["close"]
+    assert (alone.status, alone.verdict) == (BindingStatus.OK, ParityVerdict.ORACLE_MISSING)
+    assert "was changed after it was written" in alone.message
+    assert run(fakes.Close)["close"].verdict is ParityVerdict.ROUNDING
+
+
+def test_an_array_that_is_gone_costs_its_cell(run: Run, tmp_path: Path) -> None:
+    run(fakes.Close)
+    for path in (tmp_path / "parity" / "arrays").glob("*/*.npy"):
+        path.unlink()
+    assert {row.status for row in run(fakes.Close, resume=True).values()} == {BindingStatus.FAILED}
 
 
 def test_a_row_without_an_oracle_is_no_pass_and_is_judged_when_the_oracle_has_come(run: Run, tmp_path: Path) -> None:
@@ -211,6 +244,24 @@ def test_after_an_interruption_the_file_has_what_finished_and_the_rest_as_not_ru
     assert {row.status.value for row in after.values()} == {"ok"}
     assert len({row.run_id for row in after.values()}) == 1, "the interrupted run was continued"
     assert after[new.pop()].samples_ns in {row.samples_ns for row in told.values()}, "and nothing was repeated"
+
+
+def test_an_interrupted_run_may_be_finished_a_few_cells_at_a_time(run: Run, pool: Executor, tmp_path: Path) -> None:
+    out = tmp_path / "matrix.csv"
+    backends = (fakes.Close, fakes.Wrong, fakes.Scaled)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(Interrupted(pool, after=1), tmp_path, *backends)  # without a file: as if it had been killed
+    for done in (2, 3, 4):
+        rows = run(*backends, out_csv=out, resume=True, max_cells=1)
+        assert [row.status.value for row in rows.values()].count("ok") == done
+    assert run(*backends, out_csv=out, resume=True) == rows, "and nothing is left to run"
+
+
+def test_a_file_that_cannot_be_added_to_is_refused_before_anything_is_run(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "half.csv").write_text("method,backend\nsum")
+    with pytest.raises(FileFormatError, match="is not a file of parity results"):
+        run(out_csv=tmp_path / "half.csv")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_what_contradicts_itself_or_has_no_data_is_refused(run: Run, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boosters_eval.parity.method import Convention
-from boosters_eval.parity.verdicts import ParityVerdict, WrongShapeError, difference, verdict
+from boosters_eval.parity.verdicts import IncomparableError, ParityVerdict, WrongShapeError, difference, verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,6 +110,19 @@ def test_selections_are_compared_as_sets() -> None:
     assert found.jaccard == pytest.approx(2 / 3)
     assert verdict(found, "jaccard", 0.5) is ParityVerdict.DIVERGENT
     assert verdict(found, "jaccard", 0.7) is ParityVerdict.ROUNDING
+
+
+@pytest.mark.parametrize("chosen", [[7.0, 8, 9, 0], [0.5, 0, 0, 0], [-1.0, 1, 0, 0]])
+def test_a_selection_that_is_no_mask_is_an_error(chosen: list[float]) -> None:
+    wanted = np.array([1.0, 2, 3, 0])
+    for reference, prediction in ((wanted, np.array(chosen)), (np.array([1.0, 1, 0, 0]), np.array(chosen))):
+        with pytest.raises(IncomparableError, match="A selection must be a mask"):
+            difference(reference, prediction, "jaccard", 0.0)
+
+
+def test_marks_of_other_rows_than_those_predicted_are_an_error() -> None:
+    with pytest.raises(WrongShapeError, match=r"The data mark 999 rows\. Got a prediction of 1000 instead"):
+        judged(off(0.5), marked=np.ones(ROWS - 1, dtype=bool))
 
 
 def test_a_reference_of_zeros_forgives_nothing() -> None:

@@ -32,10 +32,13 @@ _SEVERAL = frozenset(
         "--own",
     }
 )
-# Options whose values may contain commas. Here a comma separates two values only before a name that is not a
+# Options whose values, file names among them, may contain commas. For metrics, one separates only before what is no
 # parameter: in `f1@0.3,mcc`, but not in `pinball@0.1,0.5` or `ndcg@10,gain=linear`.
 _NEVER, _BEFORE_A_NAME = "(?!)", r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
-_SEPARATOR = {"--variants": _NEVER, "--only": _NEVER, "--metric": _BEFORE_A_NAME, "-m": _BEFORE_A_NAME}
+_SEPARATOR = {
+    **dict.fromkeys(("--variants", "--only", "--csv", "--registry"), _NEVER),
+    **dict.fromkeys(("--metric", "-m"), _BEFORE_A_NAME),
+}
 
 
 def spread(arguments: list[str]) -> list[str]:

@@ -91,6 +91,7 @@ def run(
         out_csv=out_csv,
         oracles=oracles,
         command=tuple(typed()),
+        registry=tuple(map(str, registry or ())),
     )
     with resumable(without=("--force",)):
         rows = run_parity(request, None if quiet else progress())
@@ -171,7 +172,7 @@ def render(
 @parity.command("list")
 def list_methods(*, registry: RegistryOption = None) -> None:
     """List methods and backends, and what is available here."""
-    from boosters_eval.parity.backend import BACKENDS
+    from boosters_eval.parity.backend import BACKENDS, BrokenBackendError, availability
     from boosters_eval.parity.method import METHODS
 
     load_registries(registry)
@@ -191,9 +192,12 @@ def list_methods(*, registry: RegistryOption = None) -> None:
     )
     rows = []
     for name, backend in BACKENDS.items():
-        missing = backend.missing()
-        versions = "" if missing else ", ".join(f"{k} {v}" for k, v in backend.versions().items())
-        rows.append((name, backend.language, "own" if backend.own else "external", missing or f"yes ({versions})"))
+        try:
+            missing, versions = availability(backend)
+        except BrokenBackendError as error:
+            missing, versions = str(error), {}
+        found = ", ".join(f"{k} {v}" for k, v in versions.items())
+        rows.append((name, backend.language, "own" if backend.own else "external", missing or f"yes ({found})"))
     print_rows(("backend", "language", "kind", "available"), rows)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
+import os
 import re
 import sys
 from functools import cache
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 @cache
 def load_file(file: Path) -> ModuleType:
     """The file, run once per process however often it is asked for; it is the user's own code."""
-    name = f"_boosters_eval_file_{re.sub(r'[^A-Za-z0-9_]', '_', file.stem)}"
+    place = hashlib.sha256(os.fsencode(file.absolute())).hexdigest()[:12]  # two folders may have files of one name
+    name = f"_boosters_eval_file_{re.sub(r'[^A-Za-z0-9_]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
     if not file.is_file() or spec is None or spec.loader is None:
         raise ConfigError(f"The file {file} does not exist.")

@@ -24,6 +24,8 @@ def clean(text: str) -> str:
 
 def clean_lines(text: str) -> str:
     """The same for text of several lines; a tab becomes spaces."""
+    if text.isprintable():
+        return text
     return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())
 
 
@@ -51,12 +53,17 @@ def csv_cell(value: Any) -> Any:
 
 def escape_json(text: str) -> str:
     """JSON with the same content, in which whatever a terminal would obey is escaped."""
+    if text.isascii() and not any(char in text for char in _ASCII_HARMFUL):
+        return text
     harmful = {ord(char): _escaped(char) for char in set(text) - {"\n"} if _is_harmful(char)}
     return text.translate(harmful) if harmful else text
 
 
 def _is_harmful(char: str) -> bool:
     return unicodedata.category(char) in _HARMFUL or char in _NONCHARACTERS
+
+
+_ASCII_HARMFUL = tuple(char for char in map(chr, range(128)) if _is_harmful(char) and char != "\n")
 
 
 def _escaped(char: str) -> str:

@@ -26,9 +26,16 @@ def save_array(folder: Path, array: NDArray[Any]) -> str:
     content = buffer.getvalue()
     digest = hashlib.sha256(content).hexdigest()[:32]
     path = _path(folder, digest)
-    if not path.exists():
+    if not _holds(path, content):  # a damaged one is mended by whoever has the array
         write_atomically(path, content, own=True)
     return digest
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return False
 
 
 def load_array(folder: Path, digest: str) -> NDArray[Any]:

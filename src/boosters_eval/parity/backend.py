@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
@@ -77,6 +78,20 @@ class Backend(ABC):
     @abstractmethod
     def session(cls, method: MethodSpec, parameters: Mapping[str, ParameterValue], n_threads: int) -> Session:
         """A session for one cell."""
+
+
+class BrokenBackendError(BoostersEvalError):
+    """A backend that cannot even tell whether it is here."""
+
+
+def availability(backend: type[Backend]) -> tuple[str | None, dict[str, str]]:
+    """Why it cannot be used here, or its versions. It may be anybody's code, which must cost no other backend."""
+    try:
+        missing = backend.missing()
+        return missing, {} if missing else backend.versions()
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}".rstrip(".")
+        raise BrokenBackendError(f"The backend cannot tell whether it is installed, or its version: {told}.") from error
 
 
 def _shipped() -> dict[str, type[Backend]]:

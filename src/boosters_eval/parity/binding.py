@@ -199,6 +199,9 @@ class _Work:
             step = self._step(name, getattr(self.session, name))
             taken += step.elapsed_ns if name in self.spec.method.timed else 0
         prediction = _checked(step.prediction)
+        if self.predictions and prediction.shape != self.predictions[0].shape:
+            shapes = f"shape {self.predictions[0].shape} in each run. Got {prediction.shape} instead"
+            raise InvalidPredictionError(f"A prediction must have {shapes}.")
         if offset == 0:
             self.predictions.append(prediction)
         return taken
@@ -214,7 +217,7 @@ class _Work:
 def _checked(prediction: Any) -> NDArray[np.float64]:
     """The prediction as it is, if it is one: numbers, at least one, all finite. Nothing is reshaped."""
     array = np.asarray(prediction)
-    if array.dtype.kind not in "fiu" or not array.size:
+    if array.dtype.kind not in "fiub" or not array.size or not array.ndim:
         raise InvalidPredictionError(f"A prediction must be numbers. Got {array.dtype} of shape {array.shape} instead.")
     array = array.astype(np.float64)
     if not np.isfinite(array).all():

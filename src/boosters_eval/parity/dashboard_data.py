@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import isfinite
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import clean_lines
 from boosters_eval.parity.report import MARKS, WORDS, oracle_backend, reproduce_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.parity.report import ParityCell, ParityReport
 
@@ -53,8 +54,9 @@ class _Texts:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {"": 0}
 
-    def __call__(self, text: str | None) -> int:
-        return self.numbers.setdefault(text or "", len(self.numbers))
+    def __call__(self, texts: Iterable[str | None]) -> list[int]:
+        numbers = self.numbers
+        return [numbers.setdefault(text or "", len(numbers)) for text in texts]
 
     @property
     def all(self) -> list[str]:
@@ -99,14 +101,14 @@ def _columns(cells: Sequence[ParityCell], texts: _Texts) -> dict[str, list[Any]]
         "binding": [-1 if row.binding_verdict is None else numbers[row.binding_verdict.value] for row in rows],
         "speedup": [_short(cell.speedup) for cell in cells],
         "repeatable": [None if row.repeatable is None else int(row.repeatable) for row in rows],
-        "what": [texts(what) for what, _ in parts],
-        "how": [texts(how) for _, how in parts],
+        "what": texts(what for what, _ in parts),
+        "how": texts(how for _, how in parts),
         "unit": units,
         "samples": [
             [(sample + unit // 2) // unit for sample in row.samples_ns] for row, unit in zip(rows, units, strict=True)
         ],
-        **{name: [_short(getattr(row, field)) for row in rows] for name, field in _NUMBERS.items()},
-        **{name: [texts(getattr(row, field)) for row in rows] for name, field in _TEXTS.items()},
+        **{name: list(map(_short, map(attrgetter(field), rows))) for name, field in _NUMBERS.items()},
+        **{name: texts(map(attrgetter(field), rows)) for name, field in _TEXTS.items()},
     }
 
 

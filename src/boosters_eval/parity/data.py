@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from boosters_eval.engine.plan import canonical
 from boosters_eval.parity.method import BASE_SEED, MethodSpec, Size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -94,7 +95,8 @@ def ensure_data(root: Path, method: MethodSpec, size: Size, seed: int = BASE_SEE
     place = folder / str(seed)
     if not (place / _MANIFEST).exists():
         made = generator.generate(method, size, seed, {name: (shared / name).read_bytes() for name in _names(shared)})
-        _write(place, {f"{name}.csv": to_csv(array) for name, array in made.arrays.items()} | made.files)
+        narrow = [name for name, array in made.arrays.items() if array.ndim == 2 and array.shape[1] == 1]
+        _write(place, {f"{name}.csv": to_csv(array) for name, array in made.arrays.items()} | made.files, narrow)
     return place, hashlib.sha256(f"{verified(shared)} {verified(place)}".encode()).hexdigest()[:32]
 
 
@@ -103,23 +105,64 @@ def shared_folder(place: Path) -> Path:
     return place.parent / "shared"
 
 
-def _write(folder: Path, files: dict[str, bytes]) -> None:
-    """The manifest is written last: without it, the folder is made again."""
+def read_arrays(folder: Path) -> dict[str, NDArray[np.float64]]:
+    """The arrays of a folder, each of the shape that its generator gave it."""
+    arrays = {file.stem: read_csv(file) for file in sorted(folder.glob("*.csv"))}
+    narrow = _manifest(folder).get("narrow", [])
+    return {name: array[:, None] if name in narrow else array for name, array in arrays.items()}
+
+
+def _write(folder: Path, files: dict[str, bytes], narrow: Sequence[str] = ()) -> None:
+    """The manifest is written last: without it, the folder is made again.
+
+    A matrix of one column (`narrow`) and a vector are the same text, so the manifest tells them apart.
+    """
     for name, content in files.items():
         write_atomically(folder / name, content, own=True)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    write_atomically(folder / _MANIFEST, json.dumps({"schema_version": 1, "files": digests}, indent=1) + "\n", own=True)
+    manifest = {"schema_version": 1, "files": digests, **({"narrow": list(narrow)} if narrow else {})}
+    write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n", own=True)
 
 
 def _names(folder: Path) -> list[str]:
-    return list(load_json(read_text(folder / _MANIFEST), str(folder / _MANIFEST))["files"])
+    return list(_manifest(folder)["files"])
+
+
+def _manifest(folder: Path) -> Any:
+    return load_json(read_text(folder / _MANIFEST), str(folder / _MANIFEST))
+
+
+# The folders whose content this process has verified: what the system tells of their files, and the digest.
+_VERIFIED: dict[Path, tuple[dict[Path, tuple[int, ...]], str]] = {}
 
 
 def verified(folder: Path) -> str:
-    """The digest of a folder's content. A file that is not what was written is an error: all backends must read it."""
-    listed = load_json(read_text(folder / _MANIFEST), str(folder / _MANIFEST))["files"]
+    """The digest of a folder's content. A file that is not what was written is an error: all backends must read it.
+
+    A folder is read once per process, and again if one of its files is not the one that was read.
+    """
+    known, digest = _VERIFIED.get(folder, ({}, ""))
+    if not known or known != {file: _told(file) for file in known}:
+        _VERIFIED[folder] = known, digest = _read(folder)
+    return digest
+
+
+def _told(file: Path) -> tuple[int, ...]:
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _read(folder: Path) -> tuple[dict[Path, tuple[int, ...]], str]:
+    """What the system tells of each file, taken before it is read, and the digest of all."""
+    manifest = folder / _MANIFEST
+    told = {manifest: _told(manifest)}
+    listed = _manifest(folder)["files"]
     for name, digest in listed.items():
-        found = hashlib.sha256((folder / name).read_bytes()).hexdigest() if (folder / name).is_file() else ""
-        if found != digest:
-            raise RunError(f"{folder / name} was changed after it was written: delete {folder} and run again.")
-    return hashlib.sha256(canonical(listed).encode()).hexdigest()
+        file = folder / name
+        told[file] = _told(file)
+        if not told[file] or hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+            raise RunError(f"{file} was changed after it was written: delete {folder} and run again.")
+    return told, hashlib.sha256(canonical(listed).encode()).hexdigest()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.core.model import Model
+from boosters_eval.parity.rows import current_rows
 from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
@@ -47,11 +48,26 @@ def _words(row: ParityRow) -> tuple[ParityVerdict | None, ParityVerdict | None]:
     return row.binding_verdict, row.verdict
 
 
+_OLDER = "only measured on other data or with other parameters than the newest of that size"
+
+
+def _lack(row: ParityRow) -> str:
+    """Why a row cannot be judged; '' if it can."""
+    if row.status is not BindingStatus.OK:
+        return f"{row.status.value}: {row.message or 'no outcome'}"
+    return "" if any(_words(row)) else "it has no verdict"
+
+
 def decide(
     rows: Iterable[ParityRow], *, strict_external: bool = False, own: tuple[str, ...] = (), allow_absent: bool = False
 ) -> ParityDecision:
-    """Judge the rows of the project's own bindings, and those of others on request."""
+    """Judge the rows of the project's own bindings, and those of others on request.
+
+    They are the rows that every rendering shows. A binding that was only measured on older data has no result.
+    """
     rows = list(rows)
+    current, left_out = current_rows(rows)
+    older = {place: row for place, row in left_out.items() if place not in current}
     known = {row.backend for row in rows}
     unknown = next((name for name in own if name not in known), None)
     if unknown is not None:
@@ -59,7 +75,7 @@ def decide(
     divergent: list[str] = []
     lacking: list[str] = []
     judged = absent = 0
-    for row in rows:
+    for row in (*current.values(), *older.values()):
         mine = row.backend in own if own else row.own
         excused = allow_absent or not mine  # a binding of one's own that is not installed is not known to agree
         if not (mine or strict_external):
@@ -68,11 +84,9 @@ def decide(
         if row.status is BindingStatus.NOT_IMPLEMENTED or (row.status is BindingStatus.NOT_AVAILABLE and excused):
             absent += 1
             continue
-        if row.status is not BindingStatus.OK:
-            lacking.append(f"{name}: {row.status.value}: {row.message or 'no outcome'}")
-            continue
-        if row.verdict is None and row.binding_verdict is None:
-            lacking.append(f"{name}: it has no verdict")
+        lack = _OLDER if row.place in older else _lack(row)
+        if lack:
+            lacking.append(f"{name}: {lack}")
             continue
         judged += any(word not in (None, ParityVerdict.NO_ORACLE, ParityVerdict.ORACLE_MISSING) for word in _words(row))
         for word, against, far in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,15 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
 
-from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.parity.backend import BACKENDS
 from boosters_eval.parity.binding import BindingOutcome, RefusedError
 from boosters_eval.parity.data import ensure_data, read_csv
+from boosters_eval.parity.process import WorkerError
 from boosters_eval.parity.references import StoredReference
 from boosters_eval.parity.rows import ParityRow
-from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict, WrongShapeError, difference, verdict
+from boosters_eval.parity.verdicts import BindingStatus, IncomparableError, ParityVerdict, difference, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +45,7 @@ _JUDGED_NUMBERS = (
     "relative_rmse",
     "rows_off",
 )
+_PRINTED = 300  # characters of what a process printed before it ended
 _JUDGED_WORDS = ("message", "oracle", "divergence_metric", "convention")
 
 
@@ -60,6 +63,7 @@ class Judge:
         self.store = store
         self.root = root  # with the shared data and the arrays
         self._found: dict[tuple[ReferenceRole, str], _Known | None] = {}
+        self._faults: dict[tuple[ReferenceRole, str], str] = {}
         self._marks: dict[str, NDArray[np.bool_] | None] = {}
 
     def rows(self, run: Run, specs: Mapping[str, BindingSpec]) -> list[ParityRow]:
@@ -67,7 +71,8 @@ class Judge:
         for cell in run.plan.cells:
             outcome = run.outcomes.get(cell.key)
             if isinstance(outcome, BindingOutcome) and specs[cell.spec.name].n_threads == 1:
-                self._keep(specs[cell.spec.name], cell.target, outcome)
+                with contextlib.suppress(RunError):  # its array is gone: its own row says so
+                    self._keep(specs[cell.spec.name], cell.target, outcome)
         return [
             self._row(run, specs[cell.spec.name], cell.target, run.outcomes.get(cell.key)) for cell in run.plan.cells
         ]
@@ -81,7 +86,7 @@ class Judge:
             return row
         try:
             judged = self._judged(spec, row.backend, load_array(self.root / "arrays", row.prediction))
-        except WrongShapeError as error:
+        except IncomparableError as error:
             judged = {"status": BindingStatus.FAILED, "message": str(error)}
         except RunError:
             return row
@@ -119,11 +124,10 @@ class Judge:
         if outcome is None:
             return base_row(spec, backend, BindingStatus.NOT_RUN, **facts)
         if isinstance(outcome, Failure):
-            told = f"{outcome.error_type}: {outcome.error_message} (in {outcome.phase})"
-            return base_row(spec, backend, _status(outcome), signal=outcome.signal, message=told, **facts)
+            return base_row(spec, backend, _status(outcome), signal=outcome.signal, message=_told(outcome), **facts)
         try:
             judged = self._judged(spec, backend, load_array(self.root / "arrays", outcome.prediction))
-        except WrongShapeError as error:
+        except (IncomparableError, RunError) as error:
             return base_row(spec, backend, BindingStatus.FAILED, message=str(error), **facts)
         return base_row(spec, backend, BindingStatus.OK, **_times(outcome), **judged, **facts)
 
@@ -142,7 +146,7 @@ class Judge:
             return {}
         known = self._reference("canonical", spec)
         if known is None:
-            return {"binding_verdict": ParityVerdict.ORACLE_MISSING}
+            return {"binding_verdict": ParityVerdict.ORACLE_MISSING, "message": self._fault("canonical", spec)}
         method, limit = spec.method, spec.method.binding_tolerance
         found = difference(
             known.array, prediction, "jaccard" if method.metric == "jaccard" else "max_abs", limit, marked
@@ -166,11 +170,8 @@ class Judge:
             return {"verdict": ParityVerdict.NO_ORACLE}
         known = self._reference("oracle", spec)
         if known is None:
-            wanted = f"{method.oracle.backend} {method.oracle.version}"
-            return {
-                "verdict": ParityVerdict.ORACLE_MISSING,
-                "message": f"No reference of {wanted}: run it with one thread.",
-            }
+            wanted = f"No reference of {method.oracle.backend} {method.oracle.version}: run it with one thread."
+            return {"verdict": ParityVerdict.ORACLE_MISSING, "message": self._fault("oracle", spec) or wanted}
         found = difference(known.array, prediction, method.metric, method.tolerance, marked)
         convention = method.convention(backend)
         word = verdict(
@@ -198,15 +199,25 @@ class Judge:
         }
 
     def _reference(self, role: ReferenceRole, spec: BindingSpec) -> _Known | None:
-        place = (role, f"{spec.method.name} {spec.size} {spec.data_digest}")
+        """The reference, looked up once. One that is damaged costs the cells that need it, and no others."""
+        place = _place(role, spec)
         if place not in self._found:
-            method = spec.method
-            found = self.store.find(role, method.name, spec.size, method.parameters_digest, spec.data_digest)
-            if found is not None and role == "oracle" and method.oracle is not None:
-                wanted = found.backend == method.oracle.backend and is_oracle(method.oracle, found.versions)
-                found = found if wanted else None
-            self._found[place] = None if found is None else _Known(found, self.store.array(found))
+            try:
+                self._found[place] = self._stored(role, spec)
+            except (FileFormatError, RunError) as error:
+                self._found[place], self._faults[place] = None, str(error)
         return self._found[place]
+
+    def _stored(self, role: ReferenceRole, spec: BindingSpec) -> _Known | None:
+        method = spec.method
+        found = self.store.find(role, method.name, spec.size, method.parameters_digest, spec.data_digest)
+        if found is not None and role == "oracle" and method.oracle is not None:
+            wanted = found.backend == method.oracle.backend and is_oracle(method.oracle, found.versions)
+            found = found if wanted else None
+        return None if found is None else _Known(found, self.store.array(found))
+
+    def _fault(self, role: ReferenceRole, spec: BindingSpec) -> str:
+        return self._faults.get(_place(role, spec), "")
 
     def _marked(self, spec: BindingSpec) -> NDArray[np.bool_] | None:
         """The rows that were put on a boundary, if the data have such rows."""
@@ -214,6 +225,10 @@ class Judge:
             file = ensure_data(self.root / "data", spec.method, spec.size)[0] / "marked.csv"
             self._marks[spec.data_digest] = read_csv(file) != 0 if file.exists() else None
         return self._marks[spec.data_digest]
+
+
+def _place(role: ReferenceRole, spec: BindingSpec) -> tuple[ReferenceRole, str]:
+    return role, f"{spec.method.name} {spec.size} {spec.data_digest}"
 
 
 def is_oracle(oracle: Oracle, versions: Mapping[str, str]) -> bool:
@@ -231,6 +246,14 @@ def is_oracle(oracle: Oracle, versions: Mapping[str, str]) -> bool:
 def _last_session(run: Run) -> str:
     """When the run was last continued: a failure has no time of its own, and must not look older than it may be."""
     return (run.facts.resumed or (run.facts,))[-1].started_at
+
+
+def _told(failure: Failure) -> str:
+    """What went wrong. A process that ended, its own or that of a program, said why on stderr if at all."""
+    told = f"{failure.error_type}: {failure.error_message} (in {failure.phase})"
+    printed = " ".join(failure.stderr_tail.split())
+    ended = failure.traceback is None or failure.error_type == WorkerError.__name__
+    return f"{told}. It printed: {printed[-_PRINTED:]}" if printed and ended else told
 
 
 def _status(failure: Failure) -> BindingStatus:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MARK = "@@parity "  # whatever else a program prints is not an answer
 _LONGEST = 10_000  # lines that are no answer, before the program is given up
+_LONGEST_LINE = 2**20
 
 
 class WorkerError(BoostersEvalError):
@@ -49,9 +50,11 @@ class Worker:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
             for _ in range(_LONGEST):
-                line = self._process.stdout.readline()
+                line = self._process.stdout.readline(_LONGEST_LINE)
                 if not line:
                     break
+                if len(line) == _LONGEST_LINE:  # it might go on until the memory is full
+                    raise WorkerError(f"{self.command[0]} printed a line of more than {_LONGEST_LINE} characters.")
                 if line.startswith(MARK):
                     found = json.loads(line.removeprefix(MARK))
                     if not isinstance(found, dict):

@@ -106,6 +106,9 @@ class ReferenceStore:
 
     def _read(self, path: Path) -> StoredReference:
         try:
-            return StoredReference.model_validate_json(read_text(path))
+            found = StoredReference.model_validate_json(read_text(path))
         except BoostersEvalError as error:
             raise FileFormatError(f"{path} is not a stored reference: {error}") from None
+        if found.name != path.stem:
+            raise FileFormatError(f"{path} is not the reference that its name says.")
+        return found

@@ -8,7 +8,7 @@ from collections import Counter
 from functools import lru_cache
 from math import inf, isfinite
 from statistics import median
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
 from pydantic import ConfigDict, Field
@@ -17,7 +17,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import load_json
 from boosters_eval.core.model import FileModel, Model
 from boosters_eval.parity.method import Size
-from boosters_eval.parity.rows import ParityRow
+from boosters_eval.parity.rows import ParityRow, Place, current_rows
 from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
@@ -38,16 +38,6 @@ _QUIET = (None, ParityVerdict.BIT_EXACT, ParityVerdict.ROUNDING, ParityVerdict.N
 _MAX_CELLS = 1_000_000  # places in the tables: a file with as many backends as sizes must not fill the memory
 _KINSHIP = 0.5  # of the backends of two methods that share a matrix
 _MAX_RUNS = 40  # of the protocol
-
-
-class Place(NamedTuple):
-    """Where a cell stands in the tables."""
-
-    method: str
-    backend: str
-    n: int
-    p: int
-    threads: int
 
 
 class ParityCell(FileModel):
@@ -134,7 +124,7 @@ class ParityReport(Model):
 def build_parity_report(rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]] | None = None) -> ParityReport:
     """Rows with distinct keys, as tables. `declared` names the backends of methods, shown even if they have no rows."""
     given = list(rows)
-    current, left_out = _current(given)
+    current, left_out = current_rows(given)
     methods = _axes([*current.values(), *left_out.values()], declared or {})
     cells = _with_speedups(_filled(current, methods, left_out))
     started = sorted(row.measured_at for row in given if row.measured_at)
@@ -150,33 +140,6 @@ def build_parity_report(rows: Iterable[ParityRow], declared: Mapping[str, Sequen
         cells=tuple(cells),
         notes=_notes(left_out),
     )
-
-
-def _place(row: ParityRow) -> Place:
-    return Place(row.method, row.backend, row.n, row.p, row.threads)
-
-
-def _current(rows: list[ParityRow]) -> tuple[dict[Place, ParityRow], dict[Place, ParityRow]]:
-    """One row per place. Rows on other data, or with other parameters, than the newest of their size are left out."""
-    latest: dict[tuple[str, int, int], ParityRow] = {}
-    for row in rows:
-        known = latest.get((row.method, row.n, row.p))
-        if row.status.started and (known is None or row.measured_at >= known.measured_at):
-            latest[row.method, row.n, row.p] = row
-    found: dict[Place, ParityRow] = {}
-    left_out: dict[Place, ParityRow] = {}
-    for row in rows:
-        newest = latest.get((row.method, row.n, row.p))
-        same = newest is None or _inputs(row) == _inputs(newest)
-        if row.status.started and not same:
-            left_out[_place(row)] = row
-        elif same or _place(row) not in found:  # an absent backend is absent whatever the data
-            found[_place(row)] = row
-    return found, left_out
-
-
-def _inputs(row: ParityRow) -> tuple[str, str]:
-    return row.parameters_digest, row.data_digest
 
 
 def _axes(rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]]) -> tuple[MethodAxes, ...]:
@@ -228,7 +191,7 @@ def _missing(place: Place, like: ParityRow | None, older: ParityRow | None) -> P
 
 
 def _with_speedups(rows: Sequence[ParityRow]) -> list[ParityCell]:
-    times = {_place(row): row.reported_ms for row in rows}
+    times = {row.place: row.reported_ms for row in rows}
     cells = []
     for row in rows:
         oracle = Place(row.method, oracle_backend(row.oracle), row.n, row.p, row.threads)
@@ -314,21 +277,30 @@ def _notes(left_out: Mapping[Place, ParityRow]) -> tuple[str, ...]:
 
 
 def reproduce_command(row: ParityRow) -> str:
-    """The command that runs a cell again, with its oracle; what a registry file added must be named by the user."""
+    """The command that runs a cell again, with its oracle and the user's files."""
     return " ".join(reproduce_parts(row))
 
 
 def reproduce_parts(row: ParityRow) -> tuple[str, str]:
     """The command in two parts, each of which many cells share: what is run, and how."""
     capped = row.stop_reason == "max_runs" and row.total_runs is not None and row.total_runs < _MAX_RUNS
-    what = _what(row.method, oracle_backend(row.oracle), row.backend)
+    what = _what(row.method, oracle_backend(row.oracle), row.backend, row.registry_json)
     return what, _how(row.n, row.p, row.threads, row.total_runs if capped else None)
 
 
 @lru_cache(maxsize=10_000)
-def _what(method: str, oracle: str, backend: str) -> str:
+def _what(method: str, oracle: str, backend: str, registry: str) -> str:
     backends = dict.fromkeys(name for name in (oracle, backend) if name)
-    return shlex.join(["boosters-eval", "parity", "run", "--methods", method, "--backends", ",".join(backends)])
+    files = [word for file in _files(registry) for word in ("--registry", file)]
+    return shlex.join(["boosters-eval", "parity", "run", *files, "--methods", method, "--backends", ",".join(backends)])
+
+
+def _files(registry: str) -> list[str]:
+    try:
+        found = load_json(registry, "a JSON column") if registry else []
+    except ConfigError:
+        return []
+    return [file for file in found if isinstance(file, str)] if isinstance(found, list) else []
 
 
 @lru_cache(maxsize=10_000)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pydantic import ConfigDict, ValidationError, field_validator
+from pydantic import AfterValidator, ConfigDict, ValidationError, field_validator
 
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
@@ -16,10 +16,20 @@ from boosters_eval.core.text import clean_lines, csv_cell, encodable
 from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 SCHEMA_VERSION = 1
+
+
+class Place(NamedTuple):
+    """Where a cell stands in the tables."""
+
+    method: str
+    backend: str
+    n: int
+    p: int
+    threads: int
 
 
 class RowKey(NamedTuple):
@@ -34,45 +44,53 @@ class RowKey(NamedTuple):
     data_digest: str
 
 
+def _fit_for_a_cell(given: str) -> str:
+    """Text comes from programs of every kind: what no file can hold, or a terminal would obey, goes here."""
+    return given if given.isprintable() else clean_lines(encodable(given)).rstrip("\n")
+
+
+CellText = Annotated[str, AfterValidator(_fit_for_a_cell)]
+
+
 class ParityRow(FileModel):
     """One cell: how it ended, how far it is from its two references, and every time that was taken."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=True)
 
     schema_version: int = SCHEMA_VERSION
-    method: str
-    backend: str
+    method: CellText
+    backend: CellText
     n: int
     p: int
     threads: int
-    parameters_digest: str = ""
-    data_digest: str = ""
-    language: str = ""
+    parameters_digest: CellText = ""
+    data_digest: CellText = ""
+    language: CellText = ""
     own: bool = False  # a binding of the project under test
     status: BindingStatus
-    signal: str | None = None
-    message: str = ""
+    signal: CellText | None = None
+    message: CellText = ""
     # Against the canonical binding at one thread
     binding_verdict: ParityVerdict | None = None  # None: not one of the project's own, or nothing to compare
     binding_max_abs: float | None = None
     # Against the oracle
     verdict: ParityVerdict | None = None  # None: nothing to compare
-    oracle: str = ""  # the backend, and its version when the reference was made
-    divergence_metric: str = ""
+    oracle: CellText = ""  # the backend, and its version when the reference was made
+    divergence_metric: CellText = ""
     divergence: float | None = None
     tolerance: float | None = None
     max_abs: float | None = None
     relative_rmse: float | None = None
     rows_off: float | None = None
-    convention: str = ""  # the documented sentence, where the verdict rests on it
+    convention: CellText = ""  # the documented sentence, where the verdict rests on it
     # Times
     reported_ms: float | None = None
     median_ms: float | None = None  # the older name; always equal to reported_ms
-    timing_statistic: str = ""
-    timing_schema: str = ""
+    timing_statistic: CellText = ""
+    timing_schema: CellText = ""
     n_runs: int | None = None
     total_runs: int | None = None
-    stop_reason: str = ""
+    stop_reason: CellText = ""
     load_ms: float | None = None
     prepare_ms: float | None = None
     fit_ms: float | None = None
@@ -80,28 +98,27 @@ class ParityRow(FileModel):
     samples_ns: tuple[int, ...] = ()
     threads_observed: int | None = None
     repeatable: bool | None = None
-    prediction: str = ""  # the digest of the stored array
-    versions_json: str = ""
-    host_json: str = ""  # the machine: system, processor, BLAS, Python
-    run_id: str = ""
-    measured_at: str = ""
+    prediction: CellText = ""  # the digest of the stored array
+    versions_json: CellText = ""
+    host_json: CellText = ""  # the machine: system, processor, BLAS, Python
+    registry_json: CellText = ""  # the user's files that the run was given
+    run_id: CellText = ""
+    measured_at: CellText = ""
 
     @field_validator("samples_ns", mode="before")
     @classmethod
     def _from_json(cls, given: Any) -> Any:
         return json.loads(given or "[]") if isinstance(given, str) else given
 
-    @field_validator("*")
-    @classmethod
-    def _fit_for_a_cell(cls, given: Any) -> Any:
-        """Text comes from programs of every kind: what no file can hold, or a terminal would obey, goes here."""
-        return clean_lines(encodable(given)).rstrip("\n") if isinstance(given, str) else given
-
     @property
     def key(self) -> RowKey:
         """The exact key by which a newer row replaces an older one."""
-        place = (self.method, self.backend, self.n, self.p, self.threads)
-        return RowKey(*place, self.parameters_digest, self.data_digest)
+        return RowKey(*self.place, self.parameters_digest, self.data_digest)
+
+    @property
+    def place(self) -> Place:
+        """The key without what the cell was given."""
+        return Place(self.method, self.backend, self.n, self.p, self.threads)
 
 
 COLUMNS = tuple(ParityRow.model_fields)
@@ -120,6 +137,32 @@ def merge(*files: Iterable[ParityRow]) -> list[ParityRow]:
                 found[row.key] = row
     known = {key._replace(data_digest="") for key in found if key.data_digest}
     return [row for key, row in found.items() if key.data_digest or key not in known]  # its data could not be made then
+
+
+def current_rows(rows: Sequence[ParityRow]) -> tuple[dict[Place, ParityRow], dict[Place, ParityRow]]:
+    """One row per place, and the rows that are left out: on other data or with other parameters than the newest.
+
+    The newest of a method and size decides: what was predicted from other data is compared with nothing of today.
+    """
+    latest: dict[tuple[str, int, int], ParityRow] = {}
+    for row in rows:
+        known = latest.get((row.method, row.n, row.p))
+        if row.status.started and (known is None or row.measured_at >= known.measured_at):
+            latest[row.method, row.n, row.p] = row
+    found: dict[Place, ParityRow] = {}
+    left_out: dict[Place, ParityRow] = {}
+    for row in rows:
+        newest = latest.get((row.method, row.n, row.p))
+        same = newest is None or _inputs(row) == _inputs(newest)
+        if row.status.started and not same:
+            left_out[row.place] = row
+        elif same or row.place not in found:  # an absent backend is absent whatever the data
+            found[row.place] = row
+    return found, left_out
+
+
+def _inputs(row: ParityRow) -> tuple[str, str]:
+    return row.parameters_digest, row.data_digest
 
 
 def render_rows(rows: Iterable[ParityRow]) -> str:
@@ -160,20 +203,21 @@ def read_rows(path: Path) -> list[ParityRow]:
         if unknown or lacking:
             what = f"has no column '{lacking[0]}'" if lacking else f"has an unknown column '{unknown[0]}'"
             raise FileFormatError(f"{path} is not a file of parity results: it {what}.")
-        return [_row(header, values, path, reader.line_num) for values in reader if values]
+        columns = [(name, name in _TEXT) for name in header]
+        return [_row(columns, values, path, reader.line_num) for values in reader if values]
     except csv.Error as error:
         raise FileFormatError(f"{path}, line {reader.line_num}: {error}.") from None
 
 
-def _row(header: list[str], values: list[str], path: Path, line: int) -> ParityRow:
-    if len(values) != len(header):
-        raise FileFormatError(f"{path}, line {line}: {len(header)} cells are required. Got {len(values)} instead.")
-    given: dict[str, str] = {}
-    for name, value in zip(header, values, strict=True):
-        if name in _TEXT:
-            given[name] = value.removeprefix("'")
-        elif value != "":
-            given[name] = value
+def _row(columns: list[tuple[str, bool]], values: list[str], path: Path, line: int) -> ParityRow:
+    """A row from its cells; each column is a name, and whether it is of text."""
+    if len(values) != len(columns):
+        raise FileFormatError(f"{path}, line {line}: {len(columns)} cells are required. Got {len(values)} instead.")
+    given = {
+        name: value.removeprefix("'") if of_text else value
+        for (name, of_text), value in zip(columns, values, strict=True)
+        if value or of_text
+    }
     try:
         row = ParityRow.model_validate(given)
     except (ValidationError, ValueError) as error:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.core.home import home as home_folder
 from boosters_eval.engine.execute import Mode, execute
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
-from boosters_eval.engine.runs import folder_of
-from boosters_eval.parity.backend import BACKENDS
+from boosters_eval.engine.runs import folder_of, run_folders
+from boosters_eval.parity.backend import BACKENDS, BrokenBackendError, availability
 from boosters_eval.parity.binding import BindingSpec
 from boosters_eval.parity.data import GENERATORS, ensure_data
 from boosters_eval.parity.judging import Judge, base_row
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.runs import Run
 
 GUARD_S = 24 * 3600.0  # a cell ends by the protocol; this only catches what hangs
 
@@ -53,6 +56,7 @@ class ParityRequest:
     out_csv: Path | None = None
     oracles: Path | None = None  # the folder of stored references
     command: tuple[str, ...] = ()
+    registry: tuple[str, ...] = ()  # the files that were registered, for the record
 
     @property
     def root(self) -> Path:
@@ -145,13 +149,10 @@ def _data_digest(request: ParityRequest, method: MethodSpec, size: Size) -> str:
 
 
 def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
-    """Without the cells that have a row already, and without those beyond the number that is run now.
-
-    A run of the whole plan that was interrupted is continued, whatever rows an older run left.
-    """
+    """Without the cells that have a row already, and without those beyond the number that is run now."""
     plan = whole.plan
     specs = {spec.name: spec for spec in plan.specs if isinstance(spec, BindingSpec)}
-    known = {} if _is_unfinished(plan, request.home) else _known_rows(request)
+    known = _known_rows(request, plan, specs)
     kept: list[ParityRow] = []
     deferred: list[ParityRow] = []
     refs: list[CellRef] = []
@@ -170,9 +171,12 @@ def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
     return ParityPlan(plan, (*whole.absent, *deferred), tuple(kept), specs, whole.keys)
 
 
-def _is_unfinished(plan: Plan, home: Path | None) -> bool:
+def _unfinished(plan: Plan, home: Path | None) -> Run | None:
+    """The run of the whole plan, if it was interrupted."""
     folder = folder_of(plan, home)
-    return folder is not None and not read(folder.journal_path(folder.attempts()[-1])).sealed
+    if folder is None or read(folder.journal_path(folder.attempts()[-1])).sealed:
+        return None
+    return folder.load()
 
 
 def _sizes(method: MethodSpec, request: ParityRequest) -> Iterable[Size]:
@@ -181,11 +185,24 @@ def _sizes(method: MethodSpec, request: ParityRequest) -> Iterable[Size]:
     return method.sizes[:1] if request.registry_cells else method.sizes
 
 
-def _known_rows(request: ParityRequest) -> dict[RowKey, ParityRow]:
-    """The rows that may be kept: none, unless earlier results are asked for."""
-    if not (request.resume or request.rerun_failed) or request.out_csv is None or not request.out_csv.exists():
+def _known_rows(request: ParityRequest, plan: Plan, specs: Mapping[str, BindingSpec]) -> dict[RowKey, ParityRow]:
+    """The rows that may be kept: none, unless earlier results are asked for.
+
+    A run of the whole plan that was interrupted is continued, whatever rows an older run left. If only some of its
+    cells are to be run now, or were since, then what it finished is kept as rows.
+    """
+    if not (request.resume or request.rerun_failed):
         return {}
-    return {row.key: row for row in merge(read_rows(request.out_csv))}
+    rows = read_rows(request.out_csv) if request.out_csv is not None and request.out_csv.exists() else []
+    run = _unfinished(plan, request.home)
+    if run is not None:
+        folders = takewhile(lambda folder: folder.run_id != run.plan.run_id, run_folders(request.home))
+        since = {folder.run_id for folder in folders}
+        rows = [row for row in rows if row.run_id in since]
+        if request.max_cells is None and not rows:
+            return {}
+        rows += Judge(request.store, request.root).rows(run, specs)
+    return {row.key: row for row in merge(rows)}
 
 
 def _must_run(row: ParityRow, request: ParityRequest) -> bool:
@@ -207,7 +224,10 @@ _NEVER_RUN = (BindingStatus.NOT_RUN, BindingStatus.NOT_AVAILABLE, BindingStatus.
 def _row_without_run(spec: BindingSpec, backend: str, no_data: str | None) -> ParityRow | None:
     if backend not in spec.method.backends:
         return base_row(spec, backend, BindingStatus.NOT_IMPLEMENTED, message=f"{backend} does not have this method")
-    reason = BACKENDS[backend].missing() or no_data
+    try:
+        reason = availability(BACKENDS[backend])[0] or no_data
+    except BrokenBackendError as error:
+        return base_row(spec, backend, BindingStatus.FAILED, message=str(error), measured_at=now())
     return base_row(spec, backend, BindingStatus.NOT_AVAILABLE, message=reason) if reason else None
 
 
@@ -215,6 +235,8 @@ def run_parity(
     request: ParityRequest, observer: Observer | None = None, *, executor: Executor | str = "local"
 ) -> list[ParityRow]:
     """All rows of the request: run, kept and absent ones. The CSV file is written whole, after the last cell."""
+    if request.out_csv is not None and request.out_csv.exists():
+        read_rows(request.out_csv)  # a file that cannot be added to is refused now, not after the last cell
     planned = plan_parity(request)
     judge = Judge(request.store, request.root)
     judged: list[ParityRow] = []
@@ -242,7 +264,9 @@ def run_parity(
 def _written(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: list[ParityRow]) -> list[ParityRow]:
     """All rows, the kept ones judged anew: an oracle may have come, or a tolerance changed, since then."""
     kept = [judge.again(row, planned.spec_of(row)) for row in planned.kept]
-    found = {row.key: row for row in merge(planned.absent, kept, judged)}
+    files = {"registry_json": json.dumps(request.registry) if request.registry else ""}
+    fresh = [row.model_copy(update=files) for row in (*planned.absent, *judged)]
+    found = {row.key: row for row in merge(kept, fresh)}
     rows = [found[key] for key in planned.keys]
     if request.out_csv is not None:
         before = read_rows(request.out_csv) if request.out_csv.exists() else []

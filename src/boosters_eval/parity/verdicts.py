@@ -62,7 +62,11 @@ class ParityVerdict(Enum):
         return self not in (ParityVerdict.DIVERGENT, ParityVerdict.ORACLE_MISSING)
 
 
-class WrongShapeError(BoostersEvalError):
+class IncomparableError(BoostersEvalError):
+    """A prediction that cannot be compared with its reference at all."""
+
+
+class WrongShapeError(IncomparableError):
     """A prediction of another shape than its reference: never reshaped."""
 
 
@@ -101,6 +105,8 @@ def difference(
     scale, rmse, largest = root_mean_square(reference), root_mean_square(gaps), float(gaps.max(initial=0.0))
     allowed = tolerance if metric == "max_abs" else tolerance * scale
     off = (gaps > allowed).reshape(len(gaps), -1).any(axis=1)
+    if marked is not None and marked.shape != off.shape:
+        raise WrongShapeError(f"The data mark {len(marked)} rows. Got a prediction of {len(off)} instead.")
     return Difference(
         max_abs=largest,
         relative_rmse=_ratio(rmse, scale),
@@ -126,6 +132,9 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def _selection_difference(reference: NDArray[np.float64], prediction: NDArray[np.float64]) -> Difference:
+    for selection in (reference, prediction):
+        if not np.isin(selection, (0.0, 1.0)).all():  # positions would all count as chosen
+            raise IncomparableError("A selection must be a mask: 1 for what is chosen, 0 for what is not.")
     chosen, wanted = prediction != 0, reference != 0
     union = int((chosen | wanted).sum())
     distance = 1 - int((chosen & wanted).sum()) / union if union else 0.0

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-_MODULES = ("pls", "gbdt")
+_MODULES = ("pls", "native", "converted", "gbdt")
 
 
 def shipped(kind: type) -> dict[str, Any]:
