@@ -25,7 +25,7 @@ def judged(
 ) -> ParityVerdict:
     metric = rules.pop("metric", "relative_rmse")
     found = difference(REFERENCE, REFERENCE + gaps, metric, tolerance, marked)
-    return verdict(found, metric, tolerance, marked_rows=marked is not None, **rules)
+    return verdict(found, metric, tolerance, **{"marked_rows": marked is not None, "jumps": True, **rules})
 
 
 def off(share: float, by: float = 2.0) -> NDArray[np.float64]:
@@ -49,6 +49,11 @@ def test_one_row_that_is_far_off_cannot_hide_in_an_average() -> None:
 def test_few_rows_far_off_are_a_boundary_and_many_are_a_divergence() -> None:
     assert judged(off(0.01)) is ParityVerdict.BOUNDARY
     assert judged(off(0.02)) is ParityVerdict.DIVERGENT
+
+
+def test_few_rows_far_off_are_a_divergence_where_predictions_do_not_jump() -> None:
+    assert judged(off(0.001), jumps=False) is ParityVerdict.DIVERGENT
+    assert judged(off(0.31), marked=np.arange(ROWS) < 600, jumps=False) is ParityVerdict.DIVERGENT
 
 
 def test_few_rows_that_are_only_just_off_are_no_boundary() -> None:

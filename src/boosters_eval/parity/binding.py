@@ -67,7 +67,7 @@ class BindingSpec(Spec):
             "tolerance",
             "binding_tolerance",
         }
-        left_out = {*judging, "conventions", "stochastic"}
+        left_out = {*judging, "conventions", "jumps", "stochastic"}
         return self.model_dump(mode="json", exclude={"method": left_out})
 
     @property

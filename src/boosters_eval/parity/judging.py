@@ -156,6 +156,7 @@ class Judge:
             "max_abs",
             limit,
             marked_rows=marked is not None,
+            jumps=bool(method.jumps),
             convention=method.convention(backend),
             band_metric=method.metric,
         )
@@ -179,11 +180,13 @@ class Judge:
             method.metric,
             method.tolerance,
             marked_rows=marked is not None,
+            jumps=bool(method.jumps),
             convention=convention,
             stochastic=bool(method.stochastic),
         )
         explained = {
             ParityVerdict.CONVENTION: convention.sentence if convention else "",
+            ParityVerdict.BOUNDARY: method.jumps,
             ParityVerdict.CROSS_CHECK: method.stochastic,
         }
         return {

@@ -71,6 +71,7 @@ class MethodSpec(Model):
     tolerance: Annotated[float, Ge(0)] = 1e-9  # of the oracle
     binding_tolerance: Annotated[float, Ge(0)] = BINDING_TOLERANCE  # of the canonical binding, max abs
     conventions: tuple[Convention, ...] = ()
+    jumps: str = ""  # where predictions jump, so that few rows may be far off; else such rows are a divergence
     stochastic: str = ""  # why no two implementations can agree; a mismatch is then a cross-check
 
     @model_validator(mode="after")

@@ -155,12 +155,14 @@ def verdict(
     tolerance: float,
     *,
     marked_rows: bool = False,
+    jumps: bool = False,
     convention: Convention | None = None,
     band_metric: DifferenceMetric | None = None,
     stochastic: bool = False,
 ) -> ParityVerdict:
     """The one place in which a difference becomes a word. No rule depends on a name.
 
+    Only predictions that jump can be far off in few rows without being wrong: one bad row of a linear method is a bug.
     A convention's band is of the method's own metric, which may be another one than that of the tolerance.
     """
     if found.max_abs == 0:
@@ -170,6 +172,6 @@ def verdict(
     if convention is not None and convention.low <= found.of(band_metric or metric) <= convention.high:
         return ParityVerdict.CONVENTION
     few = found.marked_only and found.rows_off <= FEW_MARKED_ROWS if marked_rows else found.rows_off <= FEW_ROWS
-    if few and found.excess > FAR and found.jaccard is None:
+    if jumps and few and found.excess > FAR and found.jaccard is None:
         return ParityVerdict.BOUNDARY
     return ParityVerdict.CROSS_CHECK if stochastic else ParityVerdict.DIVERGENT

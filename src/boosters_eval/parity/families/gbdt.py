@@ -98,6 +98,7 @@ def _method(library: str, variant: str, description: str) -> MethodSpec:
         parameters={"library": library, "variant": variant},
         sizes=(Size(2000, 10), Size(10000, 10)),
         timed=("predict",),
+        jumps="A prediction jumps where a value lies on a threshold of a tree.",
         tolerance=2e-5,  # single precision: 200 trees are added up with a relative error of 6e-8 to 1e-7 each
         binding_tolerance=1e-6,
     )
