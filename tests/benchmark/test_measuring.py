@@ -24,7 +24,7 @@ from boosters_eval.engine.execute import jobs_for
 from boosters_eval.reports.text import render_markdown
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, TrainData
-from tiny import plan_of, prepare_tiny, run_tiny, shared_pool, tiny_config
+from tiny import loaded, plan_of, prepare_tiny, run_tiny, shared_pool, tiny_config
 
 FEW = TrainingConfig(n_estimators=2)
 
@@ -48,7 +48,7 @@ def test_timing_mode_runs_one_cell_at_a_time(faulty):
 def test_warm_up_runs_are_outside_the_clock(home):
     calls = []
 
-    class Counting(RUNNERS["sklearn"]):
+    class Counting(loaded("sklearn")):
         @classmethod
         def fit(cls, translation, dataset):
             calls.append("fit")
@@ -165,16 +165,22 @@ def test_thread_that_waits_without_computing_is_not_counted(tmp_path, looks, see
     assert watched(tmp_path, looks) == seen
 
 
+@pytest.fixture(scope="module")
+def sixty_rounds(tmp_path_factory):
+    """The result of each library, of a fit that is long enough to see its threads."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("BOOSTERS_EVAL_HOME", str(tmp_path_factory.mktemp("home")))
+        long = TrainingConfig(n_estimators=60)
+        found = compare("synthetic_reg_medium", seeds=1, training=long, executor=shared_pool())
+    return {result.library: result for result in found.results}
+
+
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost", "sklearn", "boosters"])
-def test_each_library_keeps_to_the_threads_it_was_given(library, home):
+def test_each_library_keeps_to_the_threads_it_was_given(library, sixty_rounds):
     if RUNNERS[library].missing():
         pytest.skip(RUNNERS[library].missing())
-    results = compare(
-        "synthetic_reg_medium", library, seeds=1, training=TrainingConfig(n_estimators=60), executor=shared_pool()
-    )
-    (result,) = results.results
-    assert result.threads_observed == 1
-    assert result.warnings == ()
+    assert sixty_rounds[library].threads_observed == 1
+    assert sixty_rounds[library].warnings == ()
 
 
 def test_no_library_imports_anything_while_it_runs_with_two_threads(home):
@@ -256,17 +262,21 @@ def test_rows_for_early_stopping_are_the_same_for_every_library_and_no_others():
     assert hold_out(data, plain, 42) is data
 
 
+# What getrusage() calls the peak includes that of the process that started this one, the whole of pytest.
 GROWTH = """
-import resource, sys
+import sys
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import faulty_runner
 from boosters_eval.runners import RUNNERS
 RUNNERS.register("faulty", faulty_runner.FaultyRunner, replace=True)
-from boosters_eval import TrainingConfig, compare
+from boosters_eval import LocalPool, TrainingConfig, compare
 peaks = []
-for seeds in (12, 120):
-    compare("diabetes", "faulty", seeds=seeds, training=TrainingConfig(max_depth=1))
-    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+with LocalPool(2) as pool:
+    for seeds in (12, 120):
+        compare("diabetes", "faulty", seeds=seeds, training=TrainingConfig(max_depth=1), executor=pool)
+        status = Path("/proc/self/status").read_text()
+        peaks.append(int(status.partition("VmHWM:")[2].split()[0]) / 1024)
 print(peaks[1] - peaks[0])
 """
 
@@ -304,7 +314,7 @@ def measured_with(use, n_threads=1, **options):
     wall, cpu = iter(range(100)), iter(np.arange(0, 50, 0.5))
     clock = Clock(wall=lambda: next(wall), cpu=lambda: next(cpu), use=use)
     x = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
-    runner = RUNNERS["sklearn"]
+    runner = loaded("sklearn")
     request = FitRequest(task=Task.REGRESSION, training=FEW, n_threads=n_threads)
     data = TrainData(x=x, y=x[:, 0].astype(float))
     return measure(runner, runner.translate(request), data, x, clock=clock, **options)

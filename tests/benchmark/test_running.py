@@ -80,8 +80,25 @@ def auto(**settings):
     return run_prepared(prepared, executor=shared_pool())
 
 
-def test_run_with_auto_seeds_keeps_its_level_and_is_never_rewritten(home):
-    results = auto()
+@pytest.fixture(scope="module")
+def auto_run(tmp_path_factory):
+    """A run with automatic seeds, and its home."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("BOOSTERS_EVAL_HOME", str(home))
+        return home, auto()
+
+
+@pytest.fixture
+def auto_results(auto_run, monkeypatch):
+    """The results of that run, in its home."""
+    home, results = auto_run
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(home))
+    return results
+
+
+def test_run_with_auto_seeds_keeps_its_level_and_is_never_rewritten(auto_results):
+    results = auto_results
     folder = find_run(results.run_id)
     before = snapshot(folder)
     assert json.loads((folder.path / "environment.json").read_text())["alpha"] == results.metadata.alpha == 0.05
@@ -131,10 +148,9 @@ def test_later_look_keeps_the_commit_of_a_first_look_that_was_taken_from_an_earl
     assert len(facts.resumed) == 2  # a look each
 
 
-def test_looks_share_their_lanes_and_repeat_no_cell(home):
-    results = auto()
+def test_looks_share_their_lanes_and_repeat_no_cell(auto_results):
     assert len(run_folders()) == 1  # six seeds are one look
-    assert len(results.results) == 12
+    assert len(auto_results.results) == 12
 
 
 def test_settings_are_the_options_that_an_editor_shows():

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import factories
-from boosters_eval import BenchmarkSuite, BoosterType, ResultCollection, TrainingConfig, compare, load_run
+from boosters_eval import BenchmarkSuite, BoosterType, ResultCollection, compare, load_run
 from boosters_eval.baseline import CheckRules, Snapshot, check, make_baseline
 from boosters_eval.benchmark.planning import suite_benchmarks
 from boosters_eval.benchmark.records import Unavailable, Unsupported
@@ -17,6 +17,7 @@ from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown, render_page
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.runners import base
+from tiny import FEW, shared_pool
 
 REASON = "not installed: pip install catboost"
 
@@ -49,9 +50,8 @@ def without_catboost(monkeypatch):
 
 
 def test_python_warns_and_the_run_remembers(home, without_catboost):
-    few = TrainingConfig(n_estimators=2)
     with pytest.warns(BoostersEvalWarning, match=f"catboost is left out: {REASON}"):
-        results = compare("iris", ["sklearn", "catboost"], seeds=1, training=few)
+        results = compare("iris", ["sklearn", "catboost"], seeds=1, training=FEW, executor=shared_pool())
     for found in (results, load_run(), ResultCollection.from_json(results.to_json())):
         assert [(item.library, item.config_name, item.reason) for item in found.unavailable] == [
             ("catboost", "iris/gbdt", REASON)

@@ -55,10 +55,13 @@ def test_weights_of_rows_are_refused_in_the_ranking_of_xgboost_and_catboost(trai
     assert RUNNERS["lightgbm"].unsupported(request) is None
 
 
+FAST = {"learning_rate": 0.6, "max_depth": 3}  # few and small trees until no round helps any more
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("task", [Task.REGRESSION, Task.MULTICLASS])
 def test_early_stopping_keeps_the_best_rounds_or_is_marked(trainer, library, task):
-    request = trainer.request(task, n_estimators=400, learning_rate=0.3, early_stopping_rounds=5)
+    request = trainer.request(task, n_estimators=400, early_stopping_rounds=5, **FAST)
     data = trainer.data(request, slice(600), slice(600, 1_200))
     runner, translation, model = trainer.fit(library, request, data)
     marks = {mark.parameter: mark.kind for mark in translation.marks}
@@ -66,7 +69,7 @@ def test_early_stopping_keeps_the_best_rounds_or_is_marked(trainer, library, tas
     rounds = runner.inspect(model).n_trees / outputs
     assert rounds < 400
     # All of the rounds of the model are used: a model of exactly so many rounds gives the same predictions.
-    plain = trainer.request(task, n_estimators=int(rounds), learning_rate=0.3)
+    plain = trainer.request(task, n_estimators=int(rounds), **FAST)
     same = trainer.predict(library, plain, trainer.data(plain, slice(600)))
     assert np.allclose(runner.predict(translation, model, trainer.x), same, atol=1e-6)
     best = _best_round(trainer, library, task, int(rounds))
@@ -78,7 +81,7 @@ def _best_round(trainer, library, task, rounds):
     y = trainer.labels[task][600:1_200]
     losses = []
     for count in range(max(1, rounds - 6), rounds + 3):
-        request = trainer.request(task, n_estimators=count, learning_rate=0.3)
+        request = trainer.request(task, n_estimators=count, **FAST)
         predictions = trainer.predict(library, request, trainer.data(request, slice(600)), trainer.x[600:1_200])
         if task is Task.MULTICLASS:
             losses.append((-np.log(predictions[np.arange(600), y.astype(int)]).mean(), count))

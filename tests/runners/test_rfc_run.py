@@ -12,6 +12,7 @@ from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType
+from tiny import loaded
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 
@@ -25,7 +26,7 @@ def config(task, booster=BoosterType.GBDT, classes=None):
     ("task", "classes", "metric"), [(Task.REGRESSION, None, "rmse"), (Task.MULTICLASS, 4, "mlogloss")]
 )
 def test_run_gives_a_whole_result(trainer, library, task, classes, metric):
-    runner = RUNNERS[library]
+    runner = loaded(library)
     if runner.missing():
         pytest.skip(runner.missing())
     x, y = trainer.x, trainer.labels[task]
@@ -46,12 +47,12 @@ def test_an_import_while_it_runs_is_a_warning(trainer):
         importlib.import_module("colorsys")
         return super(lazy, cls).fit(translation, dataset)
 
-    lazy = type("Lazy", (RUNNERS["sklearn"],), {"fit": classmethod(fit)})
-    for loaded in (False, True):
-        if not loaded:
+    lazy = type("Lazy", (loaded("sklearn"),), {"fit": classmethod(fit)})
+    for known in (False, True):
+        if not known:
             sys.modules.pop("colorsys", None)
         result = lazy.run(config(Task.REGRESSION), trainer.x, trainer.score, trainer.x, trainer.score, seed=1)
-        assert ("modules were imported while the cell ran: colorsys" in result.warnings) != loaded
+        assert ("modules were imported while the cell ran: colorsys" in result.warnings) != known
 
 
 def test_supports_answers_and_run_refuses(trainer):

@@ -336,7 +336,7 @@ def _global_state() -> dict[str, Any]:
     return {
         "the environment": dict(os.environ),
         "Python's random state": random.getstate(),
-        "numpy's random state": str(np.random.get_state()),  # noqa: NPY002 (the global state is what is watched)
+        "numpy's random state": [np.asarray(part).tobytes() for part in np.random.get_state()],  # noqa: NPY002 (the global state is what is watched)
         "numpy's error handling": np.geterr(),
         "the list of warning filters": len(warnings.filters),
         "the exception hook": sys.excepthook,
