@@ -45,7 +45,7 @@ chromium:  ## install the browser in which the HTML report is tested
 	  else echo "Install chromium to test the HTML report in a browser: sudo apt-get install chromium"; fi
 
 tests: setup chromium  ## run all tests with coverage
-	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
+	@$(BIN)/python -m pytest -n 3 --dist worksteal --cov --cov-report=term  # a third fills the waits of two
 
 test-chaos: setup  ## kill processes and damage files at random; CHAOS_SEED repeats it
 	@$(BIN)/python -m pytest -m chaos -n 0 -s tests/chaos

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import factories
 from boosters_eval import load_run
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError, UnknownNameError
 from boosters_eval.engine import journal as journal_module
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.outcome import Failure
@@ -59,6 +59,17 @@ def test_cut_last_line_is_left_out_and_repaired_on_appending(tmp_path_factory, c
     assert path.read_bytes().startswith(b"".join(before))
     assert list(read(path).outcomes) == ["c|l|1", "c|l|2", "c|l|3"]
     assert read(path).damage is None
+
+
+def test_workload_whose_name_was_changed_is_damage_and_one_that_is_not_installed_is_named(tmp_path):
+    path = write(RunFolder(tmp_path), [result(seed, seed / 7) for seed in range(2)], seal=True)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b'"of":"fit"', b'"of":"git"')
+    path.write_bytes(b"".join(lines))
+    assert read(path).damage == "line 2 is not the one that the next line follows"
+    path.write_bytes(b"".join(lines[:2]))  # nothing speaks against this one
+    with pytest.raises(UnknownNameError, match="Unknown workload 'git'"):
+        read(path)
 
 
 @settings(max_examples=60, deadline=None)

@@ -76,7 +76,12 @@ def read(path: Path) -> Reading:
                     reading.cut = len(line) < MAX_TEXT
                     reading.damage = None if reading.cut else f"line {number} is longer than any line of a journal"
                     break
-                fault = _take(line, reading)
+                try:
+                    fault = _take(line, reading)
+                except UnknownNameError:  # a plug-in that is not installed, unless the name itself was changed
+                    if _is_followed(line, file.readline(MAX_TEXT)):
+                        raise
+                    fault = "is not the one that the next line follows"
                 if fault:
                     reading.damage = f"line {number} {fault}"
                     break
@@ -100,6 +105,12 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
+def _is_followed(line: bytes, following: bytes) -> bool:
+    """Whether the chain holds from a line to the next one, or ends with it."""
+    match = _LINE.fullmatch(following)
+    return not following or (match is not None and match[1].decode() == _digest(line))
+
+
 def _take(line: bytes, reading: Reading) -> str | None:
     match = _LINE.fullmatch(line)
     if match is None:
@@ -119,7 +130,7 @@ def _take(line: bytes, reading: Reading) -> str | None:
             fault = _take_other(kind, workload, content, reading)
             if fault:
                 return fault
-    except UnknownNameError:  # a plug-in that is not installed: nothing is wrong with the journal
+    except UnknownNameError:  # it may be nobody's fault
         raise
     except ConfigError as error:
         return f"cannot be read: {str(error).rstrip('.')}"
