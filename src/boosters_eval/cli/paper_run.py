@@ -1,7 +1,6 @@
 """The commands `paper run` and `paper list`."""
 
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Annotated, Any
 
 import typer
@@ -126,6 +125,8 @@ def _shown(found: Any) -> tuple[str, ...]:
 
 
 def _spread(numbers: tuple[float, ...]) -> str:
+    from statistics import fmean, stdev
+
     mean = f"{fmean(numbers):.6g}"
     return f"{mean} ± {stdev(numbers):.2g} (n = {len(numbers)})" if len(numbers) > 1 else mean
 
