@@ -270,6 +270,34 @@ def test_rows_and_columns_are_told_apart_and_the_rule_is_written_down(tmp_path, 
         assert f"# {rule}" in specification_text(found)
 
 
+def test_a_row_that_names_a_metric_says_its_unit_and_direction(tmp_path):
+    text = "| Metric | M1 | M2 |\n|--|--|--|\n| Reward ↑ | 12.1 | 13.2 |\n| Train time (ms) | 120 | 130 s |\n"
+    table = extracted(tmp_path, text).tables[0]
+    assert table.directions == {"Reward": "higher"}
+    assert [entry.metric_units for entry in table.entries] == [{"train time": "ms"}, {"train time": "s"}]
+
+
+def test_a_row_of_data_sets_that_names_a_metric_is_of_that_metric(tmp_path):
+    text = "Table 1: RMSE.\n\n| Dataset | M1 |\n|--|--|\n| Boston | 2.9 |\n| Adult (Acc) | 0.87 |\n| Avg. rank | 1.5 |\n"
+    found = set(values(extracted(tmp_path, text).tables[0]))
+    assert found == {("M1", "Boston", "rmse"), ("M1", "Adult", "accuracy"), ("M1", "all", "avg rank")}
+
+
+@pytest.mark.parametrize(("marks", "units"), [("|  | ↓ | ↑ |", {}), ("| | (ms) | % |", {"Outlay": "ms", "Gain": "%"})])
+def test_a_header_row_of_arrows_or_units_belongs_to_the_one_above(tmp_path, marks, units):
+    table = extracted(tmp_path, f"| Model | Outlay | Gain |\n|--|--|--|\n{marks}\n| M1 | 3.2 | 9.1 |\n").tables[0]
+    assert set(values(table)) == {("M1", "unnamed", "Outlay"), ("M1", "unnamed", "Gain")}
+    assert table.entries[0].metric_units == units
+    assert table.directions == ({} if units else {"Outlay": "lower", "Gain": "higher"})
+
+
+def test_numbers_of_a_table_without_values_are_listed(tmp_path):
+    text = "| Model | Acc |\n|--|--|\n| A | 0.5 |\n\ntext\n\n| Model | Acc, AUC |\n|--|--|\n| A | 87.4 ; 92.8 |\n| B | words |\n"
+    found = extracted(tmp_path, text)
+    assert found.without_values == ("Table at line 7 (line 7)",)
+    assert [(each.line, each.row, each.text) for each in found.unread] == [(9, "A", "87.4 ; 92.8")]
+
+
 def test_the_user_says_what_the_columns_are_and_what_the_table_leaves_out(tmp_path):
     text = "| Model | 4096 | 8192 |\n|---|---|---|\n| M1 | 95 | 81 |\n"
     table = extracted(tmp_path, text, columns="datasets", metric="passkey").tables[0]

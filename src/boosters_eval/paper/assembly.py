@@ -160,10 +160,8 @@ class _Assembly:
             if len(parts) > 1 and all(parts):
                 return tuple(part for part in parts if part), dataset
             return (known_metric(name) or name or self._unsaid(direction),), dataset
-        if dataset and (both := metric_with_dataset(dataset)):
+        if dataset and (both := _metric_of(dataset)):
             return (both[1],), both[0]
-        if dataset and (alone := known_metric(dataset)) and not is_dataset(dataset):
-            return (alone,), ALL
         return (() if "metrics" in self.layout.roles.values() else (self._unsaid(direction),)), dataset
 
     def _unsaid(self, direction: Better | None) -> str:
@@ -218,9 +216,19 @@ class _Assembly:
                 place = Unread(line=row.line, row=name, column=column.header, text=reading.text, why=why)
                 failed.setdefault(c, []).append(place)
             if not refused and reading.value is not None:
-                self._note(draft, metric, reading, reading.unit or column.unit)
-                way = column.direction or direction_in(row.keys[0])
+                said = self._named_by(row)
+                self._note(draft, metric, reading, reading.unit or column.unit or said.unit)
+                way = column.direction or said.direction
                 self.directions[metric] = way or self.directions.get(metric)
+
+    def _named_by(self, row: DataRow) -> Label:
+        """What a row says of its metric: its direction, and the unit if it is the row that names the metric."""
+        way = next((part.direction for part in row.labels if part.direction), None)
+        for i, axis in enumerate(self.layout.axes):
+            if axis.kind != "level" and self.layout.roles.get(i) == "metrics":
+                part = label(row.group) if axis.kind == "group" else row.labels[axis.number]
+                return Label(part.name, part.direction or way, part.unit)
+        return Label("", way)
 
     def _taken(self, draft: _Draft, metric: str, reading: CellReading) -> str:
         if reading.value is None or metric not in draft.readings:
@@ -268,6 +276,10 @@ class _Assembly:
             metrics: tuple[str, ...] = (known_metric(part.name) or part.name or UNNAMED,)
         else:
             metrics = column.metrics
+        if "datasets" in named and not {"metrics", "datasets"} & set(column.names) and "metrics" not in named:
+            both = _metric_of(named["datasets"])
+            if both:
+                named["datasets"], metrics = both[0], (both[1],)
         dataset = (column.dataset if "datasets" in column.names else named.get("datasets")) or self._dataset()
         model = named.get("models") or self.options.model or UNNAMED
         key = (" / ".join(groups), model, dataset)
@@ -356,6 +368,12 @@ class _Assembly:
             unread=tuple(self.unread), line=self.found.table.line, rows=len(self.layout.rows), cells=self.cells,
             values=sum(len(entry.printed) - len(entry.std_values) for entry in entries),
         )  # fmt: skip
+
+
+def _metric_of(name: str) -> tuple[str, str] | None:
+    """The data set and the metric of a name among data sets: `Adult (Acc)` has both, a mean rank is of all of them."""
+    alone = known_metric(name)
+    return metric_with_dataset(name) or ((ALL, alone) if alone and not is_dataset(name) else None)
 
 
 def known_is_cost(name: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from boosters_eval.paper.documents.tex import plain
 from boosters_eval.paper.lexicon import (
+    Label,
     arrows_in,
     heading_of,
     is_dataset,
@@ -17,7 +19,7 @@ from boosters_eval.paper.lexicon import (
     metric_with_dataset,
     metrics_in,
 )
-from boosters_eval.paper.values import looks_like_result, read_cell, spelt
+from boosters_eval.paper.values import UNIT, looks_like_result, read_cell, spelt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,6 +54,7 @@ class DataRow:
 
     line: int
     keys: tuple[str, ...]
+    labels: tuple[Label, ...]  # the keys with their directions and units
     group: str
     cells: tuple[RawCell, ...]
 
@@ -75,6 +78,7 @@ def lay_out(table: RawTable, about: str, columns: Role | None = None) -> Layout:
     first = _headers(table)
     header = [row for row in rows[:first] if any(text(cell) for cell in row)]
     titles = {tuple(map(text, row)) for row in header}  # a long table repeats them on every page
+    header = _with_marks(header)
     below = zip(table.lines[first:], rows[first:], strict=True)
     body = [(line, row) for line, row in below if any(map(text, row)) and tuple(map(text, row)) not in titles]
     data = [row for _, row in body if not _is_group(row)]
@@ -119,6 +123,21 @@ def _continues(row: Sequence[RawCell]) -> bool:
     texts = [text(cell) for cell in row[1:] if text(cell)]
     results = any(looks_like_result(cell.text) or not read_cell(cell.text).problem for cell in row[1:] if text(cell))
     return bool(texts) and not results and not _is_group(row) and (len(set(texts)) > 1 or not text(row[0]))
+
+
+def _with_marks(header: Sequence[Sequence[RawCell]]) -> list[Sequence[RawCell]]:
+    """The rows of the header, with one that has only arrows and units joined to the row above it."""
+    found: list[Sequence[RawCell]] = []
+    for row in header:
+        if found and all(_is_mark(text(cell)) for cell in row if text(cell)):
+            above = found.pop()
+            row = [replace(cell, text=f"{cell.text} {mark.text}") for cell, mark in zip(above, row, strict=True)]
+        found.append(row)
+    return found
+
+
+def _is_mark(shown: str) -> bool:
+    return not label(shown).name or re.fullmatch(rf"[(\[]\s*(?:{UNIT})\s*[)\]]|%", shown) is not None
 
 
 def _is_group(row: Sequence[RawCell]) -> bool:
@@ -167,8 +186,9 @@ def _fill_rows(found: Layout, body: Sequence[tuple[int, Sequence[RawCell]]]) -> 
             group, used, last = text(row[0]), False, (line, text(row[0]))
             continue
         used = True
-        names = tuple(label(cell.text).name for cell in row[: found.keys])
-        found.rows.append(DataRow(line, names, group, tuple(row[found.keys :])))
+        labels = tuple(label(cell.text) for cell in row[: found.keys])
+        keys = tuple(part.name for part in labels)
+        found.rows.append(DataRow(line, keys, labels, group, tuple(row[found.keys :])))
     if not used:
         found.empty_groups.append(last)
 
