@@ -283,6 +283,15 @@ def test_a_row_of_data_sets_that_names_a_metric_is_of_that_metric(tmp_path):
     assert found == {("M1", "Boston", "rmse"), ("M1", "Adult", "accuracy"), ("M1", "all", "avg rank")}
 
 
+def test_a_name_that_is_left_empty_is_that_of_the_row_above(tmp_path):
+    rows = ["Adult | XGB | 87.4", " | LGB | 87.5", "Higgs | XGB | 74.1", " | LGB | 74.0"]
+    text = "\n".join(["| Dataset | Model | Acc |", "|--|--|--|", *(f"| {row} |" for row in rows)])
+    table = extracted(tmp_path, text).tables[0]
+    expected = {("XGB", "Adult", 87.4), ("LGB", "Adult", 87.5), ("XGB", "Higgs", 74.1), ("LGB", "Higgs", 74.0)}
+    assert {(each.model_name, each.dataset, each.metrics["accuracy"]) for each in table.entries} == expected
+    assert not table.unread
+
+
 @pytest.mark.parametrize(("marks", "units"), [("|  | ↓ | ↑ |", {}), ("| | (ms) | % |", {"Outlay": "ms", "Gain": "%"})])
 def test_a_header_row_of_arrows_or_units_belongs_to_the_one_above(tmp_path, marks, units):
     table = extracted(tmp_path, f"| Model | Outlay | Gain |\n|--|--|--|\n{marks}\n| M1 | 3.2 | 9.1 |\n").tables[0]

@@ -179,18 +179,25 @@ def _fill_rows(found: Layout, body: Sequence[tuple[int, Sequence[RawCell]]]) -> 
     group = ""
     used = True
     last: tuple[int, str] = (0, "")
+    above: tuple[Label, ...] = ()
     for line, row in body:
         if _is_group(row):
             if not used:
                 found.empty_groups.append(last)
-            group, used, last = text(row[0]), False, (line, text(row[0]))
+            group, used, last, above = text(row[0]), False, (line, text(row[0])), ()
             continue
         used = True
-        labels = tuple(label(cell.text) for cell in row[: found.keys])
+        above = labels = _carried_down(tuple(label(cell.text) for cell in row[: found.keys]), above)
         keys = tuple(part.name for part in labels)
         found.rows.append(DataRow(line, keys, labels, group, tuple(row[found.keys :])))
     if not used:
         found.empty_groups.append(last)
+
+
+def _carried_down(labels: tuple[Label, ...], above: tuple[Label, ...]) -> tuple[Label, ...]:
+    """Names of a row; those that it leaves empty before its first one are those of the row above."""
+    empty = next((i for i, part in enumerate(labels) if part.name), 0)
+    return (*above[:empty], *labels[empty:]) if above else labels
 
 
 def _axes(found: Layout, names: Sequence[str]) -> list[Axis]:
