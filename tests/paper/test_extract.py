@@ -202,6 +202,7 @@ def test_html_and_latex_tables_inside_markdown(tmp_path):
         ("Table 4: On things. More.\n\n", "", ("Table 4", "On things", "More.")),
         ("**Table 4.** On things\n\n", "", ("Table 4", "On things", "")),
         ("", "\nTable 4: On things\n", ("Table 4", "On things", "")),
+        ("Table 4 (continued): On things\n\n", "", ("Table 4", "On things", "")),
         ("", "\nTable A.1 — On things\n", ("Table A.1", "On things", "")),
         ("## Heading\n\nTable 2 reports nothing.\n\n", "", ("Table at line 5", "Heading", "")),
     ],
