@@ -279,7 +279,9 @@ def test_a_row_that_names_a_metric_says_its_unit_and_direction(tmp_path):
 
 
 def test_a_row_of_data_sets_that_names_a_metric_is_of_that_metric(tmp_path):
-    text = "Table 1: RMSE.\n\n| Dataset | M1 |\n|--|--|\n| Boston | 2.9 |\n| Adult (Acc) | 0.87 |\n| Avg. rank | 1.5 |\n"
+    text = (
+        "Table 1: RMSE.\n\n| Dataset | M1 |\n|--|--|\n| Boston | 2.9 |\n| Adult (Acc) | 0.87 |\n| Avg. rank | 1.5 |\n"
+    )
     found = set(values(extracted(tmp_path, text).tables[0]))
     assert found == {("M1", "Boston", "rmse"), ("M1", "Adult", "accuracy"), ("M1", "all", "avg rank")}
 
@@ -302,7 +304,9 @@ def test_a_header_row_of_arrows_or_units_belongs_to_the_one_above(tmp_path, mark
 
 
 def test_numbers_of_a_table_without_values_are_listed(tmp_path):
-    text = "| Model | Acc |\n|--|--|\n| A | 0.5 |\n\ntext\n\n| Model | Acc, AUC |\n|--|--|\n| A | 87.4 ; 92.8 |\n| B | words |\n"
+    text = (
+        "| Model | Acc |\n|--|--|\n| A | 0.5 |\n\nx\n\n| Model | Acc, AUC |\n|--|--|\n| A | 87.4 ; 92.8 |\n| B |no|\n"
+    )
     found = extracted(tmp_path, text)
     assert found.without_values == ("Table at line 7 (line 7)",)
     assert [(each.line, each.row, each.text) for each in found.unread] == [(9, "A", "87.4 ; 92.8")]

@@ -52,7 +52,11 @@ def test_a_specification_survives_a_round_trip_through_json() -> None:
         ("perplexity: 18.2", "perplexity:", ", line 34: A metric must have a number as its value. Got None instead."),
         ("perplexity: 18.2", "perplexity: good", "A metric must have a number as its value. Got 'good' instead."),
         ("          perplexity: 18.2\n", "", "The metric 'perplexity' has a deviation but no value."),
-        ('primary_metric: "perplexity"', 'primary_metric: "perplexty"', ", line 9: 'Table 1' has no metric 'perplexty'."),
+        (
+            'primary_metric: "perplexity"',
+            'primary_metric: "perplexty"',
+            ", line 9: 'Table 1' has no metric 'perplexty'.",
+        ),
         (
             "        conditions:\n          context_length: 8192\n          batch_size",
             "        units: {perplexty: bits}\n        conditions:\n          batch_size",

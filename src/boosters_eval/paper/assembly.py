@@ -271,21 +271,22 @@ class _Assembly:
                 notes += [f"{axis.name}: {value}"] if value else []
             elif value and not (axis.kind == "key" and axis.number == 0 and self.layout.keys > 1 and value.isdecimal()):
                 groups.append(value)
-        if "metrics" in named and "metrics" not in column.names:
-            part = label(named["metrics"])
-            metrics: tuple[str, ...] = (known_metric(part.name) or part.name or UNNAMED,)
-        else:
-            metrics = column.metrics
-        if "datasets" in named and not {"metrics", "datasets"} & set(column.names) and "metrics" not in named:
-            both = _metric_of(named["datasets"])
-            if both:
-                named["datasets"], metrics = both[0], (both[1],)
-        dataset = (column.dataset if "datasets" in column.names else named.get("datasets")) or self._dataset()
+        metrics, dataset = self._metrics_and_dataset(named, column)
         model = named.get("models") or self.options.model or UNNAMED
         key = (" / ".join(groups), model, dataset)
         if key not in self.drafts:
             self.drafts[key] = _Draft(model, key[0], dataset, row.line, hardware, notes)
         return self.drafts[key], metrics
+
+    def _metrics_and_dataset(self, named: Mapping[str, str], column: _Column) -> tuple[tuple[str, ...], str]:
+        """By the names of the row, where those of the column do not say it."""
+        metrics, dataset = column.metrics, column.dataset if "datasets" in column.names else named.get("datasets")
+        if "metrics" in named and "metrics" not in column.names:
+            part = label(named["metrics"])
+            metrics = (known_metric(part.name) or part.name or UNNAMED,)
+        elif dataset and not {"metrics", "datasets"} & set(column.names) and (both := _metric_of(dataset)):
+            dataset, metrics = both[0], (both[1],)
+        return metrics, dataset or self._dataset()
 
     def _needed(self, axis: Axis) -> bool:
         """Whether rows could not be told apart without this column."""

@@ -125,14 +125,15 @@ def _continues(row: Sequence[RawCell]) -> bool:
     return bool(texts) and not results and not _is_group(row) and (len(set(texts)) > 1 or not text(row[0]))
 
 
-def _with_marks(header: Sequence[Sequence[RawCell]]) -> list[Sequence[RawCell]]:
+def _with_marks(header: Sequence[tuple[RawCell, ...]]) -> list[tuple[RawCell, ...]]:
     """The rows of the header, with one that has only arrows and units joined to the row above it."""
-    found: list[Sequence[RawCell]] = []
+    found: list[tuple[RawCell, ...]] = []
     for row in header:
         if found and all(_is_mark(text(cell)) for cell in row if text(cell)):
-            above = found.pop()
-            row = [replace(cell, text=f"{cell.text} {mark.text}") for cell, mark in zip(above, row, strict=True)]
-        found.append(row)
+            pairs = zip(found.pop(), row, strict=True)
+            found.append(tuple(replace(cell, text=f"{cell.text} {mark.text}") for cell, mark in pairs))
+        else:
+            found.append(row)
     return found
 
 

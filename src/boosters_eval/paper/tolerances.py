@@ -51,7 +51,9 @@ _WORDS: dict[MetricKind, str] = {
 }
 _SUFFIXED = ("speed", "memory", "parameters")  # whose names end in units: train_time_s, peak_memory_mb
 _ERRORS = frozenset({"error", "loss", "logloss", "mse", "rmse", "mae", "mape", "smape", "nll", "regret"})
-_ATTRIBUTE = re.compile(r"[(\[@]|[\s_](?:after|at|for|in|of|on|per|to|with)[\s_]", re.IGNORECASE)  # what follows the noun
+_ATTRIBUTE = re.compile(
+    r"[(\[@]|[\s_](?:after|at|for|in|of|on|per|to|with)[\s_]", re.IGNORECASE
+)  # what follows the noun
 _BY_UNIT: dict[str | None, MetricKind] = {"share": "accuracy", "time": "speed", "bytes": "memory"}
 _LARGEST_SHARE = Decimal("0.1")  # as an absolute tolerance of fractions; beyond it, percentage points were meant
 
