@@ -125,7 +125,7 @@ def folder(tmp_path_factory):
         write_rows(place / name, parity_rows.story())
     (suite,) = [code for code in SNIPPET.findall(TEXTS["docs/suites.md"]) if code.startswith("# my_suite.py")]
     (place / "my_suite.py").write_text(suite)
-    (paper,) = re.findall(r"```markdown\n<!-- paper.md -->\n(.*?)```", "".join(TEXTS.values()), re.DOTALL)
+    (paper,) = re.findall(r"```markdown\n(<!-- paper.md -->\n.*?)```", "".join(TEXTS.values()), re.DOTALL)
     (place / "paper.md").write_text(paper)
     return place
 

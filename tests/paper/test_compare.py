@@ -34,6 +34,9 @@ def test_a_lone_digit_is_not_equal_to_whatever_rounds_to_it():
     assert metric("mistakes", "0.0", (0.04,)).equal_as_printed
     assert metric("auc", "0.9", (0.94,)).within_tolerance is False
     assert metric("mistakes", "0", (0.4,)).status == "significant_deviation"
+    assert metric("accuracy", "1e2", (0.6,)).status == "significant_deviation"
+    assert metric("rmse", "5e3", (5400,)).within_tolerance is False
+    assert metric("rmse", "5e-3", (0.0054,)).equal_as_printed
     assert metric("Params (M)", "125", (125.4,)).equal_as_printed
     table = paper_table({"loss": "2"})
     table["results"] += paper_table({"loss": "1.874"}, row="CatBoost")["results"]

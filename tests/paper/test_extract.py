@@ -202,6 +202,7 @@ def test_html_and_latex_tables_inside_markdown(tmp_path):
         ("Table 4: On things. More.\n\n", "", ("Table 4", "On things", "More.")),
         ("**Table 4.** On things\n\n", "", ("Table 4", "On things", "")),
         ("", "\nTable 4: On things\n", ("Table 4", "On things", "")),
+        ("Table 4 (continued): On things\n\n", "", ("Table 4", "On things", "")),
         ("", "\nTable A.1 — On things\n", ("Table A.1", "On things", "")),
         ("## Heading\n\nTable 2 reports nothing.\n\n", "", ("Table at line 5", "Heading", "")),
     ],
@@ -268,6 +269,47 @@ def test_rows_and_columns_are_told_apart_and_the_rule_is_written_down(tmp_path, 
     assert set(values(found.tables[0])) == expected
     for rule in found.tables[0].layout:
         assert f"# {rule}" in specification_text(found)
+
+
+def test_a_row_that_names_a_metric_says_its_unit_and_direction(tmp_path):
+    text = "| Metric | M1 | M2 |\n|--|--|--|\n| Reward ↑ | 12.1 | 13.2 |\n| Train time (ms) | 120 | 130 s |\n"
+    table = extracted(tmp_path, text).tables[0]
+    assert table.directions == {"Reward": "higher"}
+    assert [entry.metric_units for entry in table.entries] == [{"train time": "ms"}, {"train time": "s"}]
+
+
+def test_a_row_of_data_sets_that_names_a_metric_is_of_that_metric(tmp_path):
+    text = (
+        "Table 1: RMSE.\n\n| Dataset | M1 |\n|--|--|\n| Boston | 2.9 |\n| Adult (Acc) | 0.87 |\n| Avg. rank | 1.5 |\n"
+    )
+    found = set(values(extracted(tmp_path, text).tables[0]))
+    assert found == {("M1", "Boston", "rmse"), ("M1", "Adult", "accuracy"), ("M1", "all", "avg rank")}
+
+
+def test_a_name_that_is_left_empty_is_that_of_the_row_above(tmp_path):
+    rows = ["Adult | XGB | 87.4", " | LGB | 87.5", "Higgs | XGB | 74.1", " | LGB | 74.0"]
+    text = "\n".join(["| Dataset | Model | Acc |", "|--|--|--|", *(f"| {row} |" for row in rows)])
+    table = extracted(tmp_path, text).tables[0]
+    expected = {("XGB", "Adult", 87.4), ("LGB", "Adult", 87.5), ("XGB", "Higgs", 74.1), ("LGB", "Higgs", 74.0)}
+    assert {(each.model_name, each.dataset, each.metrics["accuracy"]) for each in table.entries} == expected
+    assert not table.unread
+
+
+@pytest.mark.parametrize(("marks", "units"), [("|  | ↓ | ↑ |", {}), ("| | (ms) | % |", {"Outlay": "ms", "Gain": "%"})])
+def test_a_header_row_of_arrows_or_units_belongs_to_the_one_above(tmp_path, marks, units):
+    table = extracted(tmp_path, f"| Model | Outlay | Gain |\n|--|--|--|\n{marks}\n| M1 | 3.2 | 9.1 |\n").tables[0]
+    assert set(values(table)) == {("M1", "unnamed", "Outlay"), ("M1", "unnamed", "Gain")}
+    assert table.entries[0].metric_units == units
+    assert table.directions == ({} if units else {"Outlay": "lower", "Gain": "higher"})
+
+
+def test_numbers_of_a_table_without_values_are_listed(tmp_path):
+    text = (
+        "| Model | Acc |\n|--|--|\n| A | 0.5 |\n\nx\n\n| Model | Acc, AUC |\n|--|--|\n| A | 87.4 ; 92.8 |\n| B |no|\n"
+    )
+    found = extracted(tmp_path, text)
+    assert found.without_values == ("Table at line 7 (line 7)",)
+    assert [(each.line, each.row, each.text) for each in found.unread] == [(9, "A", "87.4 ; 92.8")]
 
 
 def test_the_user_says_what_the_columns_are_and_what_the_table_leaves_out(tmp_path):

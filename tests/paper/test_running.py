@@ -22,6 +22,7 @@ from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.metrics.task import Task
+from boosters_eval.paper.compare import compare_results
 from boosters_eval.paper.models import open_model, predict
 from boosters_eval.paper.planning import plan_targets
 from boosters_eval.paper.results import PaperResults
@@ -40,6 +41,7 @@ def number(): return 0.5
 def spelt(): return {"Accuracy (%)": 91.0, "loss": 1}
 def other(): return {"loss": 1}
 def everything(**request): return {"accuracy": len(request["metrics"])}
+def once(seed): return {"accuracy" if seed == 42 else "loss": 0.9}
 def nan(): return {"accuracy": float("nan")}
 def text(): return "0.9"
 def nothing(): return {}
@@ -56,9 +58,10 @@ PROGRAM = """
 import json, sys
 request = json.load(sys.stdin)
 how = sys.argv[1]
-print("chatter {")
+if how != "mute": print("chatter {")
 if how == "fine": print(json.dumps({"metrics": {"accuracy": request["seed"] / 1e6}}))
 if how == "filled": print(json.dumps({"accuracy": float(sys.argv[2]), "n": len(sys.argv[3])}))
+if how == "twice": print('{"accuracy": 0.9, "accuracy": 0.1}')
 if how == "nan": print('{"accuracy": NaN}')
 if how == "list": print("[1]")
 if how == "exit": sys.exit(4)
@@ -126,6 +129,9 @@ def test_functions_and_programs_are_run_once_per_seed_and_failures_are_kept_apar
             "filled": program("filled", "{seed}", "{dataset}{other}"),
             "bad number": program("nan"),
             "list": program("list"),
+            "once": call("once"),
+            "twice": program("twice"),
+            "mute": program("mute"),
             "exit": program("exit"),
             "silent": program("silent"),
         },
@@ -139,6 +145,11 @@ def test_functions_and_programs_are_run_once_per_seed_and_failures_are_kept_apar
     assert found["fine"].values == {"accuracy": (0.000042, 0.001379)}
     assert found["filled"].values == {"accuracy": (42.0, 1379.0)}
     assert found["spelt"].values == {"accuracy": (91.0, 91.0)}
+    assert found["once"].values == {"accuracy": (0.9,)}
+    once = compare_results(read_specification(path), results)
+    assert {"'accuracy' has values from 1 of 2 repeats only."} == {
+        each.explanation for target in once.targets if target.row == "once" for each in target.metrics
+    }
     assert found["other"].warnings == ("the metric 'accuracy' was not returned, but loss",)
     assert (found["good"].versions, found["fine"].versions) == ({"Python": platform.python_version()}, {})
     for row, sentence in {
@@ -151,6 +162,8 @@ def test_functions_and_programs_are_run_once_per_seed_and_failures_are_kept_apar
         "needs": "missing 1 required positional argument: 'marks'",
         "bad number": "NaN is no number of JSON",
         "list": "Metrics must be numbers by name",
+        "twice": "a name is there twice",
+        "mute": "It printed nothing",
         "exit": "ended with exit code 4",
         "silent": "must be a JSON object of metrics. Got 'chatter {'",
     }.items():
@@ -280,10 +293,12 @@ def test_only_names_targets_and_suggests_the_nearest(home, tmp_path):
 
 def test_the_command_exits_2_unless_all_targets_ran(home, tmp_path, kept_pool, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    write(tmp_path, {"good": call("good"), "unbound": None})
+    write(tmp_path, {"good": call("good"), "other": call("other"), "unbound": None})
     assert command_line(["paper", "run", "--spec", "benchmarks.yaml", "--only", "T:good", "-o", "out", "-q"]) == 0
     written = PaperResults.model_validate_json(Path("out/results.json").read_text(encoding="utf-8"))
     assert [found.status for found in written.targets] == ["ok"]
+    assert command_line(["paper", "run", "--spec", "benchmarks.yaml", "--only", "T:other", "-o", "out", "-q"]) == 0
+    assert "Warning: T:other:D: the metric 'accuracy' was not returned, but loss\n" in capsys.readouterr().err
     assert command_line(["paper", "run", "--spec", "benchmarks.yaml", "--only", "T:unbound", "-q"]) == 2
     assert "T:unbound:D: not runnable: Nothing is bound to this row" in capsys.readouterr().err
     assert command_line(["paper", "run", "--spec", "benchmarks.yaml", "--threads", "0"]) == 3

@@ -52,6 +52,17 @@ def test_a_specification_survives_a_round_trip_through_json() -> None:
         ("perplexity: 18.2", "perplexity:", ", line 34: A metric must have a number as its value. Got None instead."),
         ("perplexity: 18.2", "perplexity: good", "A metric must have a number as its value. Got 'good' instead."),
         ("          perplexity: 18.2\n", "", "The metric 'perplexity' has a deviation but no value."),
+        (
+            'primary_metric: "perplexity"',
+            'primary_metric: "perplexty"',
+            ", line 9: 'Table 1' has no metric 'perplexty'.",
+        ),
+        (
+            "        conditions:\n          context_length: 8192\n          batch_size",
+            "        units: {perplexty: bits}\n        conditions:\n          batch_size",
+            "The result has no metric 'perplexty'. Did you mean 'perplexity'?",
+        ),
+        ("perplexity_std: 0.1", "perplexity_std: -0.1", "'perplexity_std' must not be negative. Got -0.1 instead."),
         ("perplexity: 0.5 ", "perplexty: 0.5 ", "'Table 1' has no metric 'perplexty'. Did you mean 'perplexity'?"),
         ('model: "Transformer++"', 'model: "Transformer"', "'Table 1' has no row 'Transformer'. Did you mean"),
         ('arxiv_id: "2501.00663"', "arxiv_id: !!python/name:os.system", ", line 2: The tag"),

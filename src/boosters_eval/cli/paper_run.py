@@ -109,13 +109,16 @@ def run_targets(spec: Path, output: Path, *, quiet: bool, **options: Any) -> Any
 
 
 def complain(results: Any) -> int:
-    """Say what did not run, even if quiet: 2 if there is any such target, else 0."""
+    """Say what did not run and what it warned of, even if quiet: 2 if there is any such target, else 0."""
     from boosters_eval.paper.targets import target_name
 
     bad = [found for found in results.targets if found.status != "ok"]
-    for found in bad:
+    for found in results.targets:
         name = target_name(found.table, found.row, found.dataset)
-        note(f"Error: {name}: {found.status.replace('_', ' ')}: {found.reason}")
+        if found.status != "ok":
+            note(f"Error: {name}: {found.status.replace('_', ' ')}: {found.reason}")
+        for text in found.warnings:
+            note(f"Warning: {name}: {text}")
     return ExitCode.EXECUTION_ERROR if bad else ExitCode.SUCCESS
 
 

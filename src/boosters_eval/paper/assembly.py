@@ -160,10 +160,8 @@ class _Assembly:
             if len(parts) > 1 and all(parts):
                 return tuple(part for part in parts if part), dataset
             return (known_metric(name) or name or self._unsaid(direction),), dataset
-        if dataset and (both := metric_with_dataset(dataset)):
+        if dataset and (both := _metric_of(dataset)):
             return (both[1],), both[0]
-        if dataset and (alone := known_metric(dataset)) and not is_dataset(dataset):
-            return (alone,), ALL
         return (() if "metrics" in self.layout.roles.values() else (self._unsaid(direction),)), dataset
 
     def _unsaid(self, direction: Better | None) -> str:
@@ -218,9 +216,19 @@ class _Assembly:
                 place = Unread(line=row.line, row=name, column=column.header, text=reading.text, why=why)
                 failed.setdefault(c, []).append(place)
             if not refused and reading.value is not None:
-                self._note(draft, metric, reading, reading.unit or column.unit)
-                way = column.direction or direction_in(row.keys[0])
+                said = self._named_by(row)
+                self._note(draft, metric, reading, reading.unit or column.unit or said.unit)
+                way = column.direction or said.direction
                 self.directions[metric] = way or self.directions.get(metric)
+
+    def _named_by(self, row: DataRow) -> Label:
+        """What a row says of its metric: its direction, and the unit if it is the row that names the metric."""
+        way = next((part.direction for part in row.labels if part.direction), None)
+        for i, axis in enumerate(self.layout.axes):
+            if axis.kind != "level" and self.layout.roles.get(i) == "metrics":
+                part = label(row.group) if axis.kind == "group" else row.labels[axis.number]
+                return Label(part.name, part.direction or way, part.unit)
+        return Label("", way)
 
     def _taken(self, draft: _Draft, metric: str, reading: CellReading) -> str:
         if reading.value is None or metric not in draft.readings:
@@ -263,17 +271,22 @@ class _Assembly:
                 notes += [f"{axis.name}: {value}"] if value else []
             elif value and not (axis.kind == "key" and axis.number == 0 and self.layout.keys > 1 and value.isdecimal()):
                 groups.append(value)
-        if "metrics" in named and "metrics" not in column.names:
-            part = label(named["metrics"])
-            metrics: tuple[str, ...] = (known_metric(part.name) or part.name or UNNAMED,)
-        else:
-            metrics = column.metrics
-        dataset = (column.dataset if "datasets" in column.names else named.get("datasets")) or self._dataset()
+        metrics, dataset = self._metrics_and_dataset(named, column)
         model = named.get("models") or self.options.model or UNNAMED
         key = (" / ".join(groups), model, dataset)
         if key not in self.drafts:
             self.drafts[key] = _Draft(model, key[0], dataset, row.line, hardware, notes)
         return self.drafts[key], metrics
+
+    def _metrics_and_dataset(self, named: Mapping[str, str], column: _Column) -> tuple[tuple[str, ...], str]:
+        """By the names of the row, where those of the column do not say it."""
+        metrics, dataset = column.metrics, column.dataset if "datasets" in column.names else named.get("datasets")
+        if "metrics" in named and "metrics" not in column.names:
+            part = label(named["metrics"])
+            metrics = (known_metric(part.name) or part.name or UNNAMED,)
+        elif dataset and not {"metrics", "datasets"} & set(column.names) and (both := _metric_of(dataset)):
+            dataset, metrics = both[0], (both[1],)
+        return metrics, dataset or self._dataset()
 
     def _needed(self, axis: Axis) -> bool:
         """Whether rows could not be told apart without this column."""
@@ -356,6 +369,12 @@ class _Assembly:
             unread=tuple(self.unread), line=self.found.table.line, rows=len(self.layout.rows), cells=self.cells,
             values=sum(len(entry.printed) - len(entry.std_values) for entry in entries),
         )  # fmt: skip
+
+
+def _metric_of(name: str) -> tuple[str, str] | None:
+    """The data set and the metric of a name among data sets: `Adult (Acc)` has both, a mean rank is of all of them."""
+    alone = known_metric(name)
+    return metric_with_dataset(name) or ((ALL, alone) if alone and not is_dataset(name) else None)
 
 
 def known_is_cost(name: str) -> bool:

@@ -136,7 +136,7 @@ def _decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedU
     """To how many decimals our value can be equal to the printed one.
 
     A fraction counts as printed to a hundredth at least, as does a bare 0: an accuracy of 1.0 is not equal to 0.95.
-    A lone digit says too little, too: it counts as printed like the rest of its column.
+    A lone digit says too little, too: it counts as printed like the rest of its column, and 5e3 as all of 5000.
     """
     own = printed.values[name]
     coarse = unit == FRACTION or (not own.value and own.decimals <= 0)
@@ -145,7 +145,7 @@ def _decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedU
         return least
     alike = (result for result in table.results if result.dataset == printed.dataset and name in result.values)
     column = [one.values[name].decimals for one in alike if one.units.get(name) == printed.units.get(name)]
-    return max([*column, least])
+    return max([*column, least, 0])
 
 
 def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:

@@ -218,9 +218,11 @@ def _printed(run: CommandRun, request: dict[str, Any], root: str) -> Any:
         lines = printed.read().decode(errors="replace").split("\n")
     if done.returncode:
         raise EvaluationError(f"The program '{words[0]}' ended with exit code {done.returncode}.")
-    last = next((line for line in reversed(lines) if line.strip()), "")
+    last = next((line for line in reversed(lines) if line.strip()), None)
+    if last is None:
+        raise EvaluationError(f"The program '{words[0]}' must print a JSON object of metrics. It printed nothing.")
     try:
-        found = json.loads(last, parse_constant=_refuse)
+        found = json.loads(last, parse_constant=_refuse, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
         raise EvaluationError(
             f"The last line that '{words[0]}' prints must be a JSON object of metrics. Got '{last:.200}': {error}."
@@ -233,6 +235,14 @@ def _filled(word: str, request: dict[str, Any]) -> str:
     for name in ("dataset", "seed", "model"):
         word = word.replace(f"{{{name}}}", str(request[name] if request[name] is not None else ""))
     return word
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are all different; of two values of a metric neither is more right."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice")
+    return found
 
 
 def _refuse(constant: str) -> Any:

@@ -11,7 +11,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.paper.layout import ROLES, Role
 from boosters_eval.paper.lexicon import Better
 from boosters_eval.paper.specification import StdOver
-from boosters_eval.paper.values import DECIMALS, PARENTHESES, Decimal, Parentheses
+from boosters_eval.paper.values import DECIMALS, PARENTHESES, Decimal, Parentheses, looks_like_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,7 @@ class BenchmarkTable(Model):
 
 
 class ExtractedPaper(Model):
-    """All tables of a document. Those without a single value are in `without_values`."""
+    """All tables of a document. Those without a single value are in `without_values`, their numbers in `unread`."""
 
     schema_version: int = SCHEMA_VERSION
     paper: str
@@ -101,7 +101,7 @@ class ExtractedPaper(Model):
     source: str
     tables: tuple[BenchmarkTable, ...]
     without_values: tuple[str, ...] = ()
-    unread: tuple[Unread, ...] = ()  # what belongs to no table
+    unread: tuple[Unread, ...] = ()  # what belongs to none of the tables
 
 
 class ExtractionOptions(Model):
@@ -144,7 +144,10 @@ def extract_benchmarks(context_doc: Path, options: ExtractionOptions | None = No
         source=context_doc.name,
         tables=tuple(table for table in read if table.values),
         without_values=tuple(f"{table.table_id} (line {table.line})" for table in read if not table.values),
-        unread=tuple(Unread(line=fault.line, why=fault.what) for fault in document.faults),
+        unread=(
+            *(Unread(line=fault.line, why=fault.what) for fault in document.faults),
+            *(cell for table in read if not table.values for cell in table.unread if looks_like_result(cell.text)),
+        ),
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from boosters_eval.paper.documents.tex import plain
 from boosters_eval.paper.lexicon import (
+    Label,
     arrows_in,
     heading_of,
     is_dataset,
@@ -17,7 +19,7 @@ from boosters_eval.paper.lexicon import (
     metric_with_dataset,
     metrics_in,
 )
-from boosters_eval.paper.values import looks_like_result, read_cell, spelt
+from boosters_eval.paper.values import UNIT, looks_like_result, read_cell, spelt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,6 +54,7 @@ class DataRow:
 
     line: int
     keys: tuple[str, ...]
+    labels: tuple[Label, ...]  # the keys with their directions and units
     group: str
     cells: tuple[RawCell, ...]
 
@@ -75,6 +78,7 @@ def lay_out(table: RawTable, about: str, columns: Role | None = None) -> Layout:
     first = _headers(table)
     header = [row for row in rows[:first] if any(text(cell) for cell in row)]
     titles = {tuple(map(text, row)) for row in header}  # a long table repeats them on every page
+    header = _with_marks(header)
     below = zip(table.lines[first:], rows[first:], strict=True)
     body = [(line, row) for line, row in below if any(map(text, row)) and tuple(map(text, row)) not in titles]
     data = [row for _, row in body if not _is_group(row)]
@@ -121,6 +125,22 @@ def _continues(row: Sequence[RawCell]) -> bool:
     return bool(texts) and not results and not _is_group(row) and (len(set(texts)) > 1 or not text(row[0]))
 
 
+def _with_marks(header: Sequence[tuple[RawCell, ...]]) -> list[tuple[RawCell, ...]]:
+    """The rows of the header, with one that has only arrows and units joined to the row above it."""
+    found: list[tuple[RawCell, ...]] = []
+    for row in header:
+        if found and all(_is_mark(text(cell)) for cell in row if text(cell)):
+            pairs = zip(found.pop(), row, strict=True)
+            found.append(tuple(replace(cell, text=f"{cell.text} {mark.text}") for cell, mark in pairs))
+        else:
+            found.append(row)
+    return found
+
+
+def _is_mark(shown: str) -> bool:
+    return not label(shown).name or re.fullmatch(rf"[(\[]\s*(?:{UNIT})\s*[)\]]|%", shown) is not None
+
+
 def _is_group(row: Sequence[RawCell]) -> bool:
     """A row with one text in its first cell, or the same one in all: the title of the rows below it."""
     first = text(row[0])
@@ -160,17 +180,25 @@ def _fill_rows(found: Layout, body: Sequence[tuple[int, Sequence[RawCell]]]) -> 
     group = ""
     used = True
     last: tuple[int, str] = (0, "")
+    above: tuple[Label, ...] = ()
     for line, row in body:
         if _is_group(row):
             if not used:
                 found.empty_groups.append(last)
-            group, used, last = text(row[0]), False, (line, text(row[0]))
+            group, used, last, above = text(row[0]), False, (line, text(row[0])), ()
             continue
         used = True
-        names = tuple(label(cell.text).name for cell in row[: found.keys])
-        found.rows.append(DataRow(line, names, group, tuple(row[found.keys :])))
+        above = labels = _carried_down(tuple(label(cell.text) for cell in row[: found.keys]), above)
+        keys = tuple(part.name for part in labels)
+        found.rows.append(DataRow(line, keys, labels, group, tuple(row[found.keys :])))
     if not used:
         found.empty_groups.append(last)
+
+
+def _carried_down(labels: tuple[Label, ...], above: tuple[Label, ...]) -> tuple[Label, ...]:
+    """Names of a row; those that it leaves empty before its first one are those of the row above."""
+    empty = next((i for i, part in enumerate(labels) if part.name), 0)
+    return (*above[:empty], *labels[empty:]) if above else labels
 
 
 def _axes(found: Layout, names: Sequence[str]) -> list[Axis]:

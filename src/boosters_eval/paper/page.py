@@ -144,7 +144,7 @@ def _cells(metric: MetricComparison) -> tuple[TableCell, ...]:
         _text(difference_text(metric), metric.relative_diff),
         _text(tolerance_text(metric)),
         _text(MISSING if metric.z_score is None else number(metric.z_score, 2), metric.z_score),
-        _text(status_text(metric), status=_judged(metric)),
+        _text(status_text(metric) if compared else MARKS["missing"][0], status=_judged(metric)),
     )
 
 
@@ -155,7 +155,7 @@ def _judged(metric: MetricComparison) -> CellStatus:
 
 
 def _nothing() -> tuple[TableCell, ...]:
-    return (*(_text(MISSING) for _ in range(5)), _text(" ".join(MARKS["missing"][:2]), status="missing"))
+    return (*(_text(MISSING) for _ in range(5)), _text(MARKS["missing"][0], status="missing"))
 
 
 def _text(shown: str, value: float | None = None, status: CellStatus = "ok") -> TableCell:

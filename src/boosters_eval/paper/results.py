@@ -26,7 +26,9 @@ class Measured(Model):
     primary: bool
     status: TargetStatus
     reason: str = ""  # why it is not ok
-    values: dict[str, tuple[float, ...]] = Field(default_factory=dict)  # by metric, one per finished repeat
+    values: dict[str, tuple[float, ...]] = Field(
+        default_factory=dict
+    )  # by metric, one per finished repeat that returned it
     std_over: StdOver | None = None  # what the repeats differ in
     seeds: tuple[int, ...] = ()
     planned: int = 0  # repeats, finished or not

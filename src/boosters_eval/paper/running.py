@@ -129,7 +129,7 @@ def _measured(planned: PlannedTarget, run: Run | None) -> Measured:
         **known,
         status="ok" if len(done) == len(cells) else "failed",
         reason=_reason(outcomes),
-        values={name: found for name, found in values.items() if found and len(found) == len(done)},
+        values={name: found for name, found in values.items() if found},
         std_over=planned.std_over,
         seeds=tuple(outcome.seed for outcome in done),
         planned=len(cells),

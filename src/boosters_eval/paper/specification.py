@@ -262,6 +262,10 @@ class PaperResult(PlacedModel):
         alone = next((name for name in self.metrics if name.endswith("_std") and not self._is_std(name)), None)
         if alone:
             raise ConfigError(f"The metric '{alone.removesuffix('_std')}' has a deviation but no value.")
+        negative = next((name for name, std in self.stds.items() if std.value < 0), None)
+        if negative:
+            got = self.stds[negative].printed
+            raise ConfigError(f"The deviation '{negative}_std' must not be negative. Got {got} instead.")
         if not self.metrics:
             raise ConfigError(f"The result of '{self.model}' on '{self.dataset}' has no metric.")
         return self
@@ -395,7 +399,7 @@ def _faults(spec: PaperSpecification) -> Iterator[tuple[str, tuple[str | int, ..
 
 
 def _metric_faults(table: PaperTable, at: tuple[str | int, ...]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    known = {name for result in table.results for name in result.values} | {table.primary_metric or ""}
+    known = {name for result in table.results for name in result.values}
     for name in table.tolerance if table.results else ():
         if name.removesuffix("_relative") not in known and name not in known:
             yield f"'{table.id}' has no metric '{name}'.{suggest(name, known)}", (*at, "tolerance", name)
@@ -403,6 +407,14 @@ def _metric_faults(table: PaperTable, at: tuple[str | int, ...]) -> Iterator[tup
         for name in getattr(table, key):
             if name not in known:
                 yield f"'{table.id}' has no metric '{name}'.{suggest(name, known)}", (*at, key, name)
+    for i, result in enumerate(table.results):
+        for name in result.units:
+            if name not in result.values:
+                sentence = f"The result has no metric '{name}'.{suggest(name, result.values)}"
+                yield sentence, (*at, "results", i, "units", name)
+    main = table.primary_metric
+    if main and table.results and table.lower_is_better is not None and main not in known:
+        yield f"'{table.id}' has no metric '{main}'.{suggest(main, known)}", (*at, "primary_metric")
 
 
 def _target_faults(

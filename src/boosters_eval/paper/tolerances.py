@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -40,7 +41,7 @@ GUIDELINES: dict[MetricKind, Guideline] = {
     "parameters": Guideline(Decimal("0.001"), Decimal(1000), ONE),
     "other": Guideline(Decimal("0.05")),
 }
-_WORDS: dict[MetricKind, str] = {  # in the order in which they are looked for
+_WORDS: dict[MetricKind, str] = {
     "perplexity": "perplexity ppl",
     "parameters": "params param parameters",
     "memory": "memory mem vram ram rss",
@@ -49,6 +50,10 @@ _WORDS: dict[MetricKind, str] = {  # in the order in which they are looked for
     "rouge iou dice retrieval top1 top5",
 }
 _SUFFIXED = ("speed", "memory", "parameters")  # whose names end in units: train_time_s, peak_memory_mb
+_ERRORS = frozenset({"error", "loss", "logloss", "mse", "rmse", "mae", "mape", "smape", "nll", "regret"})
+_ATTRIBUTE = re.compile(
+    r"[(\[@]|[\s_](?:after|at|for|in|of|on|per|to|with)[\s_]", re.IGNORECASE
+)  # what follows the noun
 _BY_UNIT: dict[str | None, MetricKind] = {"share": "accuracy", "time": "speed", "bytes": "memory"}
 _LARGEST_SHARE = Decimal("0.1")  # as an absolute tolerance of fractions; beyond it, percentage points were meant
 
@@ -75,8 +80,15 @@ def kind_of(metric: str, stated: str | None = None) -> tuple[MetricKind, Printed
 
 
 def _by_words(metric: str) -> MetricKind | None:
-    found = words(metric)
-    return next((kind for kind, names in _WORDS.items() if found & set(names.split())), None)
+    """By the last telling word: "memory recall" is an accuracy, "recall time" a speed, "Time-series MSE" neither."""
+    head, rest = (*_ATTRIBUTE.split(metric, maxsplit=1), "")[:2]
+    cost = True  # whether it may be what something costs: not if it is an error
+    for word in (*reversed(words(head)), *reversed(words(rest))):
+        cost = cost and word not in _ERRORS
+        kind = next((kind for kind, names in _WORDS.items() if word in names.split()), None)
+        if kind is not None and (cost or kind not in _SUFFIXED):
+            return kind
+    return None
 
 
 def is_share(metric: str) -> bool:

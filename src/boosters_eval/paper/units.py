@@ -70,10 +70,10 @@ def unit_in_name(metric: str, of: str | None = None, *, suffix: bool = True) -> 
     return unit if unit and unit.dimension else None
 
 
-def words(metric: str) -> frozenset[str]:
+def words(metric: str) -> tuple[str, ...]:
     """The words of a name in lower case: those of "trainTime_ms" are train, time and ms."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"(?i)(?<=top)[-_ ](?=\d)", "", metric))
-    return frozenset(re.findall(r"[a-z]+\d*", apart.lower()))
+    return tuple(re.findall(r"[a-z]+\d*", apart.lower()))
 
 
 def known_metric(name: str) -> metrics.Metric | None:

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NUMBER = r"(?:[A-Z]{1,2}[.\-]?)?\d{1,4}(?:\.\d{1,3})*[a-z]?|[IVXL]{1,6}|[A-Z]\d{0,3}"
+_START = rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))\b(?:\s*\(cont[a-z.']*\))?"
 _CAPTION = re.compile(
-    rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))\b\W{{0,4}}?(?P<mark>[:.|–—-]|$)\s*(?P<title>.*)",
+    rf"{_START}\W{{0,4}}?(?P<mark>[:.|–—-]|$)\s*(?P<title>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_NUMBERED = re.compile(
-    rf"\W{{0,6}}(?:table|tab\.)\s*(?P<number>(?-i:{_NUMBER}))\b[\s:.|–—*-]*(?P<title>.*)", re.IGNORECASE | re.DOTALL
-)
+_NUMBERED = re.compile(rf"{_START}[\s:.|–—*-]*(?P<title>.*)", re.IGNORECASE | re.DOTALL)
 _BOLD = re.compile(rf"\s*(\*\*|__)\s*(?:table|tab\.)\s*(?:{_NUMBER})\s*[:.]?\s*(\*\*|__)", re.IGNORECASE)
 _ABOUT = re.compile(
     r"\W*(?:metrics?|notes?|notation|legend|results?|all|values?|numbers?|lower|higher|mean|std)\b", re.IGNORECASE
