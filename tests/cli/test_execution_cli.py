@@ -141,7 +141,7 @@ MISTAKES = [
     (["compare", "--resume", "--rerun-failed"], 3, "not both"),
     (["compare", "-v", "-q"], 3, "not both"),
     (["compare", "--test", "welsh"], 3, "Did you mean 'welch'?"),
-    (["comapre"], 3, "Did you mean 'compare'?"),
+    (["comapre"], 3, "Did you mean 'compare'? See "),
     (["verify", "nothing"], 3, "No run 'nothing'"),
     (["compare", "-d", "iris", "-b", "gblinear", "-l", "catboost"], 2, "Nothing can run"),
     (["compare", "--seeds", "auto", "--budget", "soon"], 3, "such as 90s, 10m or 1h"),

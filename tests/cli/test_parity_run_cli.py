@@ -200,3 +200,22 @@ def test_the_gate_knows_the_backends_that_it_is_told(boosters_eval, place):
     (place / "rows.csv").write_text(HEADER + "m,alpha,9,1,1,True,ok,rounding,,0\n")
     done = boosters_eval("parity", "gate", "--csv", "rows.csv", "--own", "alhpa", check=3)
     assert "Unknown backend 'alhpa'. Did you mean 'alpha'" in done.stderr
+
+
+def test_references_that_are_not_there_are_no_proof(boosters_eval, place):
+    (place / "file").touch()
+    for folder in ("nowhere", "file"):
+        for command in ("list", "verify"):
+            done = boosters_eval("parity", "oracles", command, "--oracles", folder, check=3)
+            assert f"'--oracles' option must be a folder that exists. Got '{folder}' instead." in done.stderr
+    assert (
+        "No reference is stored, so nothing was verified."
+        in boosters_eval("parity", "oracles", "verify", check=2).stderr
+    )
+
+
+def test_references_that_were_not_stored_are_counted_with_a_reason(boosters_eval):
+    if "pls4all" in BACKENDS and BACKENDS["pls4all"].missing() is None:
+        pytest.skip("pls4all is installed, so all are stored")
+    done = boosters_eval("parity", "oracles", "refresh", "--methods", "pls", check=2)
+    assert " references were not stored, the first of them pls of " in done.stderr

@@ -114,7 +114,7 @@ def _parser_sentence(error: Exception) -> str:
         hint = suggest(got, getattr(context.command, "commands", {}))
         text += "" if "Did you mean" in text else hint
     path = context.command_path if context is not None else "boosters-eval"
-    return f"{text.rstrip('.')}. See '{path} --help'."
+    return f"{text.rstrip('.')}{'' if text.endswith('?') else '.'} See '{path} --help'."
 
 
 def _fail(sentence: str, code: ExitCode) -> int:

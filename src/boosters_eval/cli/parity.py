@@ -218,8 +218,8 @@ def verify(*, folder: OraclesOption = None) -> int:
     for name, fault in checked:
         say(f"{name}: {fault or 'unchanged'}")
     if not checked:
-        say("No reference is stored.")
-    return ExitCode.EXECUTION_ERROR if any(fault for _, fault in checked) else ExitCode.SUCCESS
+        note("Error: No reference is stored, so nothing was verified.")
+    return ExitCode.SUCCESS if checked and not any(fault for _, fault in checked) else ExitCode.EXECUTION_ERROR
 
 
 @oracles.command()
@@ -246,7 +246,14 @@ def refresh(
         rows += run_parity(request, progress())
     _show(rows)
     stored = [row for row in rows if row.status.value == "ok" and row.verdict and row.verdict.value != "oracle_missing"]
-    return ExitCode.SUCCESS if rows and len(stored) == len(rows) else ExitCode.EXECUTION_ERROR
+    if rows and len(stored) == len(rows):
+        return ExitCode.SUCCESS
+    first = next((row for row in rows if row not in stored), None)
+    told = (
+        f", the first of them {first.method} of {first.backend}: {first.message or first.status.value}" if first else ""
+    )
+    note(f"Error: {len(rows) - len(stored)} of {len(rows)} references were not stored{told}.")
+    return ExitCode.EXECUTION_ERROR
 
 
 def load_registries(files: list[Path] | None) -> None:
@@ -260,6 +267,8 @@ def load_registries(files: list[Path] | None) -> None:
 def _store(folder: Path | None) -> Any:
     from boosters_eval.parity.running import ParityRequest
 
+    if folder is not None and not folder.is_dir():
+        raise ConfigError(f"The '--oracles' option must be a folder that exists. Got '{folder}' instead.")
     return ParityRequest(oracles=folder).store
 
 
