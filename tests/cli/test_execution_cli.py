@@ -141,7 +141,7 @@ MISTAKES = [
     (["compare", "--resume", "--rerun-failed"], 3, "not both"),
     (["compare", "-v", "-q"], 3, "not both"),
     (["compare", "--test", "welsh"], 3, "Did you mean 'welch'?"),
-    (["compare", "-d", "iris", "--protocol", "adaptive"], 3, "in timing mode only: use --timing-mode as well."),
+    (["compare", "-d", "iris", "--protocol", "adaptive"], 3, "only in timing mode: use --timing-mode too."),
     (["comapre"], 3, "Did you mean 'compare'? See "),
     (["verify", "nothing"], 3, "No run 'nothing'"),
     (["compare", "-d", "iris", "-b", "gblinear", "-l", "catboost"], 2, "Nothing can run"),

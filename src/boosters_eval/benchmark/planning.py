@@ -211,7 +211,7 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     """The prepared run with this many seeds."""
     timed, adaptive = settings.timing_mode, settings.protocol == "adaptive"
     if adaptive and not timed:
-        raise ConfigError("The 'protocol' parameter can be 'adaptive' in timing mode only: use timing_mode=True as well.")
+        raise ConfigError("The 'protocol' parameter can be 'adaptive' only in timing mode: use timing_mode=True too.")
     warmup = settings.warmup if settings.warmup is not None else int(timed and not adaptive)
     timing = Timing(
         timed=timed,

@@ -118,10 +118,10 @@ def _unit(samples_ns: tuple[int, ...]) -> int:
 
 
 def _short(value: float | None) -> int | float | str | None:
-    """A number in few digits; one that JSON cannot hold is a word."""
+    """A number in few digits, but enough to be rounded once more; one that JSON cannot hold is a word."""
     if value is None or isinstance(value, int):
         return value
     if not isfinite(value):
         return str(value)
-    rounded = float(f"{value:.5g}")
+    rounded = float(f"{value:.9g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
