@@ -270,10 +270,10 @@ def test_interruption_keeps_what_is_done_and_prints_the_command_that_resumes(boo
 
 def test_verify_tells_a_touched_journal(boosters_eval, tmp_path):
     boosters_eval(*SMALL, "-q", check=0)
-    assert "complete and untouched" in boosters_eval("verify", "last", check=0).stderr
+    assert "complete and untouched" in boosters_eval("verify", "last", check=0).stdout
     (journal,) = (tmp_path / "home/runs").glob("*/journal.jsonl")
     journal.write_text(journal.read_text().replace('"rmse":', '"rmse": ', 1))
-    assert "damaged" in boosters_eval("verify", "last", check=2).stderr
+    assert "damaged" in boosters_eval("verify", "last", check=2).stdout
 
 
 def test_terminal_shows_a_bar_and_a_table_without_asterisks(place):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from boosters_eval.cli.output import note
+from boosters_eval.cli.output import say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 
@@ -30,7 +30,7 @@ def verify(
         fault = gate.verify_decision(file, baseline=baseline, scores=scores)
         if not quiet:
             against = gate.verified_against(file, baseline=baseline, scores=scores)
-            note(f"{file}: {fault or f'computed again, with the same bytes ({against})'}")
+            say(f"{file}: {fault or f'computed again, with the same bytes ({against})'}")
         return ExitCode.EXECUTION_ERROR if fault else ExitCode.SUCCESS
     if baseline is not None or scores is not None:
         raise ConfigError("The '--baseline' and '--scores' options are only for the file of a gate decision.")
@@ -38,7 +38,7 @@ def verify(
     for name, fault in verify_run(run):
         good = good and not fault
         if not quiet:
-            note(f"{name}: {fault or 'complete and untouched'}")
+            say(f"{name}: {fault or 'complete and untouched'}")
     return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
 
 
