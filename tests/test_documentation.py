@@ -58,6 +58,7 @@ ONLY_PARSED = {
     "boosters-eval parity gate --csv mine.csv",
     "boosters-eval parity gate --csv parity.csv",
     "boosters-eval parity oracles refresh --methods pls",
+    "boosters-eval parity oracles verify",  # nothing is stored where nothing ran
     "boosters-eval parity run --methods pls,pls2 --registry-cells --out-csv parity.csv",
     "boosters-eval parity run --registry mine.py --methods least-squares --out-csv mine.csv",
     # These of the paper need its specification; the tests of each command run them.

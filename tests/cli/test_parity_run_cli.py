@@ -65,6 +65,10 @@ def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
     assert len({row.key for row in rows}) == len(rows) == 9
     assert {row.prediction for row in rows} == {outcome.prediction for outcome in after.values()}
     assert not [path for path in place.iterdir() if path.name.startswith(".parity.csv")]
+    verified = subprocess.run(
+        [*PROGRAM, "parity", "oracles", "verify"], env=env, capture_output=True, text=True, check=True
+    )
+    assert verified.stdout.count(": unchanged\n") == 6  # the oracle's and the canonical binding's, of three sizes
 
 
 def test_an_interruption_prints_a_command_that_continues(boosters_eval, monkeypatch):
