@@ -1,5 +1,6 @@
 import json
 import subprocess
+import sys
 
 import pytest
 
@@ -111,3 +112,21 @@ def test_every_registry_refuses_what_is_of_another_kind():
     for registry in (WORKLOADS, EXECUTORS, OBSERVERS, SUITES, DATASETS):
         with pytest.raises(ConfigError, match=f"The {registry.kind} 'odd' cannot be registered: it must be a"):
             registry.register("odd", "a string")
+
+
+def test_only_what_is_asked_for_is_imported_and_the_order_stays(tmp_path, monkeypatch):
+    info = tmp_path / "lazy-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lazy\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[lazy.things]\nfirst = lazy_first:ITEM\nsecond = lazy_second:ITEM\n")
+    for name in ("first", "second"):
+        (tmp_path / f"lazy_{name}.py").write_text(f"ITEM = {name!r}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = Registry("thing", group="lazy.things", builtin=lambda: {"zero": "zero"})
+    registry.register("third", "third")
+    assert registry["second"] == "second"
+    assert "lazy_second" in sys.modules
+    assert "lazy_first" not in sys.modules
+    assert "nothing" not in registry
+    assert "lazy_first" not in sys.modules
+    assert registry.values() == ["zero", "first", "second", "third"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 
@@ -35,7 +35,7 @@ def _shown(item: object) -> str:
 
 
 class Registry(Generic[T]):
-    """A mapping that fills itself from `builtin` and an entry-point group when it is first read."""
+    """A mapping from names, of `builtin` and of an entry-point group, to items that are imported when asked for."""
 
     def __init__(
         self,
@@ -50,29 +50,42 @@ class Registry(Generic[T]):
         self._broken: dict[str, str] = {}
         self._group = group
         self._builtin = builtin
-        self._items: dict[str, T] | None = None
+        self._items: dict[str, T | EntryPoint] | None = None
 
-    def _all(self) -> dict[str, T]:
+    def _known(self) -> dict[str, T | EntryPoint]:
+        """Every name in the order of registration; what a package offers is imported when it is asked for."""
         if self._items is None:
             self._items = dict(self._builtin())
             for point in entry_points(group=self._group) if self._group else ():
-                if point.name not in self._items:
-                    self._load(point, self._items)
+                self._items.setdefault(point.name, point)
         return self._items
 
-    def _load(self, point: EntryPoint, items: dict[str, T]) -> None:
+    def _loaded(self, name: str) -> dict[str, T]:
+        """The items, of which this one is loaded if there is one."""
+        found = self._known().get(name)
+        if isinstance(found, EntryPoint):
+            self._load(found)
+        return cast("dict[str, T]", self._known())
+
+    def _all(self) -> dict[str, T]:
+        for name in list(self._known()):
+            self._loaded(name)
+        return cast("dict[str, T]", self._known())
+
+    def _load(self, point: EntryPoint) -> None:
         """A third party's package that cannot be loaded must not take the rest with it: only its own name fails."""
         try:
             item = point.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a foreign package may fail in any way)
             self._broken[point.name] = f"cannot be loaded: {type(error).__name__}: {error}"
-            return
-        fault = self._fault(item)
-        if fault:
+        else:
+            fault = self._fault(item)
+            if not fault:
+                self._known()[point.name] = item
+                return
             article = "an" if self.kind[0] in "aeiou" else "a"
             self._broken[point.name] = f"is not {article} {self.kind} ({point.value}): {fault}"
-        else:
-            items[point.name] = item
+        del self._known()[point.name]
 
     def register(self, name: str, item: T, *, replace: bool = False) -> T:
         """Add an item. What cannot be used is refused here, not when it is needed; a name is replaced on request."""
@@ -80,19 +93,19 @@ class Registry(Generic[T]):
         fault = self._fault(item)
         if fault:
             raise ConfigError(f"The {self.kind} '{name}' cannot be registered: {fault}.")
-        if name in self._all() and not replace:
+        if name in self._loaded(name) and not replace:
             raise ConfigError(f"The {self.kind} '{name}' is already registered; pass replace=True to replace it.")
-        self._all()[name] = item
+        self._known()[name] = item
         return item
 
     def unregister(self, name: str) -> None:
         """Take an item out again."""
         self[name]
-        del self._all()[name]
+        del self._known()[name]
 
     def __getitem__(self, name: str) -> T:
         try:
-            return self._all()[name]
+            return self._loaded(name)[name]
         except (KeyError, TypeError):  # a TypeError: what cannot be hashed is no name either
             if isinstance(name, str) and name in self._broken:
                 raise ConfigError(f"The {self.kind} '{name}' of an installed package {self._broken[name]}.") from None
@@ -100,10 +113,10 @@ class Registry(Generic[T]):
 
     def get(self, name: str, default: T | None = None) -> T | None:
         """The item, or the default."""
-        return self._all().get(name, default)
+        return self._loaded(name).get(name, default)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._all()
+        return isinstance(name, str) and name in self._loaded(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
