@@ -82,6 +82,8 @@ class Model(FileModel):
 
 
 def _named(model: type[BaseModel], positional: tuple[Any, ...], data: dict[str, Any]) -> dict[str, Any]:
+    if not positional:
+        return data
     names = list(model.model_fields)
     if len(positional) > len(names):
         raise ConfigError(f"{model.__name__} has {len(names)} parameters. Got {len(positional)} values instead.")

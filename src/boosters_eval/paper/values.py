@@ -157,9 +157,10 @@ def _once(text: str) -> tuple[str, int]:
         spoken = before.replace("±", "").replace(" ", "")
         if after.replace(" ", "") in {f"{spoken}{before}".replace(" ", ""), spoken}:
             return before.strip(), 3
-    percent = re.fullmatch(rf"({_NUMBER})%percent\1\1?%?", text.replace(" ", ""))
-    if percent:
-        return f"{percent[1]}%", 3
+    if "%percent" in text.replace(" ", ""):
+        percent = re.fullmatch(rf"({_NUMBER})%percent\1\1?%?", text.replace(" ", ""))
+        if percent:
+            return f"{percent[1]}%", 3
     text = _REPEATED_BRACKET.sub(r"(\1)", text)
     repeats = 1
     for match in _REPEATED.finditer(text):
