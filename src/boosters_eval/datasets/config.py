@@ -37,6 +37,21 @@ class DatasetConfig(Model):
     available: Callable[[], str | None] | None = None  # None, or one sentence on why it is not here
 
 
+class DataSettings(Model):
+    """How a user's table is read and used; columns are given by name. What is not set is found out from the data."""
+
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # as features, although they look like ids or are constant; others stay as they are
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()  # each becomes year, month, day, weekday and hour
+    drop_missing_target: bool = False
+    sep: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+
+
 class SplitSpec(Model):
     """How rows become training and validation rows; the seed and the fold complete it."""
 
