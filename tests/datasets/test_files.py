@@ -161,10 +161,13 @@ def test_a_stray_text_late_in_a_long_file_is_one_sentence_and_no_warning(tmp_pat
 
 
 def test_a_name_that_two_columns_have(tmp_path):
-    for name, content in (("a.csv", b"a,y,y\n1,2,3\n"), ("b.csv.gz", gzip.compress(b'"y",a,y\n1,2,3\n'))):
+    for name, content in (
+        ("a.csv", b"a,y,y\n" + b"1,2,3\n2,3,4\n" * 9),
+        ("b.csv.gz", gzip.compress(b'"y",a,y\n' + b"1,2,3\n2,3,4\n" * 9)),
+    ):
         (tmp_path / name).write_bytes(content)
         sentence = sentence_of(f"{tmp_path / name}:y")
-        assert sentence == f"Column names must be unique. {name} has 'y' twice."
+        assert sentence == f"Column names must be unique. {name} has 'y' twice: rename one."
 
 
 def test_objects_that_are_numbers_are_numbers_and_others_are_refused(write):

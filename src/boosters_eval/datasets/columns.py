@@ -154,6 +154,7 @@ def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
 
 
 def _found_out(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
+    given = column
     try:
         column = plain(name, column)
     except DatasetError as error:
@@ -168,12 +169,16 @@ def _found_out(name: str, column: pd.Series[Any], settings: DataSettings) -> Use
     if column.dtype.kind not in "biuf":
         problem = f"Column '{name}' is of type {column.dtype}: convert it to numbers first, or use"
         return Use("numeric", problem=f"{problem} {option('drop', name)}.")
-    return _number(name, column)
+    return _number(name, column, given)
 
 
 def _text(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
     if looks_like_dates(column):
         return _as_dates(name, column, asked=False)
+    if settings.decimal or settings.thousands:  # then such numbers are what the file is said, or found, to have
+        found = parse_numerals(column, settings.decimal, settings.thousands)
+        if found.read == column.notna().sum() and "left out" not in found.notation:
+            return Use("numeric", {name: _pandas().Series(found.numbers, index=column.index)})
     problem, note = number_like(name, column, settings)
     distinct = column.nunique()
     if not problem and distinct > MANY_TEXTS and distinct > 0.5 * len(column):
@@ -209,7 +214,8 @@ def number_like(name: str, column: pd.Series[Any], settings: DataSettings) -> tu
     return "", ""
 
 
-def _number(name: str, column: pd.Series[Any]) -> Use:
+def _number(name: str, column: pd.Series[Any], given: pd.Series[Any]) -> Use:
+    """`given` is the column before numbers of any size became floats."""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
@@ -221,10 +227,11 @@ def _number(name: str, column: pd.Series[Any]) -> Use:
         )
         return Use("numeric", problem=problem)
     note = ""
-    if column.dtype.kind in "iu" and np.abs(values).max(initial=0) > EXACT:
-        before, after = column.nunique(), len(np.unique(narrow[~np.isnan(narrow)]))
+    whole = given.dtype.kind in "iu" or all(isinstance(value, int) for value in given.dropna().iloc[:100])
+    if whole and np.nanmax(np.abs(values), initial=0) > EXACT:
+        before, after = given.nunique(), len(np.unique(narrow[~np.isnan(narrow)]))
         if after < before:
-            largest = max(str(column.max()), str(column.min()).lstrip("-"), key=len)
+            largest = max(str(given.max()), str(given.min()).lstrip("-"), key=len)
             note = (
                 f"column '{name}' has whole numbers of up to {len(largest)} digits, which models see as float32:"
                 f" {before} distinct values become {after}; {option('categorical', name)} or {option('drop', name)}"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from boosters_eval.datasets.config import DataSettings
+    from boosters_eval.datasets.reading import Reading
     from boosters_eval.datasets.table import Table
 
 GROUP_COLUMN = "qid"
@@ -34,6 +35,7 @@ class Examined:
     reason: str  # for the task
     columns: tuple[AuditedColumn, ...]  # in the order of the file
     notes: tuple[str, ...] = ()
+    reading: Reading | None = None  # None: it came as a data frame
 
 
 def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, settings: DataSettings) -> Examined:
@@ -50,6 +52,8 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
     if not len(frame) or target not in names:
         raise _refusal(source, problems)
     frame = _with_target(source, frame, target, settings, problems, notes)
+    if len(frame) < MIN_ROWS:  # of which nothing more can be said
+        raise _refusal(source, problems)
     groups = None
     if task is Task.RANKING:
         frame, groups = _by_query(source, frame, problems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,10 @@ def config_from_frame(
 
 @lru_cache(maxsize=1)
 def _read(file: Path, stamp: int, target: str, task: Task | None, settings: DataSettings) -> Examined:  # noqa: ARG001 (a newer file is read anew)
-    return examine(file.name, read_file(file), target, task, settings)
+    frame, reading = read_file(file, settings)
+    marks = {"decimal": reading.decimal or settings.decimal, "thousands": reading.thousands or settings.thousands}
+    found = examine(file.name, frame, target, task, settings.replace(**marks))
+    return replace(found, reading=reading, notes=(*reading.notes, *found.notes))
 
 
 def _as_pandas(frame: Any) -> pd.DataFrame:
@@ -88,6 +92,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
     }
     said = [f"task {'given' if given else 'inferred'}: {found.task.value} ({found.reason})"]
     said += [f"{what}: {', '.join(names) or 'none'}" for what, names in lists.items() if names or what == "categorical"]
+    said += [f"read as {found.reading.text}"] if found.reading and found.reading.text else []
     config = DatasetConfig(
         name=re.sub(r"[^\w.+-]", "_", name),
         task=found.task,

@@ -46,9 +46,8 @@ def parse_numerals(column: pd.Series[Any], decimal: str | None = None, thousands
     weights = np.bincount(codes[codes >= 0], minlength=len(texts))
     plain = np.isfinite(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=np.float64))
     cores, marks = zip(*map(_core, texts), strict=True) if texts else ((), ())
-    fitting = [n for n in NOTATIONS if decimal in (None, n[0]) and (thousands is None or n[1] in (None, thousands))]
-    if decimal is not None or thousands is not None:
-        fitting.append((decimal or ("," if thousands == "." else "."), thousands))
+    fitting = [n for n in NOTATIONS if decimal in (None, n[0]) and (thousands is None or n[1] == thousands)]
+    fitting = fitting or [(decimal or ("," if thousands == "." else "."), thousands)]
     tried = [(notation, _values(cores, notation)) for notation in fitting]
     counts = [int(weights[~np.isnan(values)].sum()) for _, values in tried]
     best = int(np.argmax(counts))

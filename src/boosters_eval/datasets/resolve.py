@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.config import DataSettings
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
+TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+SUFFIXES = (*TEXT_SUFFIXES, ".parquet", ".feather", ".arff", ".arff.gz")
 
 
 def resolve_dataset(

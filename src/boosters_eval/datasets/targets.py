@@ -39,6 +39,8 @@ def _as_asked(
     source: str, name: str, column: pd.Series[Any], task: Task | None, settings: DataSettings
 ) -> tuple[pd.Series[Any], str]:
     """The column as numbers or as texts, if that is asked for; what looks like numbers but is text is refused."""
+    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
+
     if name in settings.date:
         raise DataFileError(f"The target '{name}' of {source} cannot be given to --date: a date is no target.")
     if name in settings.categorical:
@@ -48,6 +50,8 @@ def _as_asked(
     column = plain(name, column)
     if is_date(column) or (is_text(column) and looks_like_dates(column)):
         raise DataFileError(f"The target '{name}' of {source} holds dates: a date is no target.")
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column, ""
     if not is_text(column) or (task is not None and not task.is_classification) or column.nunique() == 2:
         return column, ""
     problem, note = number_like(name, column, settings)
