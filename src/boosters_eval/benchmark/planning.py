@@ -119,7 +119,7 @@ def comparison(
     reading = _data_settings(data, items)
     for item in items:
         dataset = resolve_dataset(item, wanted_task, reading)
-        if "inferred" in dataset.description:
+        if dataset.description.startswith(("task inferred", "task given")):
             notes.append(f"{dataset.name}: {dataset.description}")
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
         for kind in _boosters(booster):

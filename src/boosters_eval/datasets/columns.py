@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -175,10 +175,9 @@ def _found_out(name: str, column: pd.Series[Any], settings: DataSettings) -> Use
 def _text(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
     if looks_like_dates(column):
         return _as_dates(name, column, asked=False)
-    if settings.decimal or settings.thousands:  # then such numbers are what the file is said, or found, to have
-        found = parse_numerals(column, settings.decimal, settings.thousands)
-        if found.read == column.notna().sum() and "left out" not in found.notation:
-            return Use("numeric", {name: _pandas().Series(found.numbers, index=column.index)})
+    numbers = as_written(column, settings)
+    if numbers is not None:
+        return Use("numeric", {name: numbers})
     problem, note = number_like(name, column, settings)
     distinct = column.nunique()
     if not problem and distinct > MANY_TEXTS and distinct > 0.5 * len(column):
@@ -187,6 +186,16 @@ def _text(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
             f" use {option('drop', name)}, or {option('categorical', name)} if it is one."
         )
     return Use("categorical", {name: as_categories(column)}, note, problem)
+
+
+def as_written(column: pd.Series[Any], settings: DataSettings) -> pd.Series[Any] | None:
+    """The numbers of a column whose texts are all written with the marks that the file is said, or found, to have."""
+    if not (settings.decimal or settings.thousands):
+        return None
+    found = parse_numerals(column, settings.decimal, settings.thousands)
+    if found.read < column.notna().sum() or "left out" in found.notation:
+        return None
+    return cast("pd.Series[Any]", _pandas().Series(found.numbers, index=column.index))
 
 
 def number_like(name: str, column: pd.Series[Any], settings: DataSettings) -> tuple[str, str]:

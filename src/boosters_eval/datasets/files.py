@@ -33,18 +33,10 @@ def config_from_file(
 ) -> DatasetConfig:
     """Read the file, find out what it is, and declare it; the rows are read once."""
     file = Path(path)
-    try:
-        check_regular(file)
-        stamp = file.stat().st_mtime_ns
-    except FileNotFoundError:
-        raise ConfigError(f"The data file {path} does not exist.") from None
-    except OSError as error:
-        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
-    asked = settings or DataSettings()
-    found = _read(file.resolve(), stamp, target, task, asked)
+    found = examine_file(file, target, task, settings)
 
     def load() -> Table:
-        table = _read(file.resolve(), stamp, target, task, asked).table
+        table = examine_file(file, target, task, settings).table
         _read.cache_clear()  # from here on the cache on disk has it
         return table
 
@@ -61,6 +53,18 @@ def config_from_frame(
             raise ConfigError(f"The '{setting}' parameter is for text files. Got a data frame instead.")
     found = examine(name, _as_pandas(frame), target, task, asked)
     return _declared(f"{name}.{target}", f"data frame:{target}", found, lambda: found.table, task)
+
+
+def examine_file(file: Path, target: str, task: Task | None = None, settings: DataSettings | None = None) -> Examined:
+    """What the file is found to be. The last one is kept."""
+    try:
+        check_regular(file)
+        stamp = file.stat().st_mtime_ns
+    except FileNotFoundError:
+        raise ConfigError(f"The data file {file} does not exist.") from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read {file}: {error.strerror}.") from None
+    return _read(file.resolve(), stamp, target, task, settings or DataSettings())
 
 
 @lru_cache(maxsize=1)
@@ -92,7 +96,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
     }
     said = [f"task {'given' if given else 'inferred'}: {found.task.value} ({found.reason})"]
     said += [f"{what}: {', '.join(names) or 'none'}" for what, names in lists.items() if names or what == "categorical"]
-    said += [f"read as {found.reading.text}"] if found.reading and found.reading.text else []
+    said += [f"reading: {found.reading.text}"] if found.reading and found.reading.text else []
     config = DatasetConfig(
         name=re.sub(r"[^\w.+-]", "_", name),
         task=found.task,

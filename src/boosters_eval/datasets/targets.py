@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.core.errors import DataFileError, DatasetError
-from boosters_eval.datasets.columns import as_categories, few, number_like, option, texts_of
+from boosters_eval.datasets.columns import as_categories, as_written, few, number_like, option, texts_of
 from boosters_eval.datasets.dates import is_date, looks_like_dates
 from boosters_eval.datasets.frames import is_text, numbers, plain
 from boosters_eval.datasets.numerals import parse_numerals
@@ -29,15 +29,13 @@ def target_values(
     """The values, the task, the reason for it, and a note; a DatasetError if it cannot be a target."""
     if not len(column):
         raise DatasetError(f"The target '{name}' of {source} has no values.")
-    column, note = _as_asked(source, name, column, task, settings)
+    column, note = _as_asked(source, name, column, settings)
     found, reason = _infer(column, name) if task is None else (task, "as asked")
     y, names = _values(source, name, column, found)
     return y, found, f"{reason}, classes {few(names)}" if names else reason, note
 
 
-def _as_asked(
-    source: str, name: str, column: pd.Series[Any], task: Task | None, settings: DataSettings
-) -> tuple[pd.Series[Any], str]:
+def _as_asked(source: str, name: str, column: pd.Series[Any], settings: DataSettings) -> tuple[pd.Series[Any], str]:
     """The column as numbers or as texts, if that is asked for; what looks like numbers but is text is refused."""
     import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
 
@@ -52,8 +50,11 @@ def _as_asked(
         raise DataFileError(f"The target '{name}' of {source} holds dates: a date is no target.")
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column, ""
-    if not is_text(column) or (task is not None and not task.is_classification) or column.nunique() == 2:
+    if not is_text(column) or column.nunique() == 2:
         return column, ""
+    numbers_of = as_written(column, settings)
+    if numbers_of is not None:
+        return numbers_of, ""
     problem, note = number_like(name, column, settings)
     if not problem and note and column.nunique() > MAX_CLASSES_OF_NUMBERS and "look like numbers" in note:
         ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as classes"
