@@ -133,10 +133,12 @@ def test_a_constant_target(write):
 
 def test_text_in_the_target_of_a_numeric_task(write):
     values = ["1.5", *(["2"] * (N - 2)), "many"]
-    sentence = sentence_of(write(target=values), Task.REGRESSION)
-    assert (
-        sentence
-        == "The target 'target' of data.csv must be finite numbers for regression. Got 'many' in row 60 instead."
+    assert sentence_of(write(target=values), Task.REGRESSION) == (
+        "Column 'target' holds numbers, but 'many' in row 60 is not a number: --numeric target --drop-missing-target"
+        " leaves out such rows, --categorical target keeps the texts."
+    )
+    assert sentence_of(write(target=[f"t{i % 5}" for i in range(N)]), Task.REGRESSION) == (
+        "The target 'target' of data.csv must be finite numbers for regression. Got 't0' in row 1 instead."
     )
 
 

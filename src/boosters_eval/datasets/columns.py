@@ -198,18 +198,20 @@ def as_written(column: pd.Series[Any], settings: DataSettings) -> pd.Series[Any]
     return cast("pd.Series[Any]", _pandas().Series(found.numbers, index=column.index))
 
 
-def number_like(name: str, column: pd.Series[Any], settings: DataSettings) -> tuple[str, str]:
+def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, target: bool = False) -> tuple[str, str]:
     """The problem of texts that look like numbers, and what is to be said of texts that are used as categories."""
     found = parse_numerals(column, settings.decimal, settings.thousands)
     stray = int(column.notna().sum()) - found.read
-    ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as categories"
+    kinds = "classes" if target else "categories"
+    ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as {kinds}"
     if found.read > 9 * stray and found.read == found.plain:
         if not stray:
-            return "", f"column '{name}' has texts that look like numbers, used as categories: {ways}"
+            return "", f"column '{name}' has texts that look like numbers, used as {kinds}: {ways}"
         lost = (column.notna() & np.isnan(found.numbers)).to_numpy()
+        act = "--drop-missing-target leaves out such rows" if target else "makes it missing"
         return (
             f"Column '{name}' holds numbers, but '{column[lost].iloc[0]}' in row {_row(column, lost)} is not a number:"
-            f" {option('numeric', name)} makes it missing, {option('categorical', name)} keeps the texts."
+            f" {option('numeric', name)} {act}, {option('categorical', name)} keeps the texts."
         ), ""
     if found.read > 9 * stray and found.read:
         there = column.notna().to_numpy() & ~np.isnan(found.numbers)
@@ -219,7 +221,7 @@ def number_like(name: str, column: pd.Series[Any], settings: DataSettings) -> tu
         return f"Column '{name}' has numbers written as text, such as {shown}{how}: {ways}.", ""
     if found.read:
         share = f"{found.read} numbers among {int(column.notna().sum())} texts"
-        return "", f"column '{name}' has {share}, used as categories: {option('numeric', name)} reads the numbers only"
+        return "", f"column '{name}' has {share}, used as {kinds}: {option('numeric', name)} reads the numbers only"
     return "", ""
 
 

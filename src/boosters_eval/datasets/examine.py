@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from boosters_eval.datasets.config import DataSettings
-    from boosters_eval.datasets.reading import Reading
+    from boosters_eval.datasets.reading import FileReading
     from boosters_eval.datasets.table import Table
 
 GROUP_COLUMN = "qid"
@@ -35,7 +35,7 @@ class Examined:
     reason: str  # for the task
     columns: tuple[AuditedColumn, ...]  # in the order of the file
     notes: tuple[str, ...] = ()
-    reading: Reading | None = None  # None: it came as a data frame
+    reading: FileReading | None = None  # None: it came as a data frame
 
 
 def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, settings: DataSettings) -> Examined:
@@ -51,6 +51,8 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
         problems.append(f"{source} has a header but no rows.")
     if not len(frame) or target not in names:
         raise _refusal(source, problems)
+    if target in settings.numeric:
+        frame = _numeric_target(frame, target, settings, problems, notes)
     frame = _with_target(source, frame, target, settings, problems, notes)
     if len(frame) < MIN_ROWS:  # of which nothing more can be said
         raise _refusal(source, problems)
@@ -73,6 +75,16 @@ def _refusal(source: str, problems: list[str]) -> DataFileError:
     if len(problems) == 1:
         return DataFileError(problems[0])
     return DataFileError("\n  - ".join([f"{source} cannot be used as it is, for {len(problems)} reasons:", *problems]))
+
+
+def _numeric_target(
+    frame: pd.DataFrame, target: str, settings: DataSettings, problems: list[str], notes: list[str]
+) -> pd.DataFrame:
+    """With the target as numbers, as asked: a row in which it is none is a row without a target."""
+    use = use_column(target, frame[target], settings)
+    problems += [use.problem] if use.problem else []
+    notes += [use.note] if use.note else []
+    return frame.assign(**use.columns)
 
 
 def _with_target(

@@ -29,7 +29,7 @@ _FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 @dataclass(frozen=True)
-class Reading:
+class FileReading:
     """How a file was read; what is None does not matter for this kind of file, or is as usual."""
 
     text: str = ""  # in a few words; empty if there is nothing to be said
@@ -40,15 +40,15 @@ class Reading:
     encoding: str | None = None
 
 
-def read_file(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, Reading]:
+def read_file(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileReading]:
     """Read a file by the ending of its name; one sentence for every way in which that fails."""
     import pandas as pd  # noqa: PLC0415 (slow to import, and only files need it)
 
     try:
         if file.suffix == ".parquet":
-            return _parquet(file), Reading()
+            return _parquet(file), FileReading()
         if file.suffix == ".feather":
-            return _feather(file), Reading("Feather")
+            return _feather(file), FileReading("Feather")
         return _text(file, settings)
     except pd.errors.EmptyDataError:
         raise DataFileError(f"{file.name} is empty.") from None
@@ -73,7 +73,7 @@ def _what(error: Exception) -> str:
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 
-def _text(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, Reading]:
+def _text(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileReading]:
     with _opened(file) as stream:
         sample = stream.read(SAMPLE)
         whole = len(sample) < SAMPLE
@@ -86,7 +86,7 @@ def _text(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, Reading]:
         if len(data) > checks.MAX_CELLS:
             raise DataFileError(f"{file.name} is larger than the 2 GB that are read of an ARFF file.")
         text = decoded(file.name, data, dialect.encodings, whole=True)
-        return read_arff(file.name, text, checks.MAX_CELLS), Reading("ARFF")
+        return read_arff(file.name, text, checks.MAX_CELLS), FileReading("ARFF")
     _refuse_too_large(file, dialect.sep)
     for encoding in dialect.encodings[:-1]:
         try:
@@ -100,7 +100,7 @@ def _opened(file: Path) -> Any:
     return gzip.open(file) if file.suffix == ".gz" else file.open("rb")
 
 
-def _csv(file: Path, encoding: str, dialect: Dialect, settings: DataSettings) -> tuple[pd.DataFrame, Reading]:
+def _csv(file: Path, encoding: str, dialect: Dialect, settings: DataSettings) -> tuple[pd.DataFrame, FileReading]:
     import pandas as pd  # noqa: PLC0415 (loaded by now)
 
     common: dict[str, Any] = {"encoding": encoding, "sep": dialect.sep}
@@ -116,7 +116,7 @@ def _csv(file: Path, encoding: str, dialect: Dialect, settings: DataSettings) ->
     if not header.dropna().is_unique and len(header) == len(frame.columns):  # pandas renamed the second one
         frame.columns = pd.Index(header.where(header.notna(), pd.Series(frame.columns)))
     reading = words_of(encoding, dialect.sep, dialect.decimal, dialect.thousands)
-    return frame, Reading(reading, dialect.notes, dialect.sep, dialect.decimal, dialect.thousands, encoding)
+    return frame, FileReading(reading, dialect.notes, dialect.sep, dialect.decimal, dialect.thousands, encoding)
 
 
 def _parquet(file: Path) -> pd.DataFrame:
