@@ -46,6 +46,11 @@ def _grid(table: ReportTable, *, styled: bool) -> RichTable:
         grid.add_column("n", justify="right")
     for row in table.rows:
         grid.add_row(*_texts(row, styled=styled), *([Text(row.count)] if table.counted else []))
+    if table.trivial:
+        grid.add_section()
+    for row in table.trivial:
+        cells = [*_texts(row, styled=styled), *([Text(row.count)] if table.counted else [])]
+        grid.add_row(*cells, style="dim")
     return grid
 
 
