@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.table import Table
 
 GROUP_COLUMN = "qid"
+MOST_SAID = 20
 MIN_ROWS = 10  # fewer cannot be split into rows to train on and rows to judge by
 
 
@@ -68,13 +69,19 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     table = table_from_frame(pd.DataFrame(features), y, groups)
-    return Examined(table, found, reason, columns, tuple(notes))
+    return Examined(table, found, reason, columns, tuple(_first(notes)))
 
 
 def _refusal(source: str, problems: list[str]) -> DataFileError:
     if len(problems) == 1:
         return DataFileError(problems[0])
-    return DataFileError("\n  - ".join([f"{source} cannot be used as it is, for {len(problems)} reasons:", *problems]))
+    return DataFileError(f"{source} cannot be used as it is, for {len(problems)} reasons:", _first(problems))
+
+
+def _first(sentences: list[str]) -> list[str]:
+    """A table of thousands of columns may have as many sentences."""
+    more = len(sentences) - MOST_SAID
+    return sentences if more < 2 else [*sentences[:MOST_SAID], f"and {more} more of this kind"]
 
 
 def _numeric_target(
