@@ -87,7 +87,8 @@ def as_categories(column: pd.Series[Any]) -> pd.Series[Any]:
     """Any column as categories. A whole number is named without a point, wherever it was stored with one."""
     if isinstance(column.dtype, _pandas().CategoricalDtype):
         return column
-    return texts_of(column).astype("category")
+    texts = column if is_text(column) and column.dtype != object else texts_of(column)
+    return texts.astype("category")
 
 
 def texts_of(column: pd.Series[Any]) -> pd.Series[Any]:
