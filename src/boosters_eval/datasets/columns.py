@@ -205,7 +205,8 @@ def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, ta
     stray = int(column.notna().sum()) - found.read
     kinds = "classes" if target else "categories"
     ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as {kinds}"
-    if found.read > 9 * stray and found.read == found.plain:
+    marked = bool(settings.decimal or settings.thousands) and "left out" not in found.notation
+    if found.read > 9 * stray and (found.read == found.plain or marked):
         if not stray:
             return "", f"column '{name}' has texts that look like numbers, used as {kinds}: {ways}"
         lost = (column.notna() & np.isnan(found.numbers)).to_numpy()
