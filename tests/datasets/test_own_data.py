@@ -324,6 +324,7 @@ class TestSidecar:
             ("a: &x [1]\nb: [*x, *x]\n", "must have a text, or a list of texts"),
             ("target: a\ntarget: b\n", "has the key 'target' twice"),
             ("[" * 1200, "is nested too deeply"),
+            ("".join(f"k{i}: 1\n" for i in range(200)), "has 200 keys, more than there are settings"),
         ],
     )
     def test_what_is_no_sidecar_is_refused(self, data, text, said):

@@ -70,7 +70,7 @@ def _what(error: Exception) -> str:
     text = str(error).strip()
     fields = _FIELDS.search(text)
     if fields:
-        return f"line {fields[2]} has {fields[3]} fields instead of {fields[1]}; is it the right separator (--sep)"
+        return f"line {fields[2]} has {fields[3]} fields instead of {fields[1]}; check the separator (--sep)"
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 
