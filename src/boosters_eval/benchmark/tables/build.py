@@ -128,10 +128,13 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
 
 
 def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Column, ...]:
+    from boosters_eval.metrics import canonical  # noqa: PLC0415 (metrics are loaded only when needed)
+
     present = list(dict.fromkeys(name for result in results for name in result.metrics))
     primary = next((result.primary_metric for result in results if result.primary_metric), None)
     present.sort(key=lambda name: name != primary)
-    chosen = present if options.metrics is None else [name for name in options.metrics if name in present]
+    asked = None if options.metrics is None else dict.fromkeys(map(canonical, options.metrics))
+    chosen = present if asked is None else [name for name in asked if name in present]
     found = [_metric_column(name, primary=name == (primary or present[0])) for name in chosen]
     memory = any(result.peak_memory_mb is not None for result in results)
     for measure in MEASURES if options.times else ():
