@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.planning import Libraries, PreparedRun
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
+    from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
     from boosters_eval.metrics import Metric
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    datasets: str | Sequence[str] = ("california",),
+    datasets: str | DatasetConfig | Sequence[str | DatasetConfig] = ("california",),
     libraries: Libraries = None,
     booster: BoosterName | Sequence[BoosterName] = "gbdt",
     seeds: Seeds | None = None,
@@ -42,6 +43,7 @@ def compare(
     metrics: MetricLike | Sequence[MetricLike] = (),
     cv: str | int | None = None,
     task: TaskName | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -50,7 +52,7 @@ def compare(
     executor: Executor | str = "local",
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
-    """Compare libraries on data sets.
+    """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
     With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. An
     executor given by name is created for this run and closed after it; one that you created yourself stays open.
@@ -66,6 +68,7 @@ def compare(
         metrics=metrics,
         cv=cv,
         task=task,
+        data=data,
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,
@@ -109,7 +112,7 @@ def _checked(results: ResultCollection) -> ResultCollection:
 
 
 def prepare_comparison(
-    datasets: str | Sequence[str] = ("california",),
+    datasets: str | DatasetConfig | Sequence[str | DatasetConfig] = ("california",),
     libraries: Libraries = None,
     booster: BoosterName | str | Sequence[BoosterName | str] = "gbdt",
     seeds: Seeds | str | None = None,
@@ -119,6 +122,7 @@ def prepare_comparison(
     metrics: MetricLike | Sequence[MetricLike] = (),
     cv: str | int | None = None,
     task: TaskName | str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
     profile: ProfileName | str = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -139,6 +143,7 @@ def prepare_comparison(
         metrics=metric_names(_several(metrics)),
         cv=cv,
         task=task,
+        data=data,
         profile=profile,
     )
     return prepare(benchmarks, seeds, chosen, max_seeds=max_seeds, budget=budget)
