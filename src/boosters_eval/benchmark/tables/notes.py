@@ -43,6 +43,19 @@ def of_table(
     return tuple(map(clean, found))
 
 
+def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:
+    """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
+    tried = {contender.name: sum(bool(r.failed_before) for r in contender.results) for contender in contenders}
+    out = [
+        f"{count(cells)} cell{'' if cells == 1 else 's'} of {name} finished only after failing"
+        for name, cells in tried.items()
+        if cells
+    ]
+    if _skewed(contenders, pairs):
+        out.append("few test rows may have decided (see the notes)")
+    return tuple(map(clean, out))
+
+
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     """Notes that apply to more than one table."""
     out = _unavailable(collection.unavailable)
