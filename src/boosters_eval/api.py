@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     ProfileName = Profile | Literal["parity", "defaults"]
     TaskName = Task | Literal["regression", "binary", "multiclass", "quantile", "ranking"]
     Seeds = int | Literal["auto"]
+    # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
+    Data = str | DatasetConfig | Any
     MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
 
 
 def compare(
-    datasets: str | DatasetConfig | Sequence[str | DatasetConfig] = ("california",),
+    datasets: Data | Sequence[Data] = ("california",),
     libraries: Libraries = None,
     booster: BoosterName | Sequence[BoosterName] = "gbdt",
     seeds: Seeds | None = None,
@@ -44,6 +46,7 @@ def compare(
     cv: str | int | None = None,
     task: TaskName | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | None = None,
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -69,6 +72,7 @@ def compare(
         cv=cv,
         task=task,
         data=data,
+        target=target,
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,
@@ -112,7 +116,7 @@ def _checked(results: ResultCollection) -> ResultCollection:
 
 
 def prepare_comparison(
-    datasets: str | DatasetConfig | Sequence[str | DatasetConfig] = ("california",),
+    datasets: Data | Sequence[Data] = ("california",),
     libraries: Libraries = None,
     booster: BoosterName | str | Sequence[BoosterName | str] = "gbdt",
     seeds: Seeds | str | None = None,
@@ -123,6 +127,7 @@ def prepare_comparison(
     cv: str | int | None = None,
     task: TaskName | str | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | None = None,
     profile: ProfileName | str = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -144,6 +149,7 @@ def prepare_comparison(
         cv=cv,
         task=task,
         data=data,
+        target=target,
         profile=profile,
     )
     return prepare(benchmarks, seeds, chosen, max_seeds=max_seeds, budget=budget)

@@ -26,6 +26,7 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnknownN
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
 from boosters_eval.datasets.config import DatasetConfig, DataSettings, SplitSpec
+from boosters_eval.datasets.given import GivenFrame, given_datasets
 from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
@@ -97,7 +98,7 @@ class PreparedRun:
 
 
 def comparison(
-    datasets: str | DatasetConfig | Sequence[str | DatasetConfig],
+    datasets: Any,
     libraries: Libraries = None,
     booster: BoosterType | str | Sequence[BoosterType | str] = "gbdt",
     *,
@@ -107,6 +108,7 @@ def comparison(
     cv: str | int | None = None,
     task: Task | str | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | None = None,
     profile: Profile | str = Profile.PARITY,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
@@ -120,10 +122,11 @@ def comparison(
         (None, training or TrainingConfig())
     ]
     configs = []
-    items = _datasets(datasets)
+    items = given_datasets(datasets, target)
     reading = _data_settings(data, items)
     for item in items:
-        dataset = resolve_dataset(item, wanted_task, reading)
+        given = isinstance(item, GivenFrame)
+        dataset = item.config(wanted_task, reading) if given else resolve_dataset(item, wanted_task, reading)
         if "inferred" in dataset.description:
             notes.append(f"{dataset.name}: {dataset.description}")
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
@@ -382,21 +385,16 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
     return folds, repeats
 
 
-def _datasets(value: str | DatasetConfig | Sequence[str | DatasetConfig]) -> list[str | DatasetConfig]:
-    given = [value] if isinstance(value, (str, DatasetConfig)) else list(value) if isinstance(value, Iterable) else []
-    _names([item.name if isinstance(item, DatasetConfig) else item for item in given], "datasets")
-    return [item for position, item in enumerate(given) if item not in given[:position]]
-
-
 def _data_settings(
-    given: DataSettings | Mapping[str, Any] | None, items: Sequence[str | DatasetConfig]
+    given: DataSettings | Mapping[str, Any] | None, items: Sequence[str | DatasetConfig | GivenFrame]
 ) -> DataSettings | None:
-    """The settings of the files. Those that no data set of the call could follow are a mistake."""
+    """The settings of the files and data frames. Those that no data set of the call could follow are a mistake."""
     require("data", given, (DataSettings, Mapping, type(None)), "a DataSettings or a dict of them")
     if given is None:
         return None
     settings = given if isinstance(given, DataSettings) else DataSettings(**given)
-    check_applicable(settings, items)
+    if not any(isinstance(item, GivenFrame) for item in items):
+        check_applicable(settings, items)
     return settings
 
 

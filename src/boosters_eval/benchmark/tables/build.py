@@ -143,7 +143,8 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     deciding = deciding_column(columns)
     doubts = notes.remarks(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
     more = None if deciding is None else _more_splits(deciding, contenders, options)
-    return dataclasses.replace(table, answer=answer_of(table, judged, more=more, remarks=(*doubts, *options.remarks)))
+    said = answer_of(table, judged, more=more, losers=losers, remarks=(*doubts, *options.remarks))
+    return dataclasses.replace(table, answer=said)
 
 
 def _more_splits(column: Column, contenders: Sequence[Contender], options: TableOptions) -> MoreSplits | None:
