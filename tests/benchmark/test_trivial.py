@@ -32,6 +32,8 @@ def test_regression_predicts_the_mean_and_the_median_of_the_training_rows():
 def test_training_weights_count():
     found = scores(Task.REGRESSION, [0.0, 1.0, 5.0], [5.0], n_classes=None, weights_train=np.array([0.0, 0.0, 2.0]))
     assert found["mean"]["rmse"] == found["median"]["rmse"] == 0.0
+    nothing = scores(Task.REGRESSION, [0.0, 2.0], [1.0], n_classes=None, weights_train=np.zeros(2))
+    assert nothing["mean"]["rmse"] == 0.0  # without any weight, the rows count alike
 
 
 def test_classes_are_predicted_by_their_priors():

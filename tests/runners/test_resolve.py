@@ -4,7 +4,6 @@ import pytest
 
 from boosters_eval import RUNNERS, BenchmarkConfig, BenchmarkSuite, ConfigError, prepare_comparison
 from boosters_eval.benchmark.suites import resolve_suite
-from boosters_eval.core.modules import load_file
 from boosters_eval.datasets import DATASETS
 from boosters_eval.runners.resolve import library_name
 
@@ -29,7 +28,6 @@ def file(tmp_path, monkeypatch, home):
     yield "mine.py"
     if "mine" in RUNNERS:
         RUNNERS.unregister("mine")
-    load_file.cache_clear()
 
 
 def test_the_class_runs_under_its_own_name_and_its_file_is_part_of_the_build(file, tmp_path):

@@ -262,7 +262,7 @@ def make_plan(
     """Resolve data, threads and libraries. What a library does not support is excluded, with the reason."""
     users = _user_metrics(configs)
     _check_names(configs)
-    for library in {library for config in configs for library in config.libraries}:
+    for library in dict.fromkeys(library for config in configs for library in config.libraries):
         Fit.address(library)  # refuses what no other process could find
     stored = _store(configs)
     specs: list[FitSpec] = []

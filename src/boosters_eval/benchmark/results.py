@@ -168,6 +168,12 @@ class ResultCollection:
         """All metrics of the results, in the order of first appearance."""
         return list(dict.fromkeys(name for result in self.results for name in result.metrics))
 
+    def _named(self, metric: str) -> str:
+        """The name that the results have for a metric, which has others too: "log_loss" is "logloss"."""
+        from boosters_eval.metrics import canonical  # noqa: PLC0415 (a facade)
+
+        return metric if metric in self.metric_names() else canonical(metric)
+
     def document(self) -> ResultsDocument:
         """The file form of the collection."""
         return ResultsDocument(
@@ -214,11 +220,11 @@ class ResultCollection:
     def best(self, metric: str, alpha: float | None = None, *, test: TestName = "corrected") -> pd.DataFrame:
         """The best library of each config, or `tie` if its lead is not significant (at the run's level by default)."""
         from boosters_eval.benchmark.selection import best_frame  # noqa: PLC0415 (a facade)
-        from boosters_eval.metrics import canonical, higher_is_better  # noqa: PLC0415 (a facade)
+        from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
 
         require("metric", metric, str, "a name")
         more, level = higher_is_better(metric), self.metadata.level(alpha)
-        return best_frame(self.results, canonical(metric), higher_is_better=more, alpha=level, test=test)
+        return best_frame(self.results, self._named(metric), higher_is_better=more, alpha=level, test=test)
 
     def is_significant(
         self,
@@ -233,13 +239,13 @@ class ResultCollection:
     ) -> tuple[bool, float]:
         """Whether two libraries differ in one config, and the p-value; `test="welch"` is the RFC's test."""
         from boosters_eval.benchmark.selection import significant  # noqa: PLC0415 (a facade)
-        from boosters_eval.metrics import canonical, higher_is_better  # noqa: PLC0415 (a facade)
+        from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
 
         for name, value in (("library_a", library_a), ("library_b", library_b), ("metric", metric)):
             require(name, value, str, "a name")
         rows = self.filter(dataset=dataset, config=config).results
         pair, more, level = (library_a, library_b), higher_is_better(metric), self.metadata.level(alpha)
-        return significant(rows, pair, canonical(metric), higher_is_better=more, alpha=level, test=test)
+        return significant(rows, pair, self._named(metric), higher_is_better=more, alpha=level, test=test)
 
     def to_markdown(
         self,

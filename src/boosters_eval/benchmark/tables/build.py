@@ -166,8 +166,8 @@ def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Col
     present = list(dict.fromkeys(name for result in results for name in result.metrics))
     primary = next((result.primary_metric for result in results if result.primary_metric), None)
     present.sort(key=lambda name: name != primary)
-    asked = None if options.metrics is None else dict.fromkeys(map(canonical, options.metrics))
-    chosen = present if asked is None else [name for name in asked if name in present]
+    asked = present if options.metrics is None else [x if x in present else canonical(x) for x in options.metrics]
+    chosen = [name for name in dict.fromkeys(asked) if name in present]
     found = [_metric_column(name, primary=name == (primary or present[0])) for name in chosen]
     memory = any(result.peak_memory_mb is not None for result in results)
     for measure in MEASURES if options.times else ():
