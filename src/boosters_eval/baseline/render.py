@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from boosters_eval.baseline.findings import Status
 from boosters_eval.baseline.model import HOME_LIBRARY
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, in_sentence
 from boosters_eval.metrics import label
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.text import escape, markdown_table
@@ -254,10 +254,8 @@ def _moved(finding: Finding) -> str:
     if finding.change is None:
         return f"{finding.status.value} ({finding.note})"
     size = percent(finding.change) if math.isfinite(finding.change) else "from 0"
-    text = label(finding.metric)
-    name = text if text.isupper() or not text[:2].istitle() else text[0].lower() + text[1:]
     note = f" ({finding.note})" if finding.status is Status.UNLIKE else ""
-    return f"moved {name} by {size}{note}"
+    return f"moved {in_sentence(label(finding.metric))} by {size}{note}"
 
 
 def _suspicion(check: Check) -> str:

@@ -278,7 +278,7 @@ def _tell(
     if not verbosity.quiet:
         rows = render.rows(found, everything=verbosity.verbose or len(found.findings) <= _SHOWN)
         if rows and sys.stdout.isatty():
-            print_rows(render.HEADINGS, rows)
+            print_rows(render.HEADINGS, rows, keys=2)
         elif rows:
             say(render.table(rows))
     say("\n".join(render.lines(found, name)))

@@ -159,7 +159,7 @@ def _show_all(records: list[dict[str, Any]]) -> None:
         reasons += [
             [r["library"], "(all)", "nondeterministic", r["nondeterministic"]] for r in chosen if r["nondeterministic"]
         ]
-        print_rows(["library", "parameter", "mark", "reason"], reasons)
+        print_rows(["library", "parameter", "mark", "reason"], reasons, keys=2)
 
 
 def _column(record: dict[str, Any]) -> str:

@@ -38,6 +38,11 @@ def message(text: str) -> str:
     return f"{line[:half]} [...] {line[-half:]}"
 
 
+def in_sentence(label: str) -> str:
+    """A label as it stands inside a sentence: "Log loss" becomes "log loss", but "RMSE" stays."""
+    return label if label.isupper() or not label[:2].istitle() else label[0].lower() + label[1:]
+
+
 def encodable(text: str) -> str:
     """Text that can be encoded: a lone surrogate, from a file name say, cannot."""
     return text.encode(errors="replace").decode()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.tables.verdicts import Judgement, deciding_column
+from boosters_eval.core.text import in_sentence
 from boosters_eval.reports.numbers import number, percent
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class MoreSplits:
         """The option that asks for so many seeds, or their number in words."""
         if not self.option:
             return f"{seeds} seeds"
-        return f"`--cv {self.folds}x{seeds}`" if self.folds else f"`--seeds {seeds}`"
+        return f"--cv {self.folds}x{seeds}" if self.folds else f"--seeds {seeds}"
 
     def after(self, n: int) -> int | None:
         """The number of seeds to try after `n` splits."""
@@ -68,7 +69,7 @@ def _lead(table: ReportTable, column: Column | None, judged: Mapping[str, Judgem
     position = table.columns.index(column)
     scored = [(row, row.cells[position]) for row in finished if row.cells[position].mean is not None]
     if not scored:
-        return f"No verdict: no {column.label} was measured"
+        return f"No verdict: no {in_sentence(column.label)} was measured"
     row, cell = scored[0]
     known = f"{column.label} {cell.text} on {_splits([cell.n])}"
     return f"Only {row.label} has results, so there is nothing to compare: {known}"
@@ -84,8 +85,9 @@ def _unjudged(table: ReportTable) -> str:
 
 def _absences(table: ReportTable) -> Iterator[str]:
     """Whoever failed or did not take part: an answer about the others must say so."""
+    finished = any(row.n for row in table.rows)
     for row in table.rows:
-        if row.failed:
+        if row.failed and finished:
             total = row.failed + (row.n or 0)
             yield (
                 f"{row.failed} of {total} cells of {row.label} failed" if row.n else f"{row.label} failed in every cell"
@@ -101,7 +103,7 @@ def _fastest(table: ReportTable, deciding: Column | None, judged: Mapping[str, J
     for column in table.columns:
         decided = judged.get(column.name)
         if column.cost and column is not deciding and decided and decided.winners:
-            yield f"{decided.tied[0]} has the lowest {(column.quantity or column.label).lower()}"
+            yield f"{decided.tied[0]} has the lowest {in_sentence(column.quantity or column.label)}"
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class _Contest:
 
     @property
     def what(self) -> str:
-        return self.column.quantity or self.column.label
+        return in_sentence(self.column.quantity or self.column.label)
 
     def said(self, *, won: bool) -> str:
         if lost := self._lost():
@@ -187,18 +189,20 @@ class _Contest:
         text = f" ({_range(sizes)} apart)" if len(sizes) == len(names) else ""
         text += f" on {_splits([pair.n for pair in pairs])}"
         now = self._detectable(pairs)
-        return text if now is None else f"{text}, which show a difference of {_share(now)}{self._advice(pairs, now)}"
+        known = "" if now is None else f", which would show a difference of {_share(now)}"
+        return f"{text}{known}{self._advice(pairs, now)}"
 
-    def _advice(self, pairs: Sequence[PairVerdict], now: float) -> str:
+    def _advice(self, pairs: Sequence[PairVerdict], now: float | None) -> str:
         """What more splits would show; nothing where more seeds are not more splits."""
         results = {row.label: row.n or 0 for row in self.table.rows}
         if self.more is None or any(pair.n < min(results.get(pair.a, 0), results.get(pair.b, 0)) for pair in pairs):
             return ""
         seeds = self.more.after(max(pair.n for pair in pairs))
-        then = None if seeds is None else self._detectable(pairs, seeds * max(self.more.folds, 1))
-        if seeds is None or then is None:
+        if seeds is None:
             return ""
-        how = self.more.said(seeds)
+        how, then = self.more.said(seeds), self._detectable(pairs, seeds * max(self.more.folds, 1))
+        if now is None or then is None:
+            return f"; {how} may show one"
         return (
             f"; even {how} would show only {_share(then)}"
             if then > _HARDLY * now

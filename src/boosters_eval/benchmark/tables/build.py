@@ -98,7 +98,7 @@ def build_tables(
     tables = [
         _table(name, list(rows.values()), absent.get(name, []), options) for name, rows in group(collection).items()
     ]
-    found = (*notes.of_levels(tables, level), *notes.of_report(collection, times=times))
+    found = (*notes.of_report(collection, times=times), *notes.of_levels(tables, level))
     return Report(tuple(tables), found, test, level)
 
 
