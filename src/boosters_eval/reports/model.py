@@ -139,14 +139,12 @@ class ReportTable(_Strict):
     row_names: tuple[str, ...]  # the headings of the rows' names: ("Library", "Variant")
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    trivial: tuple[
-        Row, ...
-    ] = ()  # rules that learn nothing, such as predicting the mean; below the rows, not among them
     keys: Mapping[str, str] = field(default_factory=dict)  # to group, search and export by: {"task": "regression"}
     details: tuple[str, ...] = ()  # after the name in the title, such as "5 seeds"
     notes: tuple[str, ...] = ()
     pairs: tuple[PairVerdict, ...] = ()
     answer: str = ""  # in one sentence: who is best, by how much, and what to do next
+    trivial: tuple[Row, ...] = ()  # what takes no skill, shown below the rows; never ranked, judged or drawn with them
 
     @property
     def title(self) -> str:

@@ -95,6 +95,10 @@ def _chosen(groups: Sequence[Sequence[str]], width: int | None, *, every: bool) 
 
 def _grid(table: ReportTable, *, styled: bool) -> Grid:
     rows = [_spans(row, counted=table.counted, styled=styled) for row in table.rows]
+    rows += [
+        tuple(Span(span.text, "dim") for span in _spans(row, counted=table.counted, styled=styled))
+        for row in table.trivial
+    ]
     return Grid(
         headings=table.headings,
         rows=tuple(rows),
@@ -102,6 +106,7 @@ def _grid(table: ReportTable, *, styled: bool) -> Grid:
         whole=True,
         framed=True,
         right=frozenset({len(table.headings) - 1}) if table.counted else frozenset(),
+        rules=frozenset({len(table.rows)}) if table.trivial else frozenset(),
     )
 
 

@@ -49,15 +49,31 @@ def answer_of(
     judged: Mapping[str, Judgement],
     *,
     more: MoreSplits | None = None,
+    unbeaten: Mapping[str, str] | None = None,
     remarks: Sequence[str] = (),
 ) -> str:
-    """The sentence. `judged` has the judgement of each column, `remarks` what else a reader must know."""
-    column = deciding_column(table.columns)
+    """The sentence. `judged` has the judgement of each column, `remarks` what else a reader must know.
+
+    `unbeaten` names, for each row that is not better than it, the trivial rule in the column that decides.
+    """
+    column, rules = deciding_column(table.columns), unbeaten or {}
+    lead = _lead(table, column, judged, more, rules)
     extra = (*_absences(table), *_fastest(table, column, judged), *remarks)
-    return "; ".join([_lead(table, column, judged, more), *extra]) + "."
+    lost: dict[str, list[str]] = {}
+    for name, rule in rules.items():
+        if rule not in lead:
+            lost.setdefault(rule, []).append(name)
+    told = [f"{_listed(names)} {_are(names)} not better than {rule}" for rule, names in lost.items()]
+    return "; ".join([lead, *told, *extra]) + "."
 
 
-def _lead(table: ReportTable, column: Column | None, judged: Mapping[str, Judgement], more: MoreSplits | None) -> str:
+def _lead(
+    table: ReportTable,
+    column: Column | None,
+    judged: Mapping[str, Judgement],
+    more: MoreSplits | None,
+    unbeaten: Mapping[str, str],
+) -> str:
     finished = [row for row in table.rows if row.n]
     if not finished:
         return "No result: every cell failed" if any(row.failed for row in table.rows) else "No result"
@@ -65,7 +81,7 @@ def _lead(table: ReportTable, column: Column | None, judged: Mapping[str, Judgem
         return f"No verdict: {_unjudged(table)}"
     decided = judged.get(column.name, Judgement())
     if decided.tied:
-        return _Contest.of(table, column, decided, more).said(won=bool(decided.winners))
+        return _Contest.of(table, column, decided, more, unbeaten).said(won=bool(decided.winners))
     position = table.columns.index(column)
     scored = [(row, row.cells[position]) for row in finished if row.cells[position].mean is not None]
     if not scored:
@@ -95,7 +111,7 @@ def _absences(table: ReportTable) -> Iterator[str]:
     for status in ("unsupported", "unavailable"):
         names = [row.label for row in table.rows if row.cells and all(cell.status == status for cell in row.cells)]
         if names:
-            yield f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {status}"
+            yield f"{_listed(names)} {_are(names)} {status}"
 
 
 def _fastest(table: ReportTable, deciding: Column | None, judged: Mapping[str, Judgement]) -> Iterator[str]:
@@ -116,13 +132,21 @@ class _Contest:
     pairs: dict[str, PairVerdict]  # of the leader, by the other row
     tied: tuple[str, ...]  # the others that were not shown to be worse
     more: MoreSplits | None
+    unbeaten: Mapping[str, str]
 
     @classmethod
-    def of(cls, table: ReportTable, column: Column, decided: Judgement, more: MoreSplits | None) -> _Contest:
+    def of(
+        cls,
+        table: ReportTable,
+        column: Column,
+        decided: Judgement,
+        more: MoreSplits | None,
+        unbeaten: Mapping[str, str],
+    ) -> _Contest:
         leader, *tied = decided.tied
         pairs = [pair for pair in table.pairs if pair.metric == column.name and leader in (pair.a, pair.b)]
         others = {(pair.b if pair.a == leader else pair.a): pair for pair in pairs}
-        return cls(table, column, leader, others, tuple(tied), more)
+        return cls(table, column, leader, others, tuple(tied), more, unbeaten)
 
     @property
     def what(self) -> str:
@@ -136,17 +160,15 @@ class _Contest:
         return self._single() if max(pair.n for pair in self.pairs.values()) == 1 else self._open()
 
     def _lost(self) -> str:
-        """The leader, if it is no better than a rule that learns nothing."""
-        position, sign = self.table.columns.index(self.column), -1 if self.column.higher_is_better else 1
-        ours = next((row.cells[position] for row in self.table.rows if row.label == self.leader), None)
-        rules = [(row.cells[position], row.label) for row in self.table.trivial]
-        known = [(sign * cell.mean, cell.text, name) for cell, name in rules if cell.mean is not None]
-        if ours is None or ours.mean is None or not known:
+        """The leader, if it is no better than a rule that takes no skill: then it has won nothing."""
+        rule = self.unbeaten.get(self.leader)
+        if rule is None:
             return ""
-        best, text, name = min(known)
-        if sign * ours.mean < best:
-            return ""
-        return f"Nothing is better than {name} ({self.what} {text}): {self.leader}, the best, has {ours.text}"
+        position = self.table.columns.index(self.column)
+        ours = next((row.cells[position].text for row in self.table.rows if row.label == self.leader), "")
+        if all(name in self.unbeaten for name in self.pairs):
+            return f"Nothing is better than {rule}: {self.leader} comes nearest, with {self.what} {ours}"
+        return f"{self.leader} has the best {self.what} ({ours}), but is not better than {rule}"
 
     def _won(self) -> str:
         other, pair = self._nearest()
@@ -171,7 +193,7 @@ class _Contest:
         beaten = [name for name in self.pairs if name not in self.tied]
         if len(refused) == len(self.pairs):
             return f"No verdict on the best {self.what}: no two can be compared (see the notes)"
-        to_it = f"{_listed(alike)} {'is' if len(alike) == 1 else 'are'} equivalent to it"
+        to_it = f"{_listed(alike)} {_are(alike)} equivalent to it"
         if alike and not unclear:
             on = _splits([self.pairs[name].n for name in alike])
             text = f"{self.leader} has the best {self.what}, but {to_it}: within {_rope()} on {on}"
@@ -277,6 +299,10 @@ def _range(shares: Collection[float]) -> str:
 def _splits(counts: Collection[int]) -> str:
     low, high = min(counts), max(counts)
     return f"{high} split{'' if high == 1 else 's'}" if low == high else f"{low} to {high} splits"
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.observations import observe
 from boosters_eval.benchmark.records import Unsupported
-from boosters_eval.benchmark.tables import notes
+from boosters_eval.benchmark.tables import notes, trivial
 from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.benchmark.tables.contenders import absences, group
 from boosters_eval.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
@@ -109,13 +109,17 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     grid = [[_cell(contender, column, options) for column in columns] for contender in contenders]
     judged: dict[str, Judgement] = {}
     levels = column_levels(columns, test=options.test, alpha=options.alpha)
+    losers = trivial.losers(contenders, columns)
     for position, column in enumerate(columns):
         if column.name not in levels:
             continue
         found = judge(clean(name), column, contenders, test=options.test, alpha=levels[column.name])
         judged[column.name] = found
         best = found.winners if options.require_significance else found.leaders
+        beaten = losers.get(column.name, {})
         for index in best if options.highlight else ():
+            if contenders[index].name in beaten:
+                continue  # best among the libraries, but worse than what takes no skill
             grid[index][position] = dataclasses.replace(grid[index][position], best=True)
     pairs = [pair for found in judged.values() for pair in found.comparisons]
     row_names = ("Library", "Variant") if any(c.variant is not None for c in contenders) else ("Library",)
@@ -132,13 +136,16 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             "profile": clean(first.profile),
         },
         details=(_splits(results), *(("library defaults",) if first.profile == "defaults" else ())),
-        notes=notes.of_table(contenders, columns, pairs),
+        notes=notes.of_table(contenders, columns, pairs, losers),
         pairs=tuple(pairs),
+        trivial=trivial.rows(contenders, columns, row_names),
     )
     deciding = deciding_column(columns)
     doubts = notes.remarks(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
     more = None if deciding is None else _more_splits(deciding, contenders, options)
-    return dataclasses.replace(table, answer=answer_of(table, judged, more=more, remarks=(*doubts, *options.remarks)))
+    unbeaten = {name: rule.text for name, rule in losers.get(deciding.name, {}).items()} if deciding else {}
+    remarks = (*doubts, *options.remarks)
+    return dataclasses.replace(table, answer=answer_of(table, judged, more=more, unbeaten=unbeaten, remarks=remarks))
 
 
 def _more_splits(column: Column, contenders: Sequence[Contender], options: TableOptions) -> MoreSplits | None:
