@@ -102,7 +102,7 @@ def choose_format(given: str | None, output: Path | None) -> str | None:
         return None
     if output.suffix.lower() not in _SUFFIXES and output.parent != Path("/dev/fd"):
         raise ConfigError(
-            f"The '--output' option must end in .md, .json, .csv or .html unless --format is given."
+            f"The '--output' option must end in .md, .txt, .json, .csv or .html unless --format is given."
             f" Got '{output}' instead."
         )
     return _SUFFIXES.get(output.suffix.lower(), "markdown")

@@ -33,7 +33,7 @@ _SUFFIXES = {
     **dict.fromkeys((".md", ".markdown", ".txt"), "markdown"),
     **dict.fromkeys((".html", ".htm"), "html"),
 }
-_FORMAT_HELP = "yaml, json, markdown or html. Default: by the ending of --output."
+_FORMAT_HELP = "yaml, json, markdown (or md) or html. Default: by the ending of --output."
 PaperFormatOption = Annotated[str | None, typer.Option("--format", "-f", help=_FORMAT_HELP)]
 _REPORTS = ("comparison.yaml", "benchmark_report.md", "benchmark_report.html", "benchmark_report.json")
 

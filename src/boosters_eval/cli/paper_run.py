@@ -19,14 +19,21 @@ PaperModelOption = Annotated[
 ]
 PaperOnlyOption = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="TABLE:ROW:DATASET", help="Only these targets; ROW and DATASET may be left out."),
+    typer.Option(
+        "--only", metavar="TABLE:ROW:DATASET", help="Only these targets; ROW and DATASET may be left out. Default: all."
+    ),
 ]
 PaperOutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")]
 PaperSeedsOption = Annotated[
-    int | None, typer.Option("--seeds", "-s", min=1, help="Repeats, instead of the specification's.")
+    int | None, typer.Option("--seeds", "-s", min=1, help="Repeats. Default: the specification's.")
 ]
 PaperThreadsOption = Annotated[
-    int | None, typer.Option("--threads", help="Threads per cell; -1 for all cores.", rich_help_panel=_RUN)
+    int | None,
+    typer.Option(
+        "--threads",
+        help="Threads per cell; -1 for all cores. Default: the specification's, or 1.",
+        rich_help_panel=_RUN,
+    ),
 ]
 PaperJobsOption = Annotated[
     int | None,
@@ -35,7 +42,8 @@ PaperJobsOption = Annotated[
     ),
 ]
 PaperTimeoutOption = Annotated[
-    float | None, typer.Option("--timeout", help="Seconds after which a cell is killed.", rich_help_panel=_RUN)
+    float | None,
+    typer.Option("--timeout", help="Seconds after which a cell is killed. Default: never.", rich_help_panel=_RUN),
 ]
 PaperResumeOption = Annotated[
     bool, typer.Option("--resume", help="Continue an interrupted run of the same plan.", rich_help_panel=_RUN)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.tables.verdicts import Judgement, deciding_column
-from boosters_eval.core.text import in_sentence
+from boosters_eval.core.text import counted, in_sentence
 from boosters_eval.reports.numbers import number, percent
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class MoreSplits:
     def said(self, seeds: int) -> str:
         """The option that asks for so many seeds, or their number in words."""
         if not self.option:
-            return f"{seeds} seeds"
+            return counted(seeds, "seed")
         return f"--cv {self.folds}x{seeds}" if self.folds else f"--seeds {seeds}"
 
     def after(self, n: int) -> int | None:
@@ -298,7 +298,7 @@ def _range(shares: Collection[float]) -> str:
 
 def _splits(counts: Collection[int]) -> str:
     low, high = min(counts), max(counts)
-    return f"{high} split{'' if high == 1 else 's'}" if low == high else f"{low} to {high} splits"
+    return counted(high, "split") if low == high else f"{low} to {high} splits"
 
 
 def _are(names: Sequence[str]) -> str:

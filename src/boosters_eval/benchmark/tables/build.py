@@ -13,7 +13,7 @@ from boosters_eval.benchmark.tables import notes, trivial
 from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.benchmark.tables.contenders import absences, group
 from boosters_eval.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, counted
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
@@ -253,5 +253,5 @@ def _absent_row(absence: Absence, row_names: tuple[str, ...], columns: tuple[Col
 def _splits(results: list[BenchmarkResult]) -> str:
     seeds = len({result.seed for result in results})
     folds = len({result.fold for result in results if result.fold is not None})
-    text = f"{seeds} seed{'' if seeds == 1 else 's'}"
-    return f"{text} x {folds} folds" if folds else text
+    text = counted(seeds, "seed")
+    return f"{text} x {counted(folds, 'fold')}" if folds else text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.tables import trivial
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, counted
 from boosters_eval.metrics.catalog import LOG_LOSSES, resolve
 from boosters_eval.reports.numbers import count, p_value, percent
 
@@ -46,7 +46,7 @@ def of_table(
 def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:
     """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
     cells = sum(bool(result.failed_before) for contender in contenders for result in contender.results)
-    out = [f"{count(cells)} cell{'' if cells == 1 else 's'} finished only after failing"] if cells else []
+    out = [f"{counted(cells, 'cell')} finished only after failing"] if cells else []
     if _skewed(contenders, pairs):
         out.append("few test rows may have decided (see the notes)")
     return tuple(map(clean, out))
@@ -172,7 +172,7 @@ def _failures(contenders: Iterable[Contender]) -> list[str]:
             total = len(contender.errors) + len(contender.results)
             kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in contender.errors)
             commonest = kinds.most_common(1)[0][0].rstrip(".")
-            more = f" and {len(kinds) - 1} further kinds" if len(kinds) > 1 else ""
+            more = f" and {counted(len(kinds) - 1, 'further kind')}" if len(kinds) > 1 else ""
             out.append(f"{contender.name}: {len(contender.errors)} of {total} cells failed ({commonest}{more}).")
     return out
 
@@ -244,10 +244,10 @@ def _configs(names: set[str]) -> str:
 
 def _tally(findings: Iterable[tuple[str, str]], form: str) -> list[str]:
     """Each finding once, with its count. A long list is cut short, and the rest is only counted."""
-    counted = Counter(findings)
+    found = Counter(findings)
     out = []
-    for (library, text), times in counted.most_common(_SHOWN):
+    for (library, text), times in found.most_common(_SHOWN):
         line = form.format(library=library, text=text).rstrip(".")
         out.append(f"{line}{f' ({times} times)' if times > 1 else ''}.")
-    rest = len(counted) - len(out)
-    return [*out, f"{rest} further findings of this kind."] if rest > 0 else out
+    rest = len(found) - len(out)
+    return [*out, f"{counted(rest, 'further finding')} of this kind."] if rest > 0 else out
