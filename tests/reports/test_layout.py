@@ -14,7 +14,8 @@ from boosters_eval.reports.terminal import NOTE_LINES
 
 NAMES = st.text(st.characters(exclude_categories=["C", "Z", "M"]), min_size=1, max_size=90)
 WORDS = st.lists(st.text("abcé中/_-.", min_size=1, max_size=30), min_size=1, max_size=12).map(" ".join)
-NUMBERS = st.builds(estimate, st.floats(-1e9, 1e9), st.floats(0, 1e6) | st.none())
+ROOM = NARROWEST - 4  # for a value on a line of its own; only absurdly precise ones are longer
+NUMBERS = st.builds(estimate, st.floats(-1e9, 1e9), st.floats(0, 1e6) | st.none()).filter(lambda t: len(t) <= ROOM)
 WIDTHS = st.integers(NARROWEST, 200)
 MARKS = "│┌┐└┘├┤┬┴┼─ \n"
 
