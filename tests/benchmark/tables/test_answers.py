@@ -184,6 +184,13 @@ def test_it_announces_a_winner_exactly_where_one_is_highlighted(test, gap):
         assert [name for name in FIVE if table.answer.startswith(f"{name} is best: ")] == best
 
 
+def test_the_reason_is_told_where_no_test_could_decide():
+    assert answer(scores(libraries=FIVE[:2]), options={"test": "wilcoxon"}) == (
+        "No verdict on the best RMSE: boosters leads, but cannot be told apart from xgboost (1.3 % apart) on 5 splits"
+        " (n too small: the smallest p-value of 5 splits is 0.0625); --seeds 20 may show one."
+    )
+
+
 def test_many_rows_are_counted():
     told = answer(scores(libraries=[f"library{i}" for i in range(9)]))
     assert " and 4 others (" in told

@@ -211,8 +211,14 @@ class _Contest:
         text = f" ({_range(sizes)} apart)" if len(sizes) == len(names) else ""
         text += f" on {_splits([pair.n for pair in pairs])}"
         now = self._detectable(pairs)
-        known = "" if now is None else f", which would show a difference of {_share(now)}"
+        known = self._reason(pairs) if now is None else f", which would show a difference of {_share(now)}"
         return f"{text}{known}{self._advice(pairs, now)}"
+
+    @staticmethod
+    def _reason(pairs: Sequence[PairVerdict]) -> str:
+        """Why there is no test, if it is the same for all pairs."""
+        notes = {pair.note for pair in pairs}
+        return f" ({in_sentence(note.rstrip('.'))})" if len(notes) == 1 and (note := notes.pop()) else ""
 
     def _advice(self, pairs: Sequence[PairVerdict], now: float | None) -> str:
         """What more splits would show; nothing where more seeds are not more splits."""

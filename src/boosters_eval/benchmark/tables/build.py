@@ -155,6 +155,8 @@ def _more_splits(column: Column, contenders: Sequence[Contender], options: Table
     if not options.more or options.test == "welch":
         return None
     results = [result for contender in contenders for result in contender.results]
+    if any(getattr(result, "split", None) for result in results):  # by time or by group: seeds do not draw rows
+        return None
     corrected = options.test == "corrected" and column.name not in RESOURCES
     overlap = (split_ratio(observe(results, column.name).values()) or ASSUMED_RATIO) if corrected else 0.0
     folds = len({result.fold for result in results if result.fold is not None})
