@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
 _SHOWN = 12  # distinct findings; further ones are only counted
+_LONGEST = 300  # characters of an error in a note; the report has it whole
 _FEW_ROWS = 100  # test rows below which the differences in log loss may be too skewed for their p-values
 _SURE = 0.1  # of alpha: a p-value below this share of it stands even then
 
@@ -191,7 +192,7 @@ def _flaky(results: Sequence[BenchmarkResult]) -> list[str]:
 
 def _first_line(text: str) -> str:
     line = text.strip().partition("\n")[0]
-    return line if len(line) <= 160 else line[:159] + "…"
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} [...]"
 
 
 def _capacity(contenders: Sequence[Contender]) -> list[str]:
