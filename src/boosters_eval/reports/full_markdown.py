@@ -81,7 +81,7 @@ def verdict_rows(document: ReportDocument) -> list[list[str]]:
 
 
 def _tests(document: ReportDocument) -> str:
-    rows = [[escape(text) for text in row] for row in verdict_rows(document)]
+    rows = [[*map(escape, row[:4]), *row[4:]] for row in verdict_rows(document)]  # numbers need no escapes
     return "## Statistical Tests\n\n" + markdown_table(verdict_headings(document), rows) if rows else ""
 
 
@@ -96,7 +96,7 @@ def _rankings(document: ReportDocument) -> list[str]:
 
 def _ranking(ranking: RankingTable) -> list[str]:
     ranks = [[escape(name), rank] for name, rank in rank_rows(ranking)]
-    pairs = [[escape(text) for text in row] for row in rank_pairs(ranking)]
+    pairs = [[*map(escape, row[:2]), *row[2:]] for row in rank_pairs(ranking)]
     return [
         f"### {escape(ranking.title)}\n\n" + markdown_table([escape(ranking.heading), "Rank"], ranks),
         markdown_table(RANK_PAIRS, pairs),
