@@ -81,7 +81,7 @@ def verdict_rows(document: ReportDocument) -> list[list[str]]:
 
 
 def _tests(document: ReportDocument) -> str:
-    rows = [[*map(escape, row[:4]), *row[4:]] for row in verdict_rows(document)]  # numbers need no escapes
+    rows = [[*map(escape, row[:4]), *row[4:-1], escape(row[-1])] for row in verdict_rows(document)]
     return "## Statistical Tests\n\n" + markdown_table(verdict_headings(document), rows) if rows else ""
 
 
