@@ -94,8 +94,9 @@ def test_a_narrow_terminal_gets_one_block_per_column_of_values():
 
 
 def test_a_narrow_terminal_gets_one_block_per_row_of_texts():
-    grid = Grid(("name", "its size", "what it is"), ((Span("a"), Span("1 000 x 20"), Span("some words " * 8)),))
-    assert lines_of(grid, 40)[:3] == ["a", "  its size    1 000 x 20", "  what it is  some words some words some"]
+    cells = ("a name of its own", "1 000 x 20", "some words " * 8)
+    grid = Grid(("name", "its size", "what it is"), (tuple(map(Span, cells)),))
+    assert lines_of(grid, 40)[:3] == [cells[0], "  its size    1 000 x 20", "  what it is  some words some words some"]
 
 
 def test_outside_a_terminal_a_row_is_one_line():
