@@ -434,7 +434,8 @@ def seed_count(given: int | str | None, default: int) -> int:
         what, shown = (
             ("'seeds' parameter", repr(given)) if given is not None else ("BOOSTERS_EVAL_SEEDS variable", repr(text))
         )
-        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}. Got {shown} instead.")
+        auto = ", or auto" if isinstance(given, str) else ""
+        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}{auto}. Got {shown} instead.")
     return int(text)
 
 
