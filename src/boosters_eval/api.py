@@ -41,6 +41,7 @@ def compare(
     cv: str | int | None = None,
     task: TaskName | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
+    split: str | None = None,
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -51,6 +52,8 @@ def compare(
 ) -> ResultCollection:
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
+    `split` is random, time:COLUMN (validate on later rows than learned from, in windows; `cv` is their number) or
+    group:COLUMN (no group on both sides).
     With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. An
     executor given by name is created for this run and closed after it; one that you created yourself stays open.
     """
@@ -65,6 +68,7 @@ def compare(
         cv=cv,
         task=task,
         data=data,
+        split=split,
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,
@@ -103,6 +107,7 @@ def prepare_comparison(
     cv: str | int | None = None,
     task: TaskName | str | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
+    split: str | None = None,
     profile: ProfileName | str = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -123,6 +128,7 @@ def prepare_comparison(
         cv=cv,
         task=task,
         data=data,
+        split=split,
         profile=profile,
     )
     return prepare(benchmarks, seeds, chosen, max_seeds=max_seeds, budget=budget)

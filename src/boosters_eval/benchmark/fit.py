@@ -348,7 +348,7 @@ def _split_facts(spec: FitSpec, table: Table, split: Split) -> SplitFacts | None
         return None
     if kind == "time":
         return SplitFacts(kind=kind, column=column)
-    groups = [len(np.unique(table.split_by[rows])) for rows in (split.train, split.valid)]
+    groups = [len(np.unique(_rows(table.split_by, rows))) for rows in (split.train, split.valid)]
     return SplitFacts(kind=kind, column=column, n_train_groups=groups[0], n_valid_groups=groups[1])
 
 

@@ -13,7 +13,7 @@ from boosters_eval.core.errors import ConfigError, DataFileError, DatasetError
 from boosters_eval.core.files import check_regular
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.catalog import DEFAULT_QUANTILES
-from boosters_eval.datasets.config import DatasetConfig, DataSettings
+from boosters_eval.datasets.config import DatasetConfig, DataSettings, SplitBy, parse_split
 from boosters_eval.datasets.examine import Examined, examine
 from boosters_eval.datasets.frames import is_frame
 from boosters_eval.datasets.reading import read_file
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 
 def config_from_file(
-    path: str, target: str, task: Task | None = None, settings: DataSettings | None = None
+    path: str,
+    target: str,
+    task: Task | None = None,
+    settings: DataSettings | None = None,
+    split: str | None = None,
 ) -> DatasetConfig:
     """Read the file, find out what it is, and declare it; the rows are read once."""
     file = Path(path)
@@ -40,10 +44,11 @@ def config_from_file(
     except OSError as error:
         raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
     asked = settings or DataSettings()
-    found = _read(file.resolve(), stamp, target, task, asked)
+    by = parse_split(split)
+    found = _read(file.resolve(), stamp, target, task, asked, by)
 
     def load() -> Table:
-        table = _read(file.resolve(), stamp, target, task, asked).table
+        table = _read(file.resolve(), stamp, target, task, asked, by).table
         _read.cache_clear()  # from here on the cache on disk has it
         return table
 
@@ -51,20 +56,33 @@ def config_from_file(
 
 
 def config_from_frame(
-    frame: Any, target: str, *, name: str = "data", task: Task | None = None, settings: DataSettings | None = None
+    frame: Any,
+    target: str,
+    *,
+    name: str = "data",
+    task: Task | None = None,
+    settings: DataSettings | None = None,
+    split: str | None = None,
 ) -> DatasetConfig:
     """Declare a pandas or a polars data frame as a data set. The frame itself is never changed."""
     asked = settings or DataSettings()
     for setting in ("sep", "encoding"):
         if getattr(asked, setting) is not None:
             raise ConfigError(f"The '{setting}' parameter is for text files. Got a data frame instead.")
-    found = examine(name, _as_pandas(frame), target, task, asked)
+    found = examine(name, _as_pandas(frame), target, task, asked, parse_split(split))
     return _declared(f"{name}.{target}", f"data frame:{target}", found, lambda: found.table, task)
 
 
 @lru_cache(maxsize=1)
-def _read(file: Path, stamp: int, target: str, task: Task | None, settings: DataSettings) -> Examined:  # noqa: ARG001 (a newer file is read anew)
-    return examine(file.name, read_file(file), target, task, settings)
+def _read(
+    file: Path,
+    stamp: int,  # noqa: ARG001 (a newer file is read anew)
+    target: str,
+    task: Task | None,
+    settings: DataSettings,
+    split: SplitBy | None,
+) -> Examined:
+    return examine(file.name, read_file(file), target, task, settings, split)
 
 
 def _as_pandas(frame: Any) -> pd.DataFrame:
@@ -103,6 +121,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
         source=source,
         licence="the user's own",
         notes=found.notes,
+        split_by=f"{found.split.kind}:{found.split.column}" if found.split else None,
     )
     try:
         checks.as_table(config, table)  # what is still wrong with it is a mistake in the user's data

@@ -18,9 +18,15 @@ SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
 
 def resolve_dataset(
-    item: str | DatasetConfig, task: Task | None = None, settings: DataSettings | None = None
+    item: str | DatasetConfig,
+    task: Task | None = None,
+    settings: DataSettings | None = None,
+    split: str | None = None,
 ) -> DatasetConfig:
-    """The data set that is meant; of a file, the description says what was inferred. Settings are for files."""
+    """The data set that is meant; of a file, the description says what was inferred. Settings are for files.
+
+    `split` is that of a benchmark: the column that it names is no feature of a file.
+    """
     if isinstance(item, DatasetConfig) or item in DATASETS:
         config = item if isinstance(item, DatasetConfig) else DATASETS[item]
         return config if task is None or task is config.task else _as_task(config, task)
@@ -30,7 +36,7 @@ def resolve_dataset(
     if colon and path.endswith(SUFFIXES):
         from boosters_eval.datasets.files import config_from_file  # noqa: PLC0415 (pandas only where a file is read)
 
-        return config_from_file(path, target, task, settings)
+        return config_from_file(path, target, task, settings, split)
     if colon or "/" in item:
         raise ConfigError(
             f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{item}' instead."

@@ -92,7 +92,9 @@ def _refuse_missing(source: str, kind: str, name: str, missing: NDArray[np.bool_
     count = int(missing.sum())
     if count:
         rows = "1 row" if count == 1 else f"{count} rows"
-        raise DatasetError(f"The {kind} column '{name}' of {source} must be known in every row. It is missing in {rows}.")
+        raise DatasetError(
+            f"The {kind} column '{name}' of {source} must be known in every row. It is missing in {rows}."
+        )
 
 
 def _position(source: str, table: Table, by: SplitBy) -> int:
@@ -105,7 +107,9 @@ def _position(source: str, table: Table, by: SplitBy) -> int:
 
 def _without(source: str, table: Table, position: int) -> Table:
     if table.x.shape[1] == 1:
-        raise DatasetError(f"Data set '{source}' has no column besides '{table.feature_names[position]}' to learn from.")
+        raise DatasetError(
+            f"Data set '{source}' has no column besides '{table.feature_names[position]}' to learn from."
+        )
     name = table.feature_names[position]
     return replace(
         table,

@@ -145,7 +145,7 @@ def _in_time(table: Table) -> tuple[_Rows, _Rows]:
     return order, np.flatnonzero(np.diff(times[order])).astype(np.int64) + 1
 
 
-def _nearest(starts: _Rows, wanted: NDArray[np.float64]) -> _Rows:
+def _nearest(starts: _Rows, wanted: NDArray[np.floating[Any]]) -> _Rows:
     """For each wanted position, the nearest at which a new time begins: equal times stay on one side."""
     after = np.clip(np.searchsorted(starts, wanted), 0, len(starts) - 1)
     before = np.maximum(after - 1, 0)
@@ -161,7 +161,7 @@ def _window(table: Table, spec: SplitSpec, fold: int | None) -> Split:
     rows = len(order)
     if not len(starts):
         raise DatasetError(f"All rows have the same time in '{spec.column}': none is before another.")
-    edges = _nearest(starts, rows / 2 + rows / (2 * windows) * np.arange(windows))
+    edges = _nearest(starts, rows / 2 + rows / (2 * windows) * np.arange(windows, dtype=np.float64))
     if len(np.unique(edges)) < windows:
         raise DatasetError(
             f"The {len(starts) + 1} different times in '{spec.column}' cannot be cut into {windows} windows:"

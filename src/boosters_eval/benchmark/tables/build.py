@@ -11,6 +11,7 @@ from boosters_eval.benchmark.observations import observe
 from boosters_eval.benchmark.records import Unsupported
 from boosters_eval.benchmark.tables import notes
 from boosters_eval.benchmark.tables.contenders import absences, group
+from boosters_eval.benchmark.tables.splits import described
 from boosters_eval.benchmark.tables.verdicts import column_levels, judge
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import RESOURCES
@@ -116,7 +117,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             "booster": clean(first.booster_type),
             "profile": clean(first.profile),
         },
-        details=(_splits(results), *(("library defaults",) if first.profile == "defaults" else ())),
+        details=(described(results), *(("library defaults",) if first.profile == "defaults" else ())),
         notes=notes.of_table(contenders, columns, pairs),
         pairs=tuple(pairs),
     )
@@ -209,10 +210,3 @@ def _absent_row(absence: Absence, row_names: tuple[str, ...], columns: tuple[Col
     cell = TableCell(mean=None, std=None, n=0, text="", status=status)
     names = (clean(absence.library), clean(absence.variant or ""))
     return Row(names=names[: len(row_names)], cells=(cell,) * len(columns), n=0)
-
-
-def _splits(results: list[BenchmarkResult]) -> str:
-    seeds = len({result.seed for result in results})
-    folds = len({result.fold for result in results if result.fold is not None})
-    text = f"{seeds} seed{'' if seeds == 1 else 's'}"
-    return f"{text} x {folds} folds" if folds else text
