@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from boosters_eval.stats.significance import TestName
 
 LEAST_WINDOWS = 3  # of time: two cannot show whether neighbours are alike
-LEAST_GROUPS = 10  # with groups drawn anew for each seed
-LEAST_GROUPS_IN_FOLDS = 5  # with folds, in which each group is validated on once
+# Few groups cannot show that one in ten of them is odd. Drawn again and again, they look surer than they are.
+LEAST_GROUPS = 20
+LEAST_GROUPS_IN_FOLDS = 10  # with folds, in which each group is validated on once
 
 
 def in_order(side: Mapping[Repeat, Observation]) -> list[Repeat]:
@@ -51,10 +52,10 @@ def _groups(side: Mapping[Repeat, Observation]) -> Design:
     """Splits that share groups tell the spread no better than the groups themselves could."""
     counts = {(one.n_train_groups or 0) + (one.n_valid_groups or 0) for one in side.values()}
     count = min(counts)
-    folded = all(repeat.fold is not None for repeat in side)
+    folded = all(repeat.fold is not None for repeat in side) and len({repeat.seed for repeat in side}) == 1
     least = LEAST_GROUPS_IN_FOLDS if folded else LEAST_GROUPS
     refusal = ""
     if count < least:
-        folds = "" if folded else f", or {LEAST_GROUPS_IN_FOLDS} with folds (--cv)"
+        folds = "" if folded else f", or {LEAST_GROUPS_IN_FOLDS} with each of them validated on once (--cv 5)"
         refusal = f"{count} groups are too few for a test: {least} are needed{folds}."
     return Design(most_freedom=min(MOST_FREEDOM, max(count - 1, 1)), refusal=refusal)
