@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 ROWS, TEST, FEATURES = 200, 40, 4
@@ -131,7 +133,7 @@ def in_time(rng, edges, repetitions, *, memory=0.0, drift=0.0, lead=0.0):
         weights = weights + np.cumsum(rng.normal(size=x.shape) * drift / np.sqrt(rows), axis=0)
     y = (x * weights).sum(axis=-1) + 2 * noise[..., 6]
     scores = np.empty((2, repetitions, len(edges) - 1))
-    for window, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for window, (begin, end) in enumerate(pairwise(edges)):
         for side in range(2):
             mine = x[..., 3 * side : 3 * side + 3]
             fit = mine[:begin].transpose(1, 2, 0)

@@ -27,8 +27,11 @@ def window_edges(rows, windows):
 def compared(scores, observation, repeats, **options):
     """The comparison of two sides whose scores are given in the order of the repeats."""
     sides = {
-        name: {repeat: observation(position, value) for position, (repeat, value) in enumerate(zip(repeats, row))}
-        for name, row in zip("ab", scores)
+        name: {
+            repeat: observation(position, value)
+            for position, (repeat, value) in enumerate(zip(repeats, row, strict=True))
+        }
+        for name, row in zip("ab", scores, strict=True)
     }
     return compare_table(sides, metric="rmse", higher_is_better=False, **options).get("a", "b")
 

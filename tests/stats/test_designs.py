@@ -98,7 +98,7 @@ def test_groups_limit_the_degrees_of_freedom():
 
 def test_identical_predictions_need_no_test():
     observations = sides("time", 2)
-    same = {repeat: one for repeat, one in observations["a"].items()}
+    same = observations["a"]
     assert verdict({"a": same, "b": same}).verdict == "equivalent"
 
 
@@ -126,5 +126,3 @@ def test_equal_learners_are_seldom_told_apart_by_group():
 def test_a_difference_by_group_is_found():
     rng = np.random.default_rng(5)
     assert compared_by_group(rng, np.full(40, 12), seeds=10, lead=2.0).verdict == "better"
-
-
