@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.core.errors import DatasetError, suggest
+from boosters_eval.core.errors import DataFileError, suggest
 from boosters_eval.datasets.config import parse_split
 from boosters_eval.datasets.dates import parse_dates
 
@@ -29,7 +29,7 @@ def followed(config: DatasetConfig, table: Table) -> Table:
     else:
         position = _position(config.name, table, by)
         if by.kind == "time" and position in table.categorical:
-            raise DatasetError(f"Column '{by.column}' of data set '{config.name}' has categories, which are no times.")
+            raise DataFileError(f"Column '{by.column}' of data set '{config.name}' has categories, which are no times.")
         values, table = table.x[:, position], _without(config.name, table, position)
     found = split_values(config.name, by, values)
     _check_queries(config.name, by, table, found)
@@ -64,12 +64,12 @@ def _times(source: str, name: str, column: Any) -> NDArray[Any]:
     lost = np.ones(len(texts), dtype=bool) if found is None else found.moments.isna().to_numpy()
     if found is None or lost.any():
         first = texts[lost].iloc[0]
-        raise DatasetError(
+        raise DataFileError(
             f"The time column '{name}' of {source} must hold dates or numbers. Got '{first}' and"
             f" {int(lost.sum()) - 1} other such rows instead."
         )
     if found.ambiguous:
-        raise DatasetError(
+        raise DataFileError(
             f"The time column '{name}' of {source} can be read with the day or the month first ('{texts.iloc[0]}'):"
             " write it as year-month-day."
         )
@@ -92,7 +92,7 @@ def _refuse_missing(source: str, kind: str, name: str, missing: NDArray[np.bool_
     count = int(missing.sum())
     if count:
         rows = "1 row" if count == 1 else f"{count} rows"
-        raise DatasetError(
+        raise DataFileError(
             f"The {kind} column '{name}' of {source} must be known in every row. It is missing in {rows}."
         )
 
@@ -101,13 +101,13 @@ def _position(source: str, table: Table, by: SplitBy) -> int:
     names = [*table.feature_names, *filter(None, [table.split_column])]
     if by.column not in table.feature_names:
         known = "" if names else " Its columns have no names."
-        raise DatasetError(f"Data set '{source}' has no column '{by.column}'.{suggest(by.column, names)}{known}")
+        raise DataFileError(f"Data set '{source}' has no column '{by.column}'.{suggest(by.column, names)}{known}")
     return table.feature_names.index(by.column)
 
 
 def _without(source: str, table: Table, position: int) -> Table:
     if table.x.shape[1] == 1:
-        raise DatasetError(
+        raise DataFileError(
             f"Data set '{source}' has no column besides '{table.feature_names[position]}' to learn from."
         )
     name = table.feature_names[position]
@@ -126,4 +126,4 @@ def _check_queries(source: str, by: SplitBy, table: Table, values: NDArray[Any])
         return
     same_query = table.groups[1:] == table.groups[:-1]
     if (same_query & (values[1:] != values[:-1])).any():
-        raise DatasetError(f"All rows of a query of {source} must have the same {by.kind} '{by.column}'.")
+        raise DataFileError(f"All rows of a query of {source} must have the same {by.kind} '{by.column}'.")
