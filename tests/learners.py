@@ -161,3 +161,11 @@ def of_groups(rng, sizes, sides, *, lead=0.0):
             solved = np.linalg.solve(fit.T @ fit, fit.T @ y[~valid])
             scores[side, position] = np.sqrt(((y[valid] - mine[valid] @ solved) ** 2).mean())
     return scores
+
+
+def odd_groups(rng, sizes, sides):
+    """Scores of two fixed models that are equal on average, but differ by group, exponentially: (2, splits)."""
+    differences = rng.exponential(size=len(sizes)) - 1
+    return np.array(
+        [[10 + np.average(differences[chosen], weights=sizes[chosen]) for chosen in sides], [10.0] * len(sides)]
+    )

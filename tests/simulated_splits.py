@@ -44,7 +44,7 @@ def compared_in_time(scores, edges, **options):
     return compared(scores, observation, [Repeat(42, window) for window in range(len(edges) - 1)], **options)
 
 
-def compared_by_group(rng, sizes, *, seeds, folds=None, lead=0.0, **options):
+def compared_by_group(rng, sizes, *, seeds, folds=None, draw=of_groups, **options):
     """One comparison on new data, with groups of these sizes."""
     groups = np.arange(len(sizes))
     spec = SplitSpec(kind="group", column="g", folds=folds)
@@ -52,7 +52,7 @@ def compared_by_group(rng, sizes, *, seeds, folds=None, lead=0.0, **options):
     offset = int(rng.integers(2**31))
     splits = [split_rows(table_by(groups), Task.REGRESSION, spec, offset + r.seed, r.fold) for r in repeats]
     sides = [np.isin(groups, split.valid) for split in splits]
-    scores = of_groups(rng, sizes, sides, lead=lead)
+    scores = draw(rng, sizes, sides)
 
     def observation(position, value):
         split, valid = splits[position], int(sizes[splits[position].valid].sum())

@@ -1,5 +1,7 @@
 """Splits by time and by group: which test holds on them, and where none does."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from boosters_eval.stats import inference
 from boosters_eval.stats.designs import design_of
 from boosters_eval.stats.observations import Observation, split_ratio
 from boosters_eval.stats.tables import compare_table, mean_interval
-from learners import in_time
+from learners import in_time, of_groups
 from simulated_splits import compared_by_group, compared_in_time, window_edges
 
 VARIED = (1.0, 1.02, 1.01, 1.03, 0.99)
@@ -125,4 +127,4 @@ def test_equal_learners_are_seldom_told_apart_by_group():
 
 def test_a_difference_by_group_is_found():
     rng = np.random.default_rng(5)
-    assert compared_by_group(rng, np.full(40, 12), seeds=10, lead=2.0).verdict == "better"
+    assert compared_by_group(rng, np.full(40, 12), seeds=10, draw=partial(of_groups, lead=2.0)).verdict == "better"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boosters_eval.stats.significance import TestName
 
 LEAST_WINDOWS = 3  # of time: two cannot show whether neighbours are alike
-# Few groups cannot show that one in ten of them is odd. Drawn again and again, they look surer than they are.
+# Few groups cannot show that their differences are skewed. Drawn again and again, they look surer than they are.
 LEAST_GROUPS = 20
 LEAST_GROUPS_IN_FOLDS = 10  # with folds, in which each group is validated on once
 
