@@ -124,7 +124,7 @@ def comparison(
     parse_split(split)
     for item in items:
         dataset = resolve_dataset(item, wanted_task, reading, split)
-        if "inferred" in dataset.description:
+        if dataset.description.startswith(("task inferred", "task given")):
             notes.append(f"{dataset.name}: {dataset.description}")
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
         for kind in _boosters(booster):

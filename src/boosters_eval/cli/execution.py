@@ -10,7 +10,16 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import Execution, Presentation, settings_of, training_of, typed, with_options
+from boosters_eval.cli.options import (
+    DataOptions,
+    Execution,
+    Presentation,
+    data_of,
+    settings_of,
+    training_of,
+    typed,
+    with_options,
+)
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note, say
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
@@ -29,8 +38,9 @@ SplitOption = Annotated[
 ]
 
 
-@with_options(execution=Execution, presentation=Presentation)
+@with_options(data=DataOptions, execution=Execution, presentation=Presentation)
 def compare(
+    data: DataOptions,
     execution: Execution,
     presentation: Presentation,
     dataset: Annotated[
@@ -88,6 +98,7 @@ def compare(
         metrics=metric or (),
         cv=cv,
         task=task,
+        data=data_of(data),
         split=split,
         profile=profile,
         max_seeds=max_seeds,

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.datasets.config import DataSettings, SplitBy
+    from boosters_eval.datasets.reading import FileReading
     from boosters_eval.datasets.table import Table
 
 GROUP_COLUMN = "qid"
+MOST_SAID = 20
 MIN_ROWS = 10  # fewer cannot be split into rows to train on and rows to judge by
 
 
@@ -36,6 +38,7 @@ class Examined:
     reason: str  # for the task
     columns: tuple[AuditedColumn, ...]  # in the order of the file
     notes: tuple[str, ...] = ()
+    reading: FileReading | None = None  # None: it came as a data frame
     split: SplitBy | None = None  # the column that rows are split by
 
 
@@ -62,17 +65,18 @@ def examine(
         problems.append(f"{source} has a header but no rows.")
     if not len(frame) or target not in names:
         raise _refusal(source, problems)
+    if target in settings.numeric:
+        frame = _numeric_target(frame, target, settings, problems, notes)
     frame = _with_target(source, frame, target, settings, problems, notes)
+    if len(frame) < MIN_ROWS:  # of which nothing more can be said
+        raise _refusal(source, problems)
     groups = None
     if task is Task.RANKING:
         frame, groups = _by_query(source, frame, problems)
     split_by = _split_column(source, frame, target, split, problems)
-    apart: dict[str, AuditedColumn] = {}
-    if groups is not None:
-        apart[GROUP_COLUMN] = AuditedColumn(name=GROUP_COLUMN, role="group", used=False, note="the queries")
-    if split is not None:
-        apart[split.column] = AuditedColumn(name=split.column, role=split.kind, used=False, note="rows are split by it")
-    columns, features = _features(frame, target, apart=apart, settings=settings, said=(problems, notes))
+    columns, features = _features(
+        frame, target, apart=_apart(split, grouped=groups is not None), settings=settings, said=(problems, notes)
+    )
     if not features:
         problems.append(f"{source} has no column besides the target '{target}'.")
     y, found, reason = _target(source, frame[target], task, settings, (problems, notes))
@@ -81,9 +85,16 @@ def examine(
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     table = table_from_frame(pd.DataFrame(features), y, groups)
+    table = replace(table, split_by=split_by, split_column=split.column if split else "")
+    return Examined(table, found, reason, columns, tuple(_first(notes)), split=split)
+
+
+def _apart(split: SplitBy | None, *, grouped: bool) -> dict[str, AuditedColumn]:
+    """The columns that are no features unless they are kept."""
+    found = [AuditedColumn(name=GROUP_COLUMN, role="group", used=False, note="the queries")] if grouped else []
     if split is not None:
-        table = replace(table, split_by=split_by, split_column=split.column)
-    return Examined(table, found, reason, columns, tuple(notes), split)
+        found.append(AuditedColumn(name=split.column, role=split.kind, used=False, note="rows are split by it"))
+    return {column.name: column for column in found}
 
 
 def _split_column(
@@ -106,7 +117,23 @@ def _split_column(
 def _refusal(source: str, problems: list[str]) -> DataFileError:
     if len(problems) == 1:
         return DataFileError(problems[0])
-    return DataFileError("\n  - ".join([f"{source} cannot be used as it is, for {len(problems)} reasons:", *problems]))
+    return DataFileError(f"{source} cannot be used as it is, for {len(problems)} reasons:", _first(problems))
+
+
+def _first(sentences: list[str]) -> list[str]:
+    """A table of thousands of columns may have as many sentences."""
+    more = len(sentences) - MOST_SAID
+    return sentences if more < 2 else [*sentences[:MOST_SAID], f"and {more} more of this kind"]
+
+
+def _numeric_target(
+    frame: pd.DataFrame, target: str, settings: DataSettings, problems: list[str], notes: list[str]
+) -> pd.DataFrame:
+    """With the target as numbers, as asked: a row in which it is none is a row without a target."""
+    use = use_column(target, frame[target], settings)
+    problems += [use.problem] if use.problem else []
+    notes += [use.note] if use.note else []
+    return frame.assign(**use.columns)
 
 
 def _with_target(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,19 +37,11 @@ def config_from_file(
 ) -> DatasetConfig:
     """Read the file, find out what it is, and declare it; the rows are read once."""
     file = Path(path)
-    try:
-        check_regular(file)
-        stamp = file.stat().st_mtime_ns
-    except FileNotFoundError:
-        raise ConfigError(f"The data file {path} does not exist.") from None
-    except OSError as error:
-        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
-    asked = settings or DataSettings()
     by = parse_split(split)
-    found = _read(file.resolve(), stamp, target, task, asked, by)
+    found = examine_file(file, target, task, settings, by)
 
     def load() -> Table:
-        table = _read(file.resolve(), stamp, target, task, asked, by).table
+        table = examine_file(file, target, task, settings, by).table
         _read.cache_clear()  # from here on the cache on disk has it
         return table
 
@@ -73,6 +66,24 @@ def config_from_frame(
     return _declared(f"{name}.{target}", f"data frame:{target}", found, lambda: found.table, task)
 
 
+def examine_file(
+    file: Path,
+    target: str,
+    task: Task | None = None,
+    settings: DataSettings | None = None,
+    split: SplitBy | None = None,
+) -> Examined:
+    """What the file is found to be. The last one is kept."""
+    try:
+        check_regular(file)
+        stamp = file.stat().st_mtime_ns
+    except FileNotFoundError:
+        raise ConfigError(f"The data file {file} does not exist.") from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read {file}: {error.strerror}.") from None
+    return _read(file.resolve(), stamp, target, task, settings or DataSettings(), split)
+
+
 @lru_cache(maxsize=1)
 def _read(
     file: Path,
@@ -82,7 +93,10 @@ def _read(
     settings: DataSettings,
     split: SplitBy | None,
 ) -> Examined:
-    return examine(file.name, read_file(file), target, task, settings, split)
+    frame, reading = read_file(file, settings)
+    marks = {"decimal": reading.decimal or settings.decimal, "thousands": reading.thousands or settings.thousands}
+    found = examine(file.name, frame, target, task, settings.replace(**marks), split)
+    return replace(found, reading=reading, notes=(*reading.notes, *found.notes))
 
 
 def _as_pandas(frame: Any) -> pd.DataFrame:
@@ -106,6 +120,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
     }
     said = [f"task {'given' if given else 'inferred'}: {found.task.value} ({found.reason})"]
     said += [f"{what}: {', '.join(names) or 'none'}" for what, names in lists.items() if names or what == "categorical"]
+    said += [f"reading: {found.reading.text}"] if found.reading and found.reading.text else []
     config = DatasetConfig(
         name=re.sub(r"[^\w.+-]", "_", name),
         task=found.task,
