@@ -276,7 +276,8 @@ def count_cells(suite: BenchmarkSuite) -> int:
 
 
 def _repeats(suite: BenchmarkSuite, config: BenchmarkConfig) -> int:
-    return (len(config.own_seeds) or suite.default_seeds) * (config.folds or 1)
+    seeds = len(config.own_seeds) or (1 if config.is_by_time else suite.default_seeds)
+    return seeds * (config.n_folds or 1)
 
 
 def cost_key(dataset: str, booster: BoosterType, training: TrainingConfig, library: str) -> str:

@@ -29,6 +29,15 @@ CvOption = Annotated[
     str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
 ]
 
+SplitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        help="How rows are split: random, time:COLUMN (train before, validate after; --cv is the number of windows, by"
+        " default 5) or group:COLUMN (no group on both sides).",
+    ),
+]
+
 
 @with_options(data=DataOptions, execution=Execution, presentation=Presentation)
 def compare(
@@ -62,6 +71,7 @@ def compare(
         str | None, typer.Option("--budget", help="Time limit for --seeds auto: 90s, 10m, 1h. Default: none.")
     ] = None,
     cv: CvOption = None,
+    split: SplitOption = None,
     task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
     growth: Annotated[
         str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
@@ -100,6 +110,7 @@ def compare(
         cv=cv,
         task=task,
         data=data_of(data),
+        split=split,
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,

@@ -12,8 +12,9 @@ from boosters_eval.benchmark.records import Unsupported
 from boosters_eval.benchmark.tables import notes, trivial
 from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.benchmark.tables.contenders import absences, group
+from boosters_eval.benchmark.tables.splits import described
 from boosters_eval.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
-from boosters_eval.core.text import clean, counted
+from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
@@ -135,7 +136,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             "booster": clean(first.booster_type),
             "profile": clean(first.profile),
         },
-        details=(_splits(results), *(("library defaults",) if first.profile == "defaults" else ())),
+        details=(described(results), *(("library defaults",) if first.profile == "defaults" else ())),
         notes=notes.of_table(contenders, columns, pairs, losers),
         pairs=tuple(pairs),
         trivial=trivial.rows(contenders, columns, row_names),
@@ -155,7 +156,7 @@ def _more_splits(column: Column, contenders: Sequence[Contender], options: Table
     if not options.more or options.test == "welch":
         return None
     results = [result for contender in contenders for result in contender.results]
-    if any(getattr(result, "split", None) for result in results):  # by time or by group: seeds do not draw rows
+    if any(result.split is not None for result in results):  # seeds add no windows of time, and no groups
         return None
     corrected = options.test == "corrected" and column.name not in RESOURCES
     overlap = (split_ratio(observe(results, column.name).values()) or ASSUMED_RATIO) if corrected else 0.0
@@ -253,10 +254,3 @@ def _absent_row(absence: Absence, row_names: tuple[str, ...], columns: tuple[Col
     cell = TableCell(mean=None, std=None, n=0, text="", status=status)
     names = (clean(absence.library), clean(absence.variant or ""))
     return Row(names=names[: len(row_names)], cells=(cell,) * len(columns), n=0)
-
-
-def _splits(results: list[BenchmarkResult]) -> str:
-    seeds = len({result.seed for result in results})
-    folds = len({result.fold for result in results if result.fold is not None})
-    text = counted(seeds, "seed")
-    return f"{text} x {counted(folds, 'fold')}" if folds else text

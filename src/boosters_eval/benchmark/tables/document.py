@@ -9,6 +9,7 @@ from boosters_eval.benchmark.tables import reproduce
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.tables.data import BenchmarkData, ReportType, collect_data
 from boosters_eval.benchmark.tables.ranking import over_datasets
+from boosters_eval.benchmark.tables.splits import in_words
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.reports.document import (
     Block,
@@ -131,6 +132,7 @@ def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
     found = [
         ("Seeds", f"{len(data.seeds)} ({', '.join(map(str, data.seeds))})"),
         ("Folds", str(data.folds) if data.folds else None),
+        ("Split", "; ".join(map(in_words, data.splits)) or None),
         ("Growth strategy", data.growth_strategy),
         ("Suite", data.suite),
         ("Libraries", _libraries(data) or MISSING),
