@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.tables.ranking import deciding
+from boosters_eval.benchmark.tables.verdicts import deciding_column
 from boosters_eval.core.text import clean
+from boosters_eval.reports.contrasts import contrast, leader
 from boosters_eval.reports.document import PlainTable
 from boosters_eval.reports.numbers import count
 
@@ -14,32 +15,36 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.reports.model import RankingTable, ReportTable
+    from boosters_eval.reports.model import RankingTable, ReportTable, Row
 
+_NAMED = 3  # benchmarks; more are only counted
 BEST, LEADING, BEHIND, ABSENT = "best", "leading", "behind", "absent"
 
 
 def standings(table: ReportTable) -> dict[str, str]:
     """How each row stands in the column that decides; empty if none is judged.
 
-    `best` is what is highlighted: better than every other row. `leading` means that nobody is better, and `behind` that
-    somebody is. A row without a value is `absent`.
+    `best` is what is highlighted: better than every other row. `leading` is the row with the best mean, and those that
+    were not shown to be worse than it; the others are `behind`. A row without a value is `absent`.
     """
-    position = deciding(table)
-    if position is None:
+    position = _deciding(table)
+    first = None if position is None else leader(table, position)
+    if position is None or first is None:
         return {}
     metric = table.columns[position].name
-    beaten = {
-        pair.b if pair.verdict == "better" else pair.a
-        for pair in table.pairs
-        if pair.metric == metric and pair.verdict in ("better", "worse")
-    }
+    judged = [contrast(p, first, as_ratio=False) for p in table.pairs if p.metric == metric and first in (p.a, p.b)]
+    worse = {other.name for other in judged if other.verdict == "worse"}
     found = {}
     for row in table.rows:
         cell = row.cells[position]
-        behind = BEHIND if row.label in beaten else LEADING
-        found[row.label] = ABSENT if cell.mean is None else BEST if cell.best else behind
+        level = BEHIND if row.label in worse else LEADING
+        found[row.label] = ABSENT if cell.mean is None else BEST if cell.best else level
     return found
+
+
+def _deciding(table: ReportTable) -> int | None:
+    column = deciding_column(table.columns)
+    return None if column is None else table.columns.index(column)
 
 
 def headline(
@@ -48,15 +53,15 @@ def headline(
     """Who is best, or that nobody can be told apart; what the ranks say; and what is missing."""
     if not tables:
         return ("No cell finished, so there is no answer.",)
-    found = (_verdict(tables), *(_ranked(ranking, alpha) for ranking in rankings), *_gaps(results))
+    if len(tables) == 1:
+        return (tables[0].answer,)  # which says what is missing, too
+    found = (_verdict(tables), *(_ranked(ranking, alpha) for ranking in rankings), _trivial(tables), *_gaps(results))
     return tuple(clean(sentence) for sentence in found if sentence)
 
 
 def _verdict(tables: Sequence[ReportTable]) -> str:
     judged = {table.name: found for table in tables if len(found := standings(table)) > 1}
     unjudged = len(tables) - len(judged)
-    if len(tables) == 1 and tables[0].answer:
-        return tables[0].answer
     if not judged:
         return "Nothing is judged here: there is no second library, or no measure that may be compared."
     wins = Counter(name for found in judged.values() for name, standing in found.items() if standing == BEST)
@@ -93,6 +98,28 @@ def _ranked(ranking: RankingTable, alpha: float) -> str:
     if len(level) == len(others):
         return f"By average rank {over} no library is separated from the best."
     return f"{first} has the best average rank {over}, {best:.2f}, but is not separated from {_listed(level)}."
+
+
+def _trivial(tables: Iterable[ReportTable]) -> str:
+    """In how many benchmarks the best library is no better than a prediction that takes no skill."""
+    lost = [table.name for table in tables if _no_better_than_trivial(table)]
+    if not lost:
+        return ""
+    where = _listed(lost) if len(lost) <= _NAMED else _benchmarks(len(lost))
+    return f"On {where} no library is better than a trivial prediction."
+
+
+def _no_better_than_trivial(table: ReportTable) -> bool:
+    position = _deciding(table)
+    if position is None or not table.trivial:
+        return False
+    sign = -1.0 if table.columns[position].higher_is_better else 1.0
+    ours, rules = _means(table.rows, position), _means(table.trivial, position)
+    return bool(ours and rules) and min(sign * mean for mean in ours) >= min(sign * mean for mean in rules)
+
+
+def _means(rows: Iterable[Row], position: int) -> list[float]:
+    return [mean for row in rows if (mean := row.cells[position].mean) is not None]
 
 
 def _gaps(results: ResultCollection) -> list[str]:

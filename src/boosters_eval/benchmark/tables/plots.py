@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from boosters_eval.benchmark.tables.build import build_tables
-from boosters_eval.benchmark.tables.ranking import deciding, over_datasets
+from boosters_eval.benchmark.tables.ranking import over_datasets
+from boosters_eval.benchmark.tables.verdicts import deciding_column
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.reports.html.figures import series_of
 from boosters_eval.reports.html.forest import forest_chart
@@ -70,7 +71,8 @@ def _figures(report: Report, kind: PlotKind, metric: str | None, reference: str 
 def _position(table: ReportTable, metric: str | None) -> int | None:
     """The column of the metric, or the one that decides, or the first."""
     if metric is None:
-        return deciding(table) or (0 if table.columns else None)
+        decides = deciding_column(table.columns)
+        return table.columns.index(decides) if decides else 0 if table.columns else None
     return next((i for i, column in enumerate(table.columns) if column.name == metric), None)
 
 

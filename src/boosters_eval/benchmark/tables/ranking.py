@@ -31,7 +31,7 @@ def _ranking(booster: str, tables: Sequence[ReportTable], alpha: float) -> Ranki
     scores: dict[str, dict[str, dict[Hashable, float]]] = {}
     better: dict[str, bool] = {}
     for table in tables:
-        position, dataset = deciding(table), table.keys["dataset"]
+        position, dataset = _measure(table), table.keys["dataset"]
         if position is None or dataset in scores:
             return None
         scores[dataset] = {
@@ -44,7 +44,7 @@ def _ranking(booster: str, tables: Sequence[ReportTable], alpha: float) -> Ranki
         found = rank_splits(scores, higher_is_better=better, alpha=alpha)
     except StatisticsInputError:  # one library, or no data set that all of them have
         return None
-    column = tables[0].columns[deciding(tables[0]) or 0]
+    column = tables[0].columns[_measure(tables[0]) or 0]
     return RankingTable(
         name=booster,
         heading=tables[0].row_names[0],
@@ -80,7 +80,7 @@ def _splits(row: Row, position: int) -> dict[Hashable, float]:
     return {point: value for point, value in pairs if value is not None}
 
 
-def deciding(table: ReportTable) -> int | None:
+def _measure(table: ReportTable) -> int | None:
     """The column to rank by: the primary metric, or else the training time if it was taken in timing mode."""
     for position, column in enumerate(table.columns):
         known = column.higher_is_better is not None and not column.indicative

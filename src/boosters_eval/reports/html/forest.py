@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boosters_eval.reports.contrasts import contrast, leader
 from boosters_eval.reports.html.figures import AXIS, WIDTH, Figure, Names, level, quantity, x_axis
 from boosters_eval.reports.html.svg import fit, label, line, px, text_width, verdict_mark
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from boosters_eval.reports.contrasts import Contrast
     from boosters_eval.reports.html.svg import Scale
-    from boosters_eval.reports.model import Column, PairVerdict, ReportTable
+    from boosters_eval.reports.model import Column, ReportTable
 
 _ROW, _TOP, _BOTTOM = 26, 20, 4
 _WORDS = 84  # the width of the verdicts at the right
-_ROUNDING = 1e-9  # percent: smaller differences lead nowhere
-_OPPOSITE = {"better": "worse", "worse": "better"}
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """A competitor against the reference."""
-
-    name: str
-    size: float | None  # the difference, or the ratio of times and memory
-    low: float | None
-    high: float | None
-    verdict: str  # of the competitor
-    text: str
-
-    def numbers(self) -> list[float]:
-        """What the axis must hold."""
-        return [v for v in (self.size, self.low, self.high) if v is not None]
 
 
 def forest_chart(table: ReportTable, position: int, *, reference: str | None = None) -> Figure | None:
     """One row per competitor other than the reference: the paired difference, its interval and the verdict."""
     column = table.columns[position]
     pairs = [pair for pair in table.pairs if pair.metric == column.name]
-    reference = reference or leader(pairs, column)
+    reference = reference or leader(table, position)
     as_ratio = any(pair.ratio is not None for pair in pairs)
     rows = [contrast(pair, reference, as_ratio=as_ratio) for pair in pairs if reference in (pair.a, pair.b)]
     if reference is None or not any(row.numbers() for row in rows):
@@ -72,30 +51,6 @@ def forest_chart(table: ReportTable, position: int, *, reference: str | None = N
         description=f"{title}, {table.name}: {said}.",
         caption=f"{title}{interval} and verdict: it may exclude {same:g} where the bars of the means overlap",
     )
-
-
-def leader(pairs: Sequence[PairVerdict], column: Column) -> str | None:
-    """Who leads in most pairs on the splits that both have; the first of equals."""
-    leads = Counter({name: 0 for pair in pairs for name in (pair.a, pair.b)})
-    for pair in pairs:
-        if pair.difference and (pair.percent is None or abs(pair.percent) > _ROUNDING):
-            leads[pair.a if (pair.difference > 0) == bool(column.higher_is_better) else pair.b] += 1
-    return max(leads, key=leads.__getitem__) if leads else None
-
-
-def contrast(pair: PairVerdict, reference: str, *, as_ratio: bool) -> Contrast:
-    """A pair, turned so that the reference is its second member."""
-    given = (pair.ratio if as_ratio else pair.difference, pair.low, pair.high)
-    size, low, high = (_drawable(value, as_ratio=as_ratio) for value in given)
-    if pair.a != reference:
-        return Contrast(pair.a, size, low, high, pair.verdict, pair.text)
-    size, high, low = (None if v is None else 1 / v if as_ratio else -v for v in (size, low, high))
-    return Contrast(pair.b, size, low, high, _OPPOSITE.get(pair.verdict, pair.verdict), pair.text)
-
-
-def _drawable(value: float | None, *, as_ratio: bool) -> float | None:
-    """The value, if an axis can show it."""
-    return value if value is not None and math.isfinite(value) and (value > 0 or not as_ratio) else None
 
 
 def _contrast(row: Contrast, scale: Scale, y: float) -> list[str]:

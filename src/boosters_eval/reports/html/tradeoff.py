@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.reports.contrasts import contrast
 from boosters_eval.reports.html.figures import (
     AXIS,
     RIGHT,
@@ -16,7 +17,6 @@ from boosters_eval.reports.html.figures import (
     x_axis,
     y_axis,
 )
-from boosters_eval.reports.html.forest import contrast
 from boosters_eval.reports.html.svg import colour, fit, line, marker, px, spread
 from boosters_eval.reports.numbers import number
 
