@@ -113,7 +113,7 @@ def test_a_table_without_repeats_has_neither_a_count_nor_pictures(document):
     page = render_page(document)
     card = page[page.index('data-search="Table 2') : page.index('data-search="Table 3')]
     assert "<svg" not in card
-    assert "Time (s): each repeat a dot" in page
+    assert "Time (s): the mean, and each repeat as a dot" in page
     assert "; one run</figcaption>" in page
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.records import BenchmarkResult
@@ -103,7 +104,7 @@ def _row(outcome: Outcome) -> dict[str, str | int | float | None]:
     if not isinstance(outcome, BenchmarkResult):
         row["Failure"] = clean(f"{outcome.error_type} in {outcome.phase}: {outcome.error_message}")
         return row
-    row |= {clean(name): value for name, value in outcome.metrics.items()}
+    row |= {clean(name): _known(value) for name, value in outcome.metrics.items()}
     for heading, field in _FIELDS.items():
         value = getattr(outcome, field)
         if value is not None and not (field == "failed_before" and value == 0):
@@ -114,8 +115,9 @@ def _row(outcome: Outcome) -> dict[str, str | int | float | None]:
 
 
 def _known(value: str | float) -> str | int | float:
+    """A value for a cell: a number that is none is said in words, and a digest is shortened."""
     if not isinstance(value, str):
-        return value
+        return value if math.isfinite(value) else "not finite"
     return clean(value[:_DIGITS] if len(value) >= 2 * _DIGITS else value)
 
 

@@ -68,7 +68,7 @@ class Environment(Model):
         """The environment table. What every run should record is shown as "not recorded" if it is missing."""
         found = [
             ("Commit", self._commit_text()),
-            ("Report written", _moment(self.timestamp)),
+            ("Date", _moment(self.timestamp)),
             ("Measured", None if self.measured_at is None else _moment(self.measured_at)),
             ("Resumed", "; ".join(self.resumed)),
             *self._machine_rows(),

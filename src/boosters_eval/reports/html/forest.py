@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.reports.contrasts import contrast, leader
 from boosters_eval.reports.html.figures import AXIS, WIDTH, Figure, Names, level, quantity, x_axis
-from boosters_eval.reports.html.svg import fit, label, line, px, text_width, verdict_mark
+from boosters_eval.reports.html.svg import fit, holdable, label, line, px, text_width, verdict_mark
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ def forest_chart(table: ReportTable, position: int, *, reference: str | None = N
     reference = reference or leader(table, position)
     as_ratio = any(pair.ratio is not None for pair in pairs)
     rows = [contrast(pair, reference, as_ratio=as_ratio) for pair in pairs if reference in (pair.a, pair.b)]
-    if reference is None or not any(row.numbers() for row in rows):
+    every = [value for row in rows for value in row.numbers()]
+    if reference is None or not holdable(every):
         return None
     names = Names.of(row.name for row in rows)
     same = 1.0 if as_ratio else 0.0
-    every = [value for row in rows for value in row.numbers()]
     scale = fit([*every, same], names.left + 8, WIDTH - _WORDS - 8, log=as_ratio)
     height = _ROW + names.extra
     bottom = _TOP + height * len(rows) + _BOTTOM

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.figures import AXIS, WIDTH, Figure, legend, x_axis
-from boosters_eval.reports.html.svg import band, colour, fit, label, line, marker, short
+from boosters_eval.reports.html.svg import band, colour, fit, holdable, label, line, marker, short
 
 if TYPE_CHECKING:
     from boosters_eval.reports.html.svg import Scale
@@ -29,7 +28,7 @@ def reference_chart(table: ReportTable) -> Figure | None:
         return None
     rows = [(row, row.cells[first], row.cells[second]) for row in table.rows if row.cells[first].mean is not None]
     every = [bound for _, expected, found in rows for cell in (expected, found) for bound in _extent(cell)]
-    if not rows or not math.isfinite(4 * (max(every) - min(every))):  # no axis holds it
+    if not holdable(every):
         return None
     names = (table.columns[first].label, table.columns[second].label)
     parts, top = legend(names, {names[0]: _REFERENCE, names[1]: _MEASURED})

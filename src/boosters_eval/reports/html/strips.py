@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.figures import AXIS, RIGHT, WIDTH, Figure, Names, caveat, level, x_axis
-from boosters_eval.reports.html.svg import colour, dot, fit, label, line, marker, swarm, text_width
+from boosters_eval.reports.html.svg import colour, dot, fit, holdable, label, line, marker, swarm, text_width
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], a
     """One row per competitor: the mean with its interval, and below it every value as a dot; equal ones are stacked."""
     column = table.columns[position]
     rows = [(row, row.cells[position]) for row in table.rows if row.cells[position].mean is not None]
-    if not rows:
+    every = [v for _, cell in rows for v in (*cell.values, cell.low, cell.high, cell.mean) if v is not None]
+    if not holdable(every):
         return None
     names = Names.of(row.label for row, _ in rows)
-    every = [v for _, cell in rows for v in (*cell.values, cell.low, cell.high, cell.mean) if v is not None]
     lines, beyond = _references(table, position, every)
     scale = fit([*every, *lines.values()], names.left + 8, WIDTH - RIGHT)
     top = y = 6.0 + 13 * len(lines)

@@ -34,6 +34,11 @@ class Scale:
         return list(zip(found, _tick_labels(found, log=self.log), strict=True))
 
 
+def holdable(values: list[float]) -> bool:
+    """Whether an axis can hold the values: the span of the largest floats is infinite."""
+    return bool(values) and math.isfinite(4 * (max(values) - min(values)))
+
+
 def fit(values: list[float], start: float, end: float, *, log: bool = False) -> Scale:
     """A scale that holds all values with some padding; it extends below 0 only if a value does."""
     low, high = min(values), max(values)

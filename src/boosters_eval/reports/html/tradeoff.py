@@ -17,7 +17,7 @@ from boosters_eval.reports.html.figures import (
     x_axis,
     y_axis,
 )
-from boosters_eval.reports.html.svg import colour, fit, line, marker, px, spread
+from boosters_eval.reports.html.svg import colour, fit, holdable, line, marker, px, spread
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def cost_chart(table: ReportTable, series: Mapping[str, int]) -> Figure | None:
         for row in table.rows
         if _mean(row.cells[position]) > 0 and row.cells[metric].mean is not None
     ]
-    if len(points) < 2:
+    if len(points) < 2 or not holdable([_mean(cell) for _, _, cell in points]):
         return None
     column, cost = table.columns[metric], table.columns[position]
     parts, top = legend([row.label for row, _, _ in points], series)
