@@ -70,10 +70,11 @@ _FAULTS = """() => {
   for (const e of document.querySelectorAll("body *")) {
     if (!seen(e)) continue;
     const box = e.getBoundingClientRect(), style = getComputedStyle(e);
-    const scrolls = e.closest(".scroll, pre, nav > div");
+    const holder = e.closest(".scroll, pre, nav > div");
+    const scrolls = holder && getComputedStyle(holder).overflowX === "auto";  // on paper nothing does
     if (!scrolls && (box.right > wide + 0.5 || box.left < -0.5)) found.push(`beyond the screen: ${said(e)}`);
-    const hides = ["hidden", "clip"].includes(style.overflowX) && e.clientWidth && e.tagName !== "svg";
-    if (hides && e.scrollWidth > e.clientWidth + 1) found.push(`clipped: ${said(e)}`);
+    if (scrolls || e.closest("svg") || !e.clientWidth || e.scrollWidth <= e.clientWidth + 1) continue;
+    found.push(`${style.overflowX === "visible" ? "beyond its box" : "clipped"}: ${said(e)}`);
   }
   for (const svg of document.querySelectorAll("figure svg")) {
     if (!seen(svg)) continue;

@@ -321,3 +321,16 @@ def test_without_scripts_everything_is_still_there(visit):
     assert seen.page.locator("#errors pre").first.is_visible()
     seen.page.locator("#cells summary").first.click()
     assert seen.page.locator("#cells tbody tr").first.is_visible()
+
+
+def test_the_search_for_faults_finds_them(visit):
+    page = visit("sample").page
+    page.evaluate(
+        "() => { const [first, second] = document.querySelectorAll('figure text.tick');"
+        "second.setAttribute('x', first.getAttribute('x'));"
+        "document.querySelector('figure text.name').setAttribute('x', 8);"
+        "const main = document.querySelector('main'), clip = document.createElement('p');"
+        "clip.style.overflow = 'hidden'; clip.textContent = 'x'.repeat(900); main.append(clip, 'x'.repeat(900)); }"
+    )
+    kinds = {fault.partition(":")[0].partition(" in ")[0] for fault in faults(page)}
+    assert kinds == {"beyond its box", "clipped", "on each other", "cut off"}

@@ -74,16 +74,19 @@ def _fold(title: str, outcomes: list[Outcome]) -> Details:
     results = [outcome for outcome in outcomes if isinstance(outcome, BenchmarkResult)]
     rows = [_row(outcome) for outcome in outcomes]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [row.get(name) for row in rows] for name in sorted(names, key=_place(names).__getitem__)}
+    order = sorted(names, key=_place(names).__getitem__)
+    finished = [row for row in rows if "Failure" not in row]
     common = {
-        name: values[0]
-        for name, values in columns.items()
-        if len(rows) > 1 and name not in _OWN and all(value == values[0] for value in values)
+        name: finished[0][name]
+        for name in order
+        if name not in _OWN and len(finished) > 1 and len({row.get(name) for row in finished}) == 1
+        if name in finished[0]
     }
-    kept = {name: values for name, values in columns.items() if name not in common}
+    kept = {name: [row.get(name) for row in rows] for name in order if name not in common}
     table = PlainTable(name=f"Cells of {title}", headings=tuple(kept), rows=tuple(zip(*kept.values(), strict=True)))
     said = ", ".join(f"{name} {_text(value)}" for name, value in common.items())
-    blocks: list[Block] = [Paragraph(text=f"In all cells: {said}.")] if said else []
+    that = "" if len(finished) == len(rows) else " that finished"
+    blocks: list[Block] = [Paragraph(text=f"In all cells{that}: {said}.")] if said else []
     blocks.append(table)
     if given := _parameters(results):
         blocks.append(Code(text=given))
