@@ -52,6 +52,8 @@ def test_the_answer_on_a_single_benchmark_is_that_of_its_table():
     document = build_document(run(CLEAR))
     assert document.headline == (document.tables[0].answer,)
     assert document.headline[0].startswith("boosters is best: ")
+    assert document.leaderboard is None
+    assert render_page(document).count(document.headline[0]) == 1
 
 
 def test_failures_absences_and_missing_cells_are_part_of_the_headline():

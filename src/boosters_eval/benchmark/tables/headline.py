@@ -142,7 +142,7 @@ def _gaps(results: ResultCollection) -> list[str]:
 def leaderboard(tables: Sequence[ReportTable], rankings: Sequence[RankingTable], *, alpha: float) -> PlainTable | None:
     """In how many benchmarks each competitor is best, level with the best, or behind; and its average rank."""
     judged = [found for table in tables if len(found := standings(table)) > 1]
-    if not judged:
+    if not judged or len(tables) == 1:  # whose own table says it all
         return None
     tally: dict[str, Counter[str]] = {}
     for found in judged:

@@ -54,19 +54,20 @@ def results(document: ReportDocument, series: Mapping[str, int]) -> str:
     parts = [search_field(f"Filter {document.table_noun}s", "#results .card", groups="#results .group")]
     for name, tables in document.groups():
         heading = f"<h3>{text(name)}</h3>" if name else ""
-        cards = "".join(_card(table, series, document.alpha) for table in tables)
+        cards = "".join(_card(table, series, document) for table in tables)
         parts.append(f'<div class="group">{heading}{cards}</div>')
     return "".join(parts)
 
 
-def _card(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
+def _card(table: ReportTable, series: Mapping[str, int], document: ReportDocument) -> str:
     words = " ".join([table.name, *table.keys.values(), *(row.label for row in table.rows)])
-    answer = f'<p class="answer">{text(table.answer)}</p>' if table.answer else ""
+    new = table.answer not in document.headline  # with a single table, the headline is its answer
+    answer = f'<p class="answer">{text(table.answer)}</p>' if table.answer and new else ""
     return (
         f'<article class="card" data-search="{text(words)}">'
         f"<h4>{text(table.name)}<small>{text(table.title.removeprefix(table.name).strip())}</small></h4>"
         f"{answer}{scroll(result_grid(table, kind='sortable'), table.name)}"
-        f"{_charts(table, series, alpha)}{notes_list(table.notes)}</article>"
+        f"{_charts(table, series, document.alpha)}{notes_list(table.notes)}</article>"
     )
 
 
