@@ -145,7 +145,7 @@ def test_markdown_of_a_cell_keeps_the_shape_of_its_table():
 
 def test_the_example_of_the_documentation_runs(capsys):
     text = (Path(__file__).parents[2] / "docs" / "reports.md").read_text()
-    (example,) = re.findall(r"(?s)```python\n(.*?)```", text)
+    *_, example = re.findall(r"(?s)```python\n(.*?)```", text)
     exec(example, {})
     assert "| MLP   | iris     | 0.931 (fail) |" in capsys.readouterr().out
 

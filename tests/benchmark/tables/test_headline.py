@@ -56,6 +56,11 @@ def test_the_answer_on_a_single_benchmark_is_that_of_its_table():
     assert render_page(document).count(document.headline[0]) == 1
 
 
+def test_an_option_in_an_answer_is_code_on_the_page():
+    document = build_document(run(SAME, suite="compare")).model_copy(update={"headline": ("Try `--seeds 9`, <b>.",)})
+    assert '<p class="headline">Try <code>--seeds 9</code>, &lt;b&gt;.</p>' in render_page(document)
+
+
 def test_failures_absences_and_missing_cells_are_part_of_the_headline():
     found = run(
         CLEAR,

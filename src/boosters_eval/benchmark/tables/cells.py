@@ -111,7 +111,9 @@ def _row(outcome: Outcome) -> dict[str, str | int | float | None]:
     for heading, field in _FIELDS.items():
         value = getattr(outcome, field)
         if value is not None and not (field == "failed_before" and value == 0):
-            row[heading] = _known(value)
+            row[heading] = (
+                str(value) if field == "model_seed" else _known(value)
+            )  # a name, whose digits are not grouped
     if outcome.warnings:
         row["Warnings"] = clean("; ".join(outcome.warnings))
     return row

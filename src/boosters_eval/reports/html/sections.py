@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -28,12 +29,17 @@ def summary(document: ReportDocument) -> str:
     parts = []
     if document.headline:
         first, *others = document.headline
-        more = f"<ul>{''.join(f'<li>{text(sentence)}</li>' for sentence in others)}</ul>" if others else ""
-        parts.append(f'<p class="headline">{text(first)}</p>{more}')
+        more = f"<ul>{''.join(f'<li>{_sentence(one)}</li>' for one in others)}</ul>" if others else ""
+        parts.append(f'<p class="headline">{_sentence(first)}</p>{more}')
     parts.append(facts(document.facts))
     if board := document.leaderboard:
         parts.append(f'<div class="card"><h4>{text(board.name)}</h4>{_block(board, "sortable")}</div>')
     return f'<div id="summary">{"".join(parts)}</div>'
+
+
+def _sentence(sentence: str) -> str:
+    """A sentence in which an option stands between backticks."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", text(sentence))
 
 
 def facts(found: Sequence[Fact]) -> str:
@@ -62,7 +68,7 @@ def results(document: ReportDocument, series: Mapping[str, int]) -> str:
 def _card(table: ReportTable, series: Mapping[str, int], document: ReportDocument) -> str:
     words = " ".join([table.name, *table.keys.values(), *(row.label for row in table.rows)])
     new = table.answer not in document.headline  # with a single table, the headline is its answer
-    answer = f'<p class="answer">{text(table.answer)}</p>' if table.answer and new else ""
+    answer = f'<p class="answer">{_sentence(table.answer)}</p>' if table.answer and new else ""
     return (
         f'<article class="card" data-search="{text(words)}">'
         f"<h4>{text(table.name)}<small>{text(table.title.removeprefix(table.name).strip())}</small></h4>"

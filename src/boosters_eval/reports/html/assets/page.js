@@ -145,7 +145,10 @@
         target.hidden = !wanted.every((word) => words[i].includes(word));
         shown += target.hidden ? 0 : 1;
       });
-      groups.forEach(([group, members]) => { group.hidden = wanted.length > 0 && members.every((member) => member.hidden); });
+      groups.forEach(([group, members]) => {
+        const own = () => wanted.every((word) => group.textContent.toLowerCase().includes(word));
+        group.hidden = wanted.length > 0 && !(members.length ? members.some((member) => !member.hidden) : own());
+      });
       const left = groups.filter(([group]) => group.tagName === "DETAILS" && !group.hidden);
       if (wanted.length && left.length <= few) left.forEach(([group]) => { group.open = true; });
       output.textContent = wanted.length ? `${shown} of ${targets.length}` : "";
