@@ -304,6 +304,12 @@ def test_rows_of_the_benchmarks_stay_low_on_a_narrow_screen(visit):
     assert max(rows.nth(i).bounding_box()["height"] for i in range(rows.count())) < 70
 
 
+@pytest.mark.parametrize("name", ["sample", "many", "variants"])
+def test_the_benchmarks_fit_on_a_wide_screen(visit, name):
+    table = visit(name, viewport={"width": 1280, "height": 900}).page.locator("#benchmarks .scroll")
+    assert table.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+
+
 def test_every_seed_is_a_dot_that_names_itself(visit):
     seen = visit()
     dots = seen.page.locator(f"{CARD} figure").first.locator("circle.dot title")
