@@ -83,9 +83,9 @@ def _references(table: ReportTable, position: int, every: list[float]) -> tuple[
 
 
 def _lines(values: Mapping[str, float], scale: Scale, bottom: float) -> list[str]:
-    parts = []
+    parts, top = [], 13 * len(values) + 3  # below all names, which a line must not cross
     for index, (name, value) in enumerate(values.items()):
         y, half = 13 * (index + 1), text_width(name, 10.5) / 2
         at = min(max(scale(value), half), WIDTH - half)
-        parts += [line(scale(value), y + 3, scale(value), bottom, "unit"), label(at, y, name, "tick", "middle")]
+        parts += [line(scale(value), top, scale(value), bottom, "unit"), label(at, y, name, "tick", "middle")]
     return parts
