@@ -88,7 +88,8 @@ def test_nothing_overflows_overlaps_or_is_cut_off_at_any_width_in_any_colours(vi
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 720, "height": 900})
     assert [fault for fault in faults(page) if not fault.startswith("too small")] == []
-    page.emulate_media(media="screen", color_scheme="light")
+    page.emulate_media(media="screen", color_scheme="light")  # the page is used again
+    page.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_the_answer_and_the_leaderboard_come_first(visit):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.records import BenchmarkError
     from boosters_eval.benchmark.results import ResultsDocument
 
-    Outcome = BenchmarkResult | BenchmarkError
+    _Cell = BenchmarkResult | BenchmarkError
 
 MAX_CELLS = 3_000  # on the page; with more, the first folds that fit are shown
 _DIGITS = 12  # of a digest
@@ -51,8 +51,8 @@ _OWN = ("Seed", "Fold")  # never said only once
 
 def cells(results: ResultsDocument) -> Section | None:
     """A section that can be searched; None if there is no cell."""
-    folds: dict[tuple[str, str, str], list[Outcome]] = {}
-    outcomes: list[Outcome] = [*results.results, *results.errors]
+    folds: dict[tuple[str, str, str], list[_Cell]] = {}
+    outcomes: list[_Cell] = [*results.results, *results.errors]
     for outcome in outcomes:
         key = (outcome.config_name, outcome.library, outcome.variant or "")
         folds.setdefault(key, []).append(outcome)
@@ -70,7 +70,7 @@ def cells(results: ResultsDocument) -> Section | None:
     return Section(anchor="cells", title="Cells", search="Filter cells", blocks=tuple(blocks)) if blocks else None
 
 
-def _fold(title: str, outcomes: list[Outcome]) -> Details:
+def _fold(title: str, outcomes: list[_Cell]) -> Details:
     results = [outcome for outcome in outcomes if isinstance(outcome, BenchmarkResult)]
     rows = [_row(outcome) for outcome in outcomes]
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -99,7 +99,7 @@ def _place(names: Sequence[str]) -> dict[str, int]:
     return {name: index for index, name in enumerate([*declared, "Warnings", "Failure"])}
 
 
-def _row(outcome: Outcome) -> dict[str, str | int | float | None]:
+def _row(outcome: _Cell) -> dict[str, str | int | float | None]:
     """What is known of a cell."""
     row: dict[str, str | int | float | None] = {"Seed": str(outcome.seed)}
     if outcome.fold is not None:
@@ -140,7 +140,7 @@ def _parameters(results: Sequence[BenchmarkResult]) -> str:
     return clean_lines("\n".join(lines))
 
 
-def _aside(outcomes: Sequence[Outcome], results: Sequence[BenchmarkResult]) -> str:
+def _aside(outcomes: Sequence[_Cell], results: Sequence[BenchmarkResult]) -> str:
     failed, warned = len(outcomes) - len(results), sum(bool(result.warnings) for result in results)
     parts = [f"{len(outcomes)} cell{'' if len(outcomes) == 1 else 's'}"]
     parts += [f"{failed} failed"] if failed else []
