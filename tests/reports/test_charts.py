@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from boosters_eval.reports.contrasts import contrast, leader
-from boosters_eval.reports.html.figures import Names, legend, x_axis
+from boosters_eval.reports.html.figures import RowNames, legend, x_axis
 from boosters_eval.reports.html.forest import forest_chart
 from boosters_eval.reports.html.ranks import rank_chart
 from boosters_eval.reports.html.strips import metric_chart
@@ -141,10 +141,10 @@ def test_labels_of_ticks_never_touch():
 
 
 def test_long_names_are_above_their_rows_and_keep_both_ends():
-    names = Names.of(["boosters", "lightgbm growth_strategy=leafwise"])
+    names = RowNames.of(["boosters", "lightgbm growth_strategy=leafwise"])
     assert names.above
     assert ">lightgbm growth_strategy=leafwise<" in names.write("lightgbm growth_strategy=leafwise", 0, 10)
-    assert not Names.of(["boosters"]).above
+    assert not RowNames.of(["boosters"]).above
     cut = re.search(r">([^<]+)<", names.write("x" * 40 + "first" + "y" * 40 + "last", 0, 10))[1]
     assert cut.startswith("xxx")
     assert cut.endswith("last")

@@ -55,7 +55,7 @@ def series_of(tables: Iterable[ReportTable], rankings: Iterable[RankingTable]) -
 
 
 @dataclass(frozen=True)
-class Names:
+class RowNames:
     """Where the names of rows are written: beside them, or above them if one of them is long."""
 
     above: bool
@@ -63,7 +63,7 @@ class Names:
     extra: float  # what a name above adds to the height of its row
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> Names:
+    def of(cls, names: Iterable[str]) -> RowNames:
         """The place that the longest name needs."""
         widest = max((text_width(name) for name in names), default=0)
         if widest > text_width("n" * _BESIDE):

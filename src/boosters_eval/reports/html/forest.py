@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.contrasts import contrast, leader
-from boosters_eval.reports.html.figures import AXIS, WIDTH, Figure, Names, level, quantity, x_axis
+from boosters_eval.reports.html.figures import AXIS, WIDTH, Figure, RowNames, level, quantity, x_axis
 from boosters_eval.reports.html.svg import fit, holdable, label, line, px, text_width, verdict_mark
 from boosters_eval.reports.numbers import number
 
@@ -28,7 +28,7 @@ def forest_chart(table: ReportTable, position: int, *, reference: str | None = N
     every = [value for row in rows for value in row.numbers()]
     if reference is None or not holdable(every):
         return None
-    names = Names.of(row.name for row in rows)
+    names = RowNames.of(row.name for row in rows)
     same = 1.0 if as_ratio else 0.0
     scale = fit([*every, same], names.left + 8, WIDTH - _WORDS - 8, log=as_ratio)
     height = _ROW + names.extra

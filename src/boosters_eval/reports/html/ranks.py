@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.html.figures import WIDTH, Figure, Names
+from boosters_eval.reports.html.figures import WIDTH, Figure, RowNames
 from boosters_eval.reports.html.svg import Scale, label, line, marker
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _BARS = 90  # the greatest width of all bars together
 def rank_chart(ranking: RankingTable, series: Mapping[str, int]) -> Figure:
     """One row per competitor, so that equal ranks are all seen; a bar joins those that cannot be told apart."""
     count = len(ranking.ranks)
-    names = Names.of(name for name, _ in ranking.ranks)
+    names = RowNames.of(name for name, _ in ranking.ranks)
     gap = min(10.0, _BARS / max(len(ranking.groups), 1))
     end = WIDTH - 4 - gap * len(ranking.groups)
     scale = Scale(1, count, names.left + 12, end - _NUMBER - 12)

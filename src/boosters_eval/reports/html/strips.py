@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.html.figures import AXIS, RIGHT, WIDTH, Figure, Names, caveat, level, x_axis
+from boosters_eval.reports.html.figures import AXIS, RIGHT, WIDTH, Figure, RowNames, caveat, level, x_axis
 from boosters_eval.reports.html.svg import colour, dot, fit, holdable, label, line, marker, swarm, text_width
 from boosters_eval.reports.numbers import number
 
@@ -26,7 +26,7 @@ def metric_chart(table: ReportTable, position: int, series: Mapping[str, int], a
     every = [v for _, cell in rows for v in (*cell.values, cell.low, cell.high, cell.mean) if v is not None]
     if not holdable(every):
         return None
-    names = Names.of(row.label for row, _ in rows)
+    names = RowNames.of(row.label for row, _ in rows)
     lines, beyond = _references(table, position, every)
     scale = fit([*every, *lines.values()], names.left + 8, WIDTH - RIGHT)
     top = y = 6.0 + 13 * len(lines)

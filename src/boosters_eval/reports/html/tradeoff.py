@@ -10,7 +10,7 @@ from boosters_eval.reports.html.figures import (
     RIGHT,
     WIDTH,
     Figure,
-    Names,
+    RowNames,
     caveat,
     legend,
     quantity,
@@ -127,7 +127,7 @@ def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> Figure |
         return None
     hidden, rows = len(rows) - _MAX_ROWS, rows[:_MAX_ROWS]
     others = [name for name in series if any(name in found for _, found in rows)]
-    names = Names.of(table.name for table, _ in rows)
+    names = RowNames.of(table.name for table, _ in rows)
     parts, top = legend(others, series)
     lanes = _LANE * len(others) + 8
     bottom = top + (lanes + names.extra) * len(rows)
