@@ -62,6 +62,44 @@ class Visit:
         return self.page.locator(f"{card} tbody tr > :nth-child({index})").all_inner_texts()
 
 
+# What a reader would see as a fault of the layout, each as a line of text.
+_FAULTS = """() => {
+  const found = [], wide = document.documentElement.clientWidth;
+  const seen = (e) => e.getClientRects().length > 0;
+  const said = (e) => `${e.tagName} ${e.getAttribute("class") ?? ""} "${e.textContent.trim().slice(0, 40)}"`;
+  for (const e of document.querySelectorAll("body *")) {
+    if (!seen(e)) continue;
+    const box = e.getBoundingClientRect(), style = getComputedStyle(e);
+    const holder = e.closest(".scroll, pre, nav > div");
+    const scrolls = holder && getComputedStyle(holder).overflowX === "auto";  // on paper nothing does
+    if (!scrolls && (box.right > wide + 0.5 || box.left < -0.5)) found.push(`beyond the screen: ${said(e)}`);
+    if (scrolls || e.closest("svg") || !e.clientWidth || e.scrollWidth <= e.clientWidth + 1) continue;
+    found.push(`${style.overflowX === "visible" ? "beyond its box" : "clipped"}: ${said(e)}`);
+  }
+  for (const svg of document.querySelectorAll("figure svg")) {
+    if (!seen(svg)) continue;
+    const frame = svg.getBoundingClientRect(), where = svg.parentElement.dataset.name;
+    const texts = [...svg.querySelectorAll("text")].map((t) => [t, t.getBoundingClientRect()]);
+    texts.forEach(([t, a], i) => {
+      const out = [frame.left - a.left, a.right - frame.right, frame.top - a.top, a.bottom - frame.bottom];
+      if (Math.max(...out) > 1) found.push(`cut off in ${where}: ${said(t)}`);
+      if (a.height < 8.5) found.push(`too small in ${where}: ${said(t)}`);
+      for (const [u, b] of texts.slice(i + 1)) {
+        const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (across > 1 && down > 3) found.push(`on each other in ${where}: ${said(t)} and ${said(u)}`);
+      }
+    });
+  }
+  return found;
+}"""
+
+
+def faults(page):
+    """What lies beyond the screen or is clipped, and texts in pictures that are cut off, tiny or on each other."""
+    return page.evaluate(_FAULTS)
+
+
 def contrast(first, second):
     """The contrast of two colours by WCAG; text needs 4.5."""
 

@@ -40,7 +40,7 @@ def test_the_paper_and_ours_are_drawn_over_what_is_accepted(visit):
         "Default <hyperparameters> / CatBoost, Ours: 0.4440 ± 0.0088",
     ]
     bands = [figure.locator("rect.band").nth(i).bounding_box() for i in range(3)]
-    ours = [figure.locator("svg[role=img] circle.mean").nth(i).bounding_box() for i in range(3)]
+    ours = [figure.locator("circle.mean:has(title)").nth(i).bounding_box() for i in range(3)]
     inside = [b["x"] <= o["x"] + o["width"] / 2 <= b["x"] + b["width"] for b, o in zip(bands, ours, strict=True)]
     assert inside == [True, False, False]  # as the table beside it says
     assert seen.column(".card[data-search^='California']", 7) == [

@@ -113,7 +113,7 @@ def test_a_table_without_repeats_has_neither_a_count_nor_pictures(document):
     page = render_page(document)
     card = page[page.index('data-search="Table 2') : page.index('data-search="Table 3')]
     assert "<svg" not in card
-    assert "Time (s): each repeat a dot" in page
+    assert "Time (s): the mean, and each repeat as a dot" in page
     assert "; one run</figcaption>" in page
 
 
@@ -145,7 +145,7 @@ def test_markdown_of_a_cell_keeps_the_shape_of_its_table():
 
 def test_the_example_of_the_documentation_runs(capsys):
     text = (Path(__file__).parents[2] / "docs" / "reports.md").read_text()
-    (example,) = re.findall(r"(?s)```python\n(.*?)```", text)
+    *_, example = re.findall(r"(?s)```python\n(.*?)```", text)
     exec(example, {})
     assert "| MLP   | iris     | 0.931 (fail) |" in capsys.readouterr().out
 

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from boosters_eval.benchmark.tables.plots import PlotKind
     from boosters_eval.core.repeat import Repeat
+    from boosters_eval.reports.html.plots import Plot
     from boosters_eval.stats.significance import TestName
 
 RESULTS_KIND = "boosters-eval results"
@@ -274,6 +276,23 @@ class ResultCollection:
         from boosters_eval.reports import render_fragment  # noqa: PLC0415 (a facade)
 
         return render_fragment(build_tables(self))
+
+    def plot(
+        self,
+        kind: PlotKind = "strips",
+        *,
+        metric: str | None = None,
+        reference: str | None = None,
+        test: TestName = "corrected",
+        alpha: float | None = None,
+    ) -> Plot:
+        """The report's charts: strips, forest (against `reference`, by default the best), pareto or ranks.
+
+        A notebook shows them; `.save("chart.svg")` or `.save("chart.html")` writes them.
+        """
+        from boosters_eval.benchmark.tables.plots import plot  # noqa: PLC0415 (a facade)
+
+        return plot(self, kind, metric=metric, reference=reference, test=test, alpha=alpha)
 
     def save_partial(self, path: str | Path) -> None:
         """Save the outcomes so far."""

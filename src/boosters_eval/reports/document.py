@@ -15,7 +15,16 @@ from boosters_eval.reports.model import PairVerdict, RankingTable, ReportTable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_OWN = ("results", "across", "tests", "notes", "environment", "reproduce", "theme")  # ids used by the page itself
+_OWN = (
+    "summary",
+    "results",
+    "across",
+    "tests",
+    "notes",
+    "environment",
+    "reproduce",
+    "theme",
+)  # ids used by the page itself
 
 Anchor = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
 Pairs = tuple[tuple[str, str], ...]
@@ -99,6 +108,8 @@ class ReportDocument(Model):
     kind: str = "boosters-eval report"
     title: str
     lead: str = ""
+    headline: tuple[str, ...] = ()  # the answer in whole sentences, the most important first
+    leaderboard: PlainTable | None = None  # how the competitors stand over all tables
     facts: tuple[Fact, ...] = ()
     environment: Pairs = ()
     configuration: Pairs = ()
@@ -121,6 +132,10 @@ class ReportDocument(Model):
         if doubled:
             raise ValueError(f"sections with different anchors ('{doubled}' is taken)")
         return sections
+
+    def drill_down(self) -> tuple[Section, ...]:
+        """Sections for the page alone, because they show what the JSON file has as data."""
+        return ()
 
     def groups(self) -> list[tuple[str, list[ReportTable]]]:
         """The tables grouped by the value of `group_by`, in the order of first appearance."""

@@ -22,6 +22,7 @@ def render_report(document: ReportDocument) -> str:
         f"# {escape(document.title)}\n",
         _environment(document.environment),
         _configuration(document.configuration),
+        _headline(document),
         "## Results\n",
         *_results(document),
         *_rankings(document),
@@ -31,6 +32,15 @@ def render_report(document: ReportDocument) -> str:
         "## Reproducing\n\n" + _fenced("\n".join(document.reproduce), "bash") if document.reproduce else "",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _headline(document: ReportDocument) -> str:
+    if not document.headline:
+        return ""
+    parts = ["## Answer\n", *(f"{escape(sentence)}\n" for sentence in document.headline)]
+    if board := document.leaderboard:
+        parts += [f"**{escape(board.name)}**\n", _block(board)]
+    return "\n".join(parts)
 
 
 def _environment(rows: Pairs) -> str:

@@ -191,6 +191,62 @@ def hostile():
     return ResultCollection(out, suite=name)
 
 
+LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
+
+
+@pytest.fixture(scope="session")
+def crowd():
+    """Collections of `crowded`."""
+    return crowded
+
+
+def crowded(datasets, *, variants=(None,), timed=False, name="data_{:02d}", seeds=5):
+    """Five libraries and six metrics on some data sets: ties, a failure, an outlier, variants with long names."""
+    out, errors = [], []
+    for position in range(datasets):
+        for variant in variants:
+            config = f"{name.format(position)}/gbdt" + (f"-{variant}" if variant else "")
+            for rank, library in enumerate(LIBRARIES):
+                for index in range(seeds):
+                    seed = derive_seeds(5)[index % 5] + 7919 * (index // 5)
+                    if library == "sklearn" and position == 0 and index == seeds - 1:
+                        errors.append(factories.error(config, library, seed, variant=variant, task=Task.BINARY))
+                        continue
+                    shift = 1 + 0.02 * rank * (position % 3) + 0.01 * len(variant or "") / 9
+                    means = {
+                        "logloss": 0.31,
+                        "auc_roc": 0.93,
+                        "accuracy": 0.88,
+                        "f1": 0.81,
+                        "brier": 0.09,
+                        "ece": 0.031,
+                    }
+                    metrics = {
+                        k: v * (shift if k in ("logloss", "brier", "ece") else 1 / shift) for k, v in means.items()
+                    }
+                    metrics = scores(library, index % 5, **metrics)
+                    if library in ("catboost", "sklearn") and position % 2:  # exactly equal
+                        metrics = scores("catboost", 0, **means)
+                    time = (0.02, 0.4, 0.4, 5.0, 61.0)[rank] * (1 + 0.05 * index)
+                    changes = {"train_time_s": time, "timing_mode": timed, "seed": seed, "variant": variant}
+                    if library == "xgboost":
+                        changes["warnings"] = ("2 threads were observed where 1 was asked for",)
+                    if position == 0:
+                        changes["trivial"] = {"priors": {"logloss": 0.33, "accuracy": 0.5}}
+                    changes["split_digest"] = factories.digest(position, seed)
+                    found = result(
+                        config, library, index % 5, metrics, task=Task.BINARY, booster_type="gbdt", **changes
+                    )
+                    out.append(found)
+    return ResultCollection(
+        out,
+        errors,
+        run_id="0123abcd4567ef89",
+        suite="crowd",
+        metadata=RunMetadata(environment=RunFacts.model_validate(ENVIRONMENT), n_cells=len(out) + len(errors)),
+    )
+
+
 @pytest.fixture(scope="session")
 def many_seeds():
     """20 000 results: forty data sets, four libraries, 125 seeds."""

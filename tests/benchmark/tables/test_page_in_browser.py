@@ -1,20 +1,40 @@
 """The HTML report in a real browser: headless Chromium without a network."""
 
+import csv
 import re
 import time
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.document import build_document
+from boosters_eval.core.text import csv_cell
 from boosters_eval.reports import render_page
-from browser import Visit, contrast
+from browser import Visit, contrast, faults
+
+LONG = ("growth_strategy=leafwise,max_depth=unlimited", "growth_strategy=depthwise,max_depth=6")
+FORMULAS = ("=1+1", "+2", "-x", "@a", "  =x", "-0.5 ± 0.1", 'a,"b"', "plain")
 
 
 @pytest.fixture(scope="module")
-def files(sample, timed, hostile, ablation, tmp_path_factory):
+def files(sample, timed, hostile, ablation, crowd, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    for name, collection in (("sample", sample), ("timed", timed), ("hostile", hostile), ("ablation", ablation)):
+    formulas = [
+        one.model_copy(update={"library": name})
+        for one in sample.filter(library="boosters").results
+        for name in FORMULAS
+    ]
+    for name, collection in {
+        "sample": sample,
+        "timed": timed,
+        "hostile": hostile,
+        "ablation": ablation,
+        "one": crowd(1),
+        "many": crowd(3, timed=True, seeds=3),
+        "variants": crowd(1, variants=LONG, name="a_file_of_a_user_with_a_rather_long_name_{}", seeds=3),
+        "formulas": ResultCollection(formulas).filter(config="california/gbdt"),
+    }.items():
         (folder / f"{name}.html").write_text(render_page(build_document(collection, "comparison")), encoding="utf-8")
     return folder
 
@@ -54,6 +74,82 @@ def test_the_policy_forbids_requests_and_foreign_scripts(visit):
     blocked = seen.page.evaluate("() => fetch('http://127.0.0.1:9/').then(() => 'sent', (e) => e.name)")
     assert blocked == "TypeError"
     assert any("connect" in text for text in seen.complaints[1:])
+
+
+@pytest.mark.parametrize("name", ["one", "many", "variants", "sample"])
+def test_nothing_overflows_overlaps_or_is_cut_off_at_any_width_in_any_colours(visit, name):
+    page = visit(name, viewport={"width": 1280, "height": 900}).page
+    page.evaluate("() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    others = ((400, "light"), (1280, "dark")) if name == "many" else ()  # colours hardly move anything
+    for width, scheme in ((1280, "light"), (400, "dark"), *others):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        assert faults(page) == [], (width, scheme)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 720, "height": 900})
+    assert [fault for fault in faults(page) if not fault.startswith("too small")] == []
+    page.emulate_media(media="screen", color_scheme="light")  # the page is used again
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_the_answer_and_the_leaderboard_come_first(visit):
+    page = visit("many").page
+    top = page.locator("#summary")
+    assert top.locator(".headline").inner_text().startswith("boosters is best on 1 of 3 benchmarks")
+    assert "1 cell of 45 failed (sklearn 1)." in top.locator("li").all_inner_texts()
+    assert top.locator("tbody tr").first.inner_text().split()[0] == "boosters"
+    assert top.bounding_box()["y"] < page.locator("#results").bounding_box()["y"]
+
+
+def test_the_whole_cell_of_a_heading_sorts(visit):
+    seen = visit()
+    heading = seen.page.locator(f"{CARD} th", has_text="RMSE")
+    heading.click(position={"x": heading.bounding_box()["width"] - 3, "y": 2})
+    assert heading.get_attribute("aria-sort") == "ascending"
+
+
+def test_a_table_is_saved_as_csv_in_which_nothing_is_a_formula(visit, tmp_path):
+    page = visit("formulas").page
+    with page.expect_download() as saved:
+        page.locator("#results .save").first.click()
+    assert saved.value.suggested_filename == "boosters-eval-california-gbdt.csv"
+    saved.value.save_as(tmp_path / "table.csv")
+    rows = list(csv.reader((tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()))
+    assert rows[0][:3] == ["Library", "RMSE ↓", "RMSE ↓ (as shown)"]
+    assert {row[0] for row in rows[1:]} == {csv_cell(name.strip()) for name in FORMULAS}
+    assert float(rows[1][1]) == pytest.approx(0.4521)
+    assert rows[1][2] == "0.4521 ± 0.0044"
+
+
+def test_a_chart_is_saved_as_a_picture_that_needs_no_style_sheet(visit, tmp_path):
+    page = visit("many").page
+    with page.expect_download() as saved:
+        page.locator("figure .save").nth(1).click()
+    assert saved.value.suggested_filename == "boosters-eval-data-00-gbdt-logloss-differences.svg"
+    saved.value.save_as(tmp_path / "chart.svg")
+    picture = ET.parse(tmp_path / "chart.svg").getroot()
+    names = [text for text in picture.iter("{http://www.w3.org/2000/svg}text") if text.text == "xgboost"]
+    assert names[0].get("fill") == "rgb(27, 33, 38)"
+    assert not any(part.get("class") for part in picture.iter())
+
+
+def test_hostile_names_give_harmless_file_names(visit):
+    page = visit("hostile").page
+    for control in (page.locator("#results .save").first, page.locator("figure .save").first):
+        with page.expect_download() as saved:
+            control.click()
+        assert re.fullmatch(r"boosters-eval-[A-Za-z0-9-]+\.(csv|svg)", saved.value.suggested_filename)
+
+
+def test_cells_are_found_by_their_words_and_open_when_few_are_left(visit):
+    page = visit("many").page
+    field = page.get_by_label("Filter cells")
+    field.fill("data_00 sklearn WorkerDied")
+    assert page.locator("#cells output").inner_text() == "1 of 45"
+    assert page.locator("#cells details:visible").count() == 1
+    assert page.locator("#cells tbody tr:visible").inner_text().startswith("2716\t")
+    field.fill("")
+    assert page.locator("#cells details:visible").count() == 15
 
 
 def test_a_click_sorts_by_number_and_a_second_one_turns_it_round(visit):
@@ -163,12 +259,15 @@ def test_text_has_enough_contrast(visit, scheme):
     seen = visit(color_scheme=scheme)
     style = seen.page.evaluate(
         "() => { const s = getComputedStyle(document.documentElement);"
-        "return Object.fromEntries(['page','card','faint','ink','soft','link','good','good-back','bad','s4']"
+        "return Object.fromEntries(['page','card','faint','ink','soft','link','good','good-back','bad',"
+        "'s0','s1','s2','s3','s4','s5','s6','s7']"
         ".map((n) => [n, s.getPropertyValue('--' + n).trim()])); }"
     )
     pairs = [(text, back) for text in ("ink", "soft", "link") for back in ("page", "card", "faint")]
     for text, back in [*pairs, ("good", "good-back"), ("good", "card"), ("bad", "card"), ("s4", "card")]:
         assert contrast(style[text], style[back]) >= 4.5, (text, back)
+    for mark in range(8):
+        assert contrast(style[f"s{mark}"], style["card"]) >= 3, mark
 
 
 @pytest.mark.parametrize("name", ["sample", "hostile"])
@@ -184,7 +283,7 @@ def test_a_narrow_screen_needs_no_sideways_scrolling_and_keeps_text_readable(vis
 def test_pictures_are_described_and_fields_are_labelled(visit):
     seen = visit("timed")
     pictures = seen.page.locator("figure svg[role=img]")
-    assert pictures.count() == 7
+    assert pictures.count() == 21
     labels = [pictures.nth(i).get_attribute("aria-label") for i in range(pictures.count())]
     assert labels[0].startswith("RMSE of california/gbdt: boosters 0.4521 ± 0.0044; ")
     assert seen.page.locator("input:not([aria-label])").count() == 0
@@ -206,6 +305,12 @@ def test_rows_of_the_benchmarks_stay_low_on_a_narrow_screen(visit):
     assert max(rows.nth(i).bounding_box()["height"] for i in range(rows.count())) < 70
 
 
+@pytest.mark.parametrize("name", ["sample", "many", "variants"])
+def test_the_benchmarks_fit_on_a_wide_screen(visit, name):
+    table = visit(name, viewport={"width": 1280, "height": 900}).page.locator("#benchmarks .scroll")
+    assert table.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+
+
 def test_every_seed_is_a_dot_that_names_itself(visit):
     seen = visit()
     dots = seen.page.locator(f"{CARD} figure").first.locator("circle.dot title")
@@ -217,5 +322,22 @@ def test_without_scripts_everything_is_still_there(visit):
     seen = visit(java_script_enabled=False)
     assert seen.page.locator("#results table").first.is_visible()
     assert not seen.page.get_by_label("Filter benchmarks").is_visible()
+    assert seen.page.locator(".headline").is_visible()
+    assert seen.page.locator(".save").count() == 0
     seen.page.locator("#errors summary").first.click()
     assert seen.page.locator("#errors pre").first.is_visible()
+    seen.page.locator("#cells summary").first.click()
+    assert seen.page.locator("#cells tbody tr").first.is_visible()
+
+
+def test_the_search_for_faults_finds_them(visit):
+    page = visit("sample").page
+    page.evaluate(
+        "() => { const [first, second] = document.querySelectorAll('figure text.tick');"
+        "second.setAttribute('x', first.getAttribute('x'));"
+        "document.querySelector('figure text.name').setAttribute('x', 8);"
+        "const main = document.querySelector('main'), clip = document.createElement('p');"
+        "clip.style.overflow = 'hidden'; clip.textContent = 'x'.repeat(900); main.append(clip, 'x'.repeat(900)); }"
+    )
+    kinds = {fault.partition(":")[0].partition(" in ")[0] for fault in faults(page)}
+    assert kinds == {"beyond its box", "clipped", "on each other", "cut off"}

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Literal
 from boosters_eval.benchmark.results import ResultsDocument  # noqa: TC001 (read when a report is validated)
 from boosters_eval.benchmark.tables import reproduce
 from boosters_eval.benchmark.tables.build import build_tables
+from boosters_eval.benchmark.tables.cells import cells
 from boosters_eval.benchmark.tables.data import BenchmarkData, ReportType, collect_data
+from boosters_eval.benchmark.tables.headline import headline, leaderboard
 from boosters_eval.benchmark.tables.ranking import over_datasets
 from boosters_eval.benchmark.tables.splits import in_words
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
@@ -24,6 +26,7 @@ from boosters_eval.reports.document import (
     Section,
     shown_verdicts,
 )
+from boosters_eval.reports.full_markdown import plain_text
 from boosters_eval.reports.numbers import MISSING, count
 
 if TYPE_CHECKING:
@@ -51,6 +54,11 @@ class BenchmarkDocument(ReportDocument):
     data: BenchmarkData
     results: ResultsDocument  # whole, so that the file serves as --results, and as a baseline
 
+    def drill_down(self) -> tuple[Section, ...]:
+        """Every cell with its scores, times, split and warnings."""
+        found = cells(self.results)
+        return () if found is None else (found,)
+
 
 def build_document(
     results: ResultCollection,
@@ -68,19 +76,22 @@ def build_document(
         test=test,
         alpha=alpha,
     )
+    rankings = over_datasets(report.tables, alpha=report.alpha)
     data = collect_data(results, report_type, test=test, alpha=report.alpha, now=now)
     return BenchmarkDocument(
         title=_title(data),
         lead=_lead(data),
+        headline=headline(report.tables, rankings, results, alpha=report.alpha),
+        leaderboard=leaderboard(report.tables, rankings, alpha=report.alpha),
         facts=_facts(data, report),
-        environment=data.environment.rows(),
+        environment=data.environment.rows(data.libraries),
         configuration=_configuration(data),
         tables=report.tables,
         group_by="task",
         table_noun="benchmark",
         empty="No cell finished.",
         reference=_REFERENCE,
-        rankings=over_datasets(report.tables, alpha=report.alpha),
+        rankings=rankings,
         alpha=report.alpha,
         notes=report.notes,
         sections=tuple(s for s in (_benchmarks(data), _parameters(data), _errors(data)) if s is not None),
@@ -149,25 +160,38 @@ def _cells(data: BenchmarkData) -> str:
 
 
 def _benchmarks(data: BenchmarkData) -> Section | None:
+    """The configs; what is the same in all of them is said once, so that the table stays narrow."""
     if not data.configs:
         return None
-    headings = ("Config", "Data set", "Task", "Booster", "Variant", "Profile")
-    numbers = ("Train rows", "Test rows", "Threads")
-    rows = tuple(
-        (
-            *(facts.config, facts.dataset, facts.task, facts.booster, facts.variant, facts.profile),
-            *(facts.n_train, facts.n_valid, facts.threads),
-            facts.canonical or None,
-        )
-        for facts in data.configs
-    )
-    table = PlainTable(name="Benchmarks", headings=(*headings, *numbers, "Canonical parameters"), rows=rows)
+    columns: dict[str, list[str | int | None]] = {
+        "Config": [facts.config for facts in data.configs],
+        "Data set": [facts.dataset for facts in data.configs],
+        "Task": [facts.task for facts in data.configs],
+        "Booster": [facts.booster for facts in data.configs],
+        "Variant": [facts.variant for facts in data.configs],
+        "Profile": [facts.profile for facts in data.configs],
+        "Train rows": [facts.n_train for facts in data.configs],
+        "Test rows": [facts.n_valid for facts in data.configs],
+        "Threads": [facts.threads for facts in data.configs],
+        "Canonical parameters": [facts.canonical or None for facts in data.configs],
+    }
+    if all(facts.config == f"{facts.dataset}/{facts.booster}" for facts in data.configs):
+        del columns["Data set"], columns["Booster"]
+    if len(data.configs) == 1:
+        common = {name: columns.pop(name)[0] for name in ("Profile", "Threads")}
+    else:
+        same = [name for name, values in columns.items() if name != "Config" and len(set(values)) == 1]
+        common = {name: columns.pop(name)[0] for name in same}
+    said = ", ".join(f"{name.lower()} {plain_text(value)}" for name, value in common.items() if value is not None)
+    table = PlainTable(name="Benchmarks", headings=tuple(columns), rows=tuple(zip(*columns.values(), strict=True)))
+    everywhere = "" if len(data.configs) == 1 else "In all configs: "
+    intro = Paragraph(text=f"{everywhere}{said}.")
     return Section(
         anchor="benchmarks",
         title="Benchmark Configuration",
         short="Benchmarks",
         search="Filter configs",
-        blocks=(table,),
+        blocks=(intro, table) if said else (table,),
     )
 
 

@@ -13,6 +13,8 @@ from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.engine.facts import RunFacts
 
@@ -62,18 +64,18 @@ class Environment(Model):
         """The commit as shown in titles and used in file names."""
         return None if self.git_sha is None else self.git_sha[:_SHORT]
 
-    def rows(self) -> tuple[tuple[str, str], ...]:
+    def rows(self, libraries: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         """The environment table. What every run should record is shown as "not recorded" if it is missing."""
         found = [
             ("Commit", self._commit_text()),
-            ("Date", self.timestamp.strftime("%Y-%m-%d %H:%M:%S UTC")),
-            ("Measured", self.measured_at),
+            ("Date", _moment(self.timestamp)),
+            ("Measured", None if self.measured_at is None else _moment(self.measured_at)),
             ("Resumed", "; ".join(self.resumed)),
             *self._machine_rows(),
             ("Rust", self.rust_version or NOT_RECORDED),
             ("Python", self.python_version or NOT_RECORDED),
             ("boosters-eval", self.boosters_eval_version or NOT_RECORDED),
-            ("boosters", self.boosters_version),
+            *libraries.items(),
         ]
         return tuple((name, clean(value)) for name, value in found if value)
 
@@ -107,6 +109,16 @@ def library_versions(results: ResultCollection) -> dict[str, str]:
     return {library: ", ".join(versions) for library, versions in found.items()}
 
 
+def _moment(moment: datetime | str) -> str:
+    """A time in UTC, to the second; text that is no time, in a file from elsewhere, stays as it is."""
+    try:
+        parsed = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    except ValueError:
+        return str(moment)
+    known = parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
+    return known.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
 def _commit(sha: str, branch: str | None, *, dirty: bool | None) -> str:
     remarks = [*([branch] if branch else []), *(["with changes"] if dirty else [])]
     return f"{sha} ({', '.join(remarks)})" if remarks else sha
@@ -114,7 +126,7 @@ def _commit(sha: str, branch: str | None, *, dirty: bool | None) -> str:
 
 def _session(first: RunFacts, later: RunFacts) -> str:
     """When a run was continued, and what was no longer as at its beginning."""
-    parts = [later.started_at]
+    parts = [_moment(later.started_at)]
     before, now = ((facts.git_sha, facts.git_branch, facts.git_dirty) for facts in (first, later))
     if before != now:
         known = later.git_sha if later.git_sha and _SHA.fullmatch(later.git_sha) else None

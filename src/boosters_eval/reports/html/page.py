@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html import sections
-from boosters_eval.reports.html.charts import series_of
+from boosters_eval.reports.html.figures import series_of
 from boosters_eval.reports.html.tables import text
 
 if TYPE_CHECKING:
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 
 def render_page(document: ReportDocument) -> str:
     """The whole page."""
-    series = series_of(document)
+    series = series_of(document.tables, document.rankings)
+    further = (*document.sections, *document.drill_down())
     over = document.rankings[0].over if document.rankings else "data sets"
     parts = [
         ("results", "Results", sections.results(document, series)),
         ("across", f"Across {over}", sections.across(document, series)),
         ("tests", "Statistical tests", sections.tests(document)),
         ("notes", "Notes", sections.notes(document)),
-        *((section.anchor, section.short or section.title, sections.further(section)) for section in document.sections),
+        *((section.anchor, section.short or section.title, sections.further(section)) for section in further),
         ("environment", "Environment", sections.environment(document.environment)),
         ("reproduce", "Reproduce", sections.reproduce(document)),
     ]
-    return page(document.title, document.lead, sections.facts(document.facts), parts)
+    return page(document.title, document.lead, sections.summary(document), parts)
 
 
 def page(
@@ -53,7 +54,8 @@ def page(
 
     A program may add a style sheet, a script and data for it, which the script finds as JSON in the element `data`.
     """
-    style, script = asset(__package__, "page.css") + style, asset(__package__, "page.js") + script
+    style = asset(__package__, "page.css") + asset(__package__, "charts.css") + style
+    script = asset(__package__, "page.js") + script
     shown = [(name, heading, body) for name, heading, body in parts if body]
     links = "".join(f'<a href="#{name}">{text(heading)}</a>' for name, heading, _ in shown)
     body = "".join(

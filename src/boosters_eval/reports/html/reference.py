@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.html.charts import WIDTH, figure, legend, short, x_axis
-from boosters_eval.reports.html.svg import band, drawing, fit, label, line, marker
+from boosters_eval.reports.html.figures import AXIS, WIDTH, Figure, legend, x_axis
+from boosters_eval.reports.html.svg import band, colour, fit, holdable, label, line, marker, short
 
 if TYPE_CHECKING:
     from boosters_eval.reports.html.svg import Scale
@@ -15,10 +14,10 @@ if TYPE_CHECKING:
 _ROW = 54  # the name, the reference, the measurement
 _NAME, _REFERENCE_AT, _MEASURED_AT = 13, 27, 41  # their heights in a row
 _REFERENCE, _MEASURED = 3, 0  # their colours and shapes: a diamond and a circle
-_LONGEST = 58  # characters of a name
+_LONGEST = 54  # characters of a name
 
 
-def reference_chart(table: ReportTable) -> str:
+def reference_chart(table: ReportTable) -> Figure | None:
     """One row per pair of cells: mean ± standard deviation of both, over the band that is accepted.
 
     For a table with a column of the kind "reference", whose low and high are the band, and one of the kind "measured".
@@ -26,23 +25,29 @@ def reference_chart(table: ReportTable) -> str:
     columns = {column.kind: position for position, column in enumerate(table.columns)}
     first, second = columns.get("reference"), columns.get("measured")
     if first is None or second is None:
-        return ""
+        return None
     rows = [(row, row.cells[first], row.cells[second]) for row in table.rows if row.cells[first].mean is not None]
     every = [bound for _, expected, found in rows for cell in (expected, found) for bound in _extent(cell)]
-    if not rows or not math.isfinite(4 * (max(every) - min(every))):  # no axis holds it
-        return ""
+    if not holdable(every):
+        return None
     names = (table.columns[first].label, table.columns[second].label)
-    top, bottom = 2, 2 + _ROW * len(rows)
+    parts, top = legend(names, {names[0]: _REFERENCE, names[1]: _MEASURED})
+    bottom = top + _ROW * len(rows)
     scale = fit(every, 16, WIDTH - 16)
     title = table.columns[second].quantity or names[1]
-    parts = x_axis(scale, top, bottom, title)
+    parts += x_axis(scale, top, bottom, title)
     for index, (row, expected, found) in enumerate(rows):
         parts += _pair(row, expected, found, scale, top + _ROW * index, names)
     said = "; ".join(f"{row.label}: {names[0]} {e.shown}, {names[1]} {f.shown}" for row, e, f in rows)
-    key = legend(list(names), {names[0]: _REFERENCE, names[1]: _MEASURED})
     accepted = "; the band is what is accepted" if any(e.low is not None for _, e, _ in rows) else ""
-    caption = f"{title}: {names[0]} and {names[1]}, mean ± standard deviation{accepted}"
-    return figure(key + drawing(WIDTH, bottom + 38, parts, f"{title} of {table.name}. {said}."), caption)
+    return Figure(
+        name=f"{table.name} {title}",
+        title=table.title,
+        height=bottom + AXIS,
+        parts=parts,
+        description=f"{title} of {table.name}. {said}.",
+        caption=f"{title}: {names[0]} and {names[1]}, mean ± standard deviation{accepted}",
+    )
 
 
 def _pair(
@@ -61,7 +66,7 @@ def _pair(
             continue
         if cell.std:
             low, high = cell.mean - cell.std, cell.mean + cell.std
-            parts.append(f'<g class="s{series}">{line(scale(low), y, scale(high), y, "whisker")}</g>')
+            parts.append(line(scale(low), y, scale(high), y, f"whisker {colour(series)}"))
         parts.append(marker(scale(cell.mean), y, series, 5, "mean", f"{row.label}, {name}: {cell.shown}"))
     return parts
 

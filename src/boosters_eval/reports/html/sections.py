@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.document import Code, Details, Listing, ListItem, Paragraph, PlainTable, shown_verdicts
 from boosters_eval.reports.full_markdown import plain_text, verdict_headings, verdict_texts
-from boosters_eval.reports.html.charts import cost_chart, metric_chart, rank_chart, ratio_chart
+from boosters_eval.reports.html.forest import forest_chart
+from boosters_eval.reports.html.ranks import rank_chart
 from boosters_eval.reports.html.reference import reference_chart
+from boosters_eval.reports.html.strips import metric_chart
 from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, result_grid, text
+from boosters_eval.reports.html.tradeoff import cost_chart, ratio_chart
 from boosters_eval.reports.numbers import MISSING, p_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.reports.document import Block, Fact, Pairs, ReportDocument, Section
+    from boosters_eval.reports.html.figures import Figure
     from boosters_eval.reports.model import RankingTable, ReportTable
+
+
+def summary(document: ReportDocument) -> str:
+    """The answer, the size of the evidence, and how the competitors stand."""
+    parts = []
+    if document.headline:
+        first, *others = document.headline
+        more = f"<ul>{''.join(f'<li>{_sentence(one)}</li>' for one in others)}</ul>" if others else ""
+        parts.append(f'<p class="headline">{_sentence(first)}</p>{more}')
+    parts.append(facts(document.facts))
+    if board := document.leaderboard:
+        parts.append(f'<div class="card"><h4>{text(board.name)}</h4>{_block(board, "sortable")}</div>')
+    return f'<div id="summary">{"".join(parts)}</div>'
+
+
+def _sentence(sentence: str) -> str:
+    """A sentence in which an option stands between backticks."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", text(sentence))
 
 
 def facts(found: Sequence[Fact]) -> str:
@@ -36,37 +60,51 @@ def results(document: ReportDocument, series: Mapping[str, int]) -> str:
     parts = [search_field(f"Filter {document.table_noun}s", "#results .card", groups="#results .group")]
     for name, tables in document.groups():
         heading = f"<h3>{text(name)}</h3>" if name else ""
-        cards = "".join(_card(table, series, document.alpha) for table in tables)
+        cards = "".join(_card(table, series, document) for table in tables)
         parts.append(f'<div class="group">{heading}{cards}</div>')
     return "".join(parts)
 
 
-def _card(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
+def _card(table: ReportTable, series: Mapping[str, int], document: ReportDocument) -> str:
     words = " ".join([table.name, *table.keys.values(), *(row.label for row in table.rows)])
-    charts = _charts(table, series, alpha)
+    new = table.answer not in document.headline  # with a single table, the headline is its answer
+    answer = f'<p class="answer">{_sentence(table.answer)}</p>' if table.answer and new else ""
     return (
         f'<article class="card" data-search="{text(words)}">'
         f"<h4>{text(table.name)}<small>{text(table.title.removeprefix(table.name).strip())}</small></h4>"
-        f"{scroll(result_grid(table, kind='sortable'), table.name)}"
-        f"{f'<div class=charts>{charts}</div>' if charts else ''}{notes_list(table.notes)}</article>"
+        f"{answer}{scroll(result_grid(table, kind='sortable'), table.name)}"
+        f"{_charts(table, series, document.alpha)}{notes_list(table.notes)}</article>"
     )
 
 
 def _charts(table: ReportTable, series: Mapping[str, int], alpha: float) -> str:
     """Reference against measurement, or charts of the repeats; nothing if the table has neither."""
     if pairs := reference_chart(table):
-        return pairs
+        return _drawn([pairs])
     if not table.columns or not any(row.points for row in table.rows):
         return ""
     primary = next((i for i, column in enumerate(table.columns) if column.primary), 0)
-    return metric_chart(table, primary, series, alpha) + cost_chart(table, series)
+    shown = _drawn(
+        [metric_chart(table, primary, series, alpha), forest_chart(table, primary), cost_chart(table, series)]
+    )
+    others = [forest_chart(table, i) for i in range(len(table.columns)) if i != primary]
+    if not any(others):
+        return shown
+    count = sum(figure is not None for figure in others)
+    title = f"Differences in {count} other column{'' if count == 1 else 's'}"
+    return f'{shown}<details class="more"><summary>{title}</summary>{_drawn(others)}</details>'
+
+
+def _drawn(figures: Iterable[Figure | None]) -> str:
+    found = "".join(figure.html() for figure in figures if figure is not None)
+    return f'<div class="charts">{found}</div>' if found else ""
 
 
 def across(document: ReportDocument, series: Mapping[str, int]) -> str:
     """The results across all tables."""
-    figures = "".join(rank_chart(ranking, series) for ranking in document.rankings) + ratio_chart(document, series)
+    figures = _drawn([*(rank_chart(ranking, series) for ranking in document.rankings), ratio_chart(document, series)])
     tables = "".join(map(_ranking, document.rankings))
-    return (f'<div class="card charts">{figures}</div>' if figures else "") + tables
+    return (f'<div class="card">{figures}</div>' if figures else "") + tables
 
 
 def _ranking(ranking: RankingTable) -> str:
@@ -116,26 +154,26 @@ def notes(document: ReportDocument) -> str:
 
 def further(section: Section) -> str:
     """An additional section of the document; adjacent folds share a card."""
-    cards: list[str] = []
-    folds: list[str] = []
-    for block in section.blocks:
-        if isinstance(block, Details):
-            folds.append(_details(block))
-            continue
-        cards += [*_joined(folds), _block(block, "sortable wide")]
-        folds = []
-    cards += _joined(folds)
-    search = search_field(section.search, f"#{section.anchor} tbody tr") if section.search else ""
-    return search + "".join(f'<div class="card">{card}</div>' for card in cards) if cards else ""
+    parts: list[str] = []
+    for _, blocks in groupby(section.blocks, lambda block: isinstance(block, Details)):
+        found = list(blocks)
+        folds = [_details(block) for block in found if isinstance(block, Details)]
+        parts += [f'<div class="card">{"".join(folds)}</div>'] if folds else []
+        parts += [_carded(block) for block in found if not isinstance(block, Details)]
+    targets, groups = f"#{section.anchor} tbody tr", f"#{section.anchor} details"
+    search = search_field(section.search, targets, groups=groups) if section.search else ""
+    return search + "".join(parts) if parts else ""
 
 
-def _joined(folds: list[str]) -> list[str]:
-    return ["".join(folds)] if folds else []
+def _carded(block: Block) -> str:
+    """A block in a card of its own; a paragraph needs none."""
+    content = _block(block, "sortable wide")
+    return content if isinstance(block, Paragraph) else f'<div class="card">{content}</div>'
 
 
 def _details(details: Details) -> str:
     aside = f"<small>{text(details.aside)}</small>" if details.aside else ""
-    body = "".join(_block(block, "params") for block in details.blocks)
+    body = "".join(_block(block, "sortable params") for block in details.blocks)
     return f"<details><summary>{text(details.title)}{aside}</summary><div>{body}</div></details>"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from dataclasses import dataclass
 
 from boosters_eval.reports.html.tables import text
 from boosters_eval.reports.numbers import number
 
-SERIES = 8  # colours and shapes before they repeat
+SERIES = 8  # colours, and shapes; together they repeat only after 64 series
+EM = 0.62  # the width of a character, in font sizes: that of a wide font, so that nothing overlaps in any
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class Scale:
         """Three to seven round values inside the scale, with their labels."""
         found = _log_ticks(self.low, self.high) if self.log else _linear_ticks(self.low, self.high)
         return list(zip(found, _tick_labels(found, log=self.log), strict=True))
+
+
+def holdable(values: list[float]) -> bool:
+    """Whether an axis can hold the values: the span of the largest floats is infinite."""
+    return bool(values) and math.isfinite(4 * (max(values) - min(values)))
 
 
 def fit(values: list[float], start: float, end: float, *, log: bool = False) -> Scale:
@@ -72,6 +79,44 @@ def _tick_labels(ticks: list[float], *, log: bool) -> list[str]:
     return [t.rstrip("0").rstrip(".") if "." in t and "e" not in t else t for t in labels]
 
 
+def text_width(content: str, size: float = 11) -> float:
+    """About how wide a text is; Chinese, Japanese and Korean characters count twice."""
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in content)
+    return EM * size * (len(content) + wide)
+
+
+def short(name: str, limit: int) -> str:
+    """A long name without its middle: variants differ at the end, data sets at the beginning."""
+    half = (limit - 1) // 2
+    return name if len(name) <= limit else f"{name[: limit - 1 - half]}…{name[-half:]}"
+
+
+def swarm(places: list[float], gap: float) -> list[int]:
+    """A level for each mark, so that no mark covers another one of its level."""
+    ends: list[float] = []  # the last mark of each level
+    levels = [0] * len(places)
+    for index in sorted(range(len(places)), key=places.__getitem__):
+        level = next((i for i, end in enumerate(ends) if places[index] - end >= gap), len(ends))
+        ends[level : level + 1] = [places[index]]
+        levels[index] = level
+    return levels
+
+
+def spread(places: list[tuple[float, float]], near: float, radius: float) -> list[tuple[float, float]]:
+    """The places of marks, where those that would cover each other are put around their common place."""
+    groups: list[list[int]] = []
+    for index, place in enumerate(places):
+        group = next((g for g in groups if math.dist(places[g[0]], place) < near), None)
+        groups.append([index]) if group is None else group.append(index)
+    out = list(places)
+    for group in groups:
+        for turn, index in enumerate(group if len(group) > 1 else ()):
+            angle = 2 * math.pi * turn / len(group)
+            x, y = places[group[0]]
+            out[index] = (x + radius * math.cos(angle), y + radius * math.sin(angle))
+    return out
+
+
 def px(value: float) -> str:
     """A coordinate to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0")
@@ -95,16 +140,35 @@ def label(x: float, y: float, content: str, kind: str = "", anchor: str = "start
 
 def marker(x: float, y: float, series: int, size: float, kind: str = "", title: str = "") -> str:
     """A mark of a series. Each series also has its own shape, for readers who cannot tell the colours apart."""
-    shape = _SHAPES[series % SERIES]
+    shape = _SHAPES[(series + series // SERIES) % SERIES]
     hover = f"<title>{text(title)}</title>" if title else ""
-    points = " ".join(f"{px(x + size * dx)},{px(y + size * dy)}" for dx, dy in shape)
-    style = f"s{series % SERIES}{f' {kind}' if kind else ''}"
+    return _shape(x, y, shape, size, f"{colour(series)} {kind}" if kind else colour(series), hover)
+
+
+def dot(x: float, y: float, size: float, series: int, title: str) -> str:
+    """A single value."""
+    return _shape(x, y, (), size, f"dot {colour(series)}", f"<title>{text(title)}</title>")
+
+
+def verdict_mark(x: float, y: float, verdict: str, title: str) -> str:
+    """A mark of a verdict: its shape says the same as its colour."""
+    return _shape(x, y, _VERDICTS.get(verdict, ()), 5, f"v {verdict}", f"<title>{text(title)}</title>")
+
+
+def colour(series: int) -> str:
+    """The class with the colour of a series."""
+    return f"s{series % SERIES}"
+
+
+def _shape(x: float, y: float, shape: Points, size: float, style: str, hover: str) -> str:
     if not shape:
         return f'<circle class="{style}" cx="{px(x)}" cy="{px(y)}" r="{px(size)}">{hover}</circle>'
+    points = " ".join(f"{px(x + size * dx)},{px(y + size * dy)}" for dx, dy in shape)
     return f'<polygon class="{style}" points="{points}">{hover}</polygon>'
 
 
-_SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
+Points = tuple[tuple[float, float], ...]
+_SHAPES: tuple[Points, ...] = (
     (),  # a circle
     ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
     ((0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
@@ -114,9 +178,4 @@ _SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
     ((-1.15, 0), (0.85, -1.1), (0.85, 1.1)),
     ((1.15, 0), (-0.85, -1.1), (-0.85, 1.1)),
 )
-
-
-def drawing(width: float, height: float, parts: list[str], description: str) -> str:
-    """A drawing with a description for screen readers."""
-    box = f"0 0 {px(width)} {px(height)}"
-    return f'<svg viewBox="{box}" role="img" aria-label="{text(description)}">{"".join(parts)}</svg>'
+_VERDICTS = {"better": _SHAPES[2], "worse": _SHAPES[4], "equivalent": _SHAPES[1]}  # inconclusive: an open circle

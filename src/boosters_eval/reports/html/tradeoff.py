@@ -1,0 +1,182 @@
+"""Cost against quality, with the front of those that no other one beats in both; and costs relative to a reference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boosters_eval.reports.contrasts import contrast
+from boosters_eval.reports.html.figures import (
+    AXIS,
+    RIGHT,
+    WIDTH,
+    Figure,
+    RowNames,
+    caveat,
+    legend,
+    quantity,
+    x_axis,
+    y_axis,
+)
+from boosters_eval.reports.html.svg import colour, fit, holdable, line, marker, px, spread
+from boosters_eval.reports.numbers import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boosters_eval.reports.document import ReportDocument
+    from boosters_eval.reports.html.svg import Scale
+    from boosters_eval.reports.model import Column, ReportTable, Row, TableCell
+
+_MAX_ROWS = 60  # in the ratio chart
+_PLOT = 170  # the height of the trade-off
+_LANE = 9  # the height of a competitor in a row of the ratio chart
+
+Point = tuple["Row", "TableCell", "TableCell"]  # a competitor, its cost, its score
+
+
+def cost_chart(table: ReportTable, series: Mapping[str, int]) -> Figure | None:
+    """The cost against the primary metric, and the Pareto front of the means."""
+    metric, position = next((i for i, column in enumerate(table.columns) if column.primary), None), table.cost
+    if metric is None or position is None:
+        return None
+    points = [
+        (row, row.cells[position], row.cells[metric])
+        for row in table.rows
+        if _mean(row.cells[position]) > 0 and row.cells[metric].mean is not None
+    ]
+    if len(points) < 2 or not holdable([_mean(cell) for _, _, cell in points]):
+        return None
+    column, cost = table.columns[metric], table.columns[position]
+    parts, top = legend([row.label for row, _, _ in points], series)
+    left, top, bottom = 58, top + 4, top + 4 + _PLOT
+    costs = [_mean(cell) for _, cell, _ in points]
+    x = fit(
+        [bound for _, cell, _ in points for bound in _cost_spread(cell)],
+        left + 8,
+        WIDTH - RIGHT,
+        log=max(costs) > 5 * min(costs),
+    )
+    y = fit(
+        [bound for _, _, cell in points for bound in _spread(cell, column.floor, column.ceiling)], bottom - 6, top + 6
+    )
+    parts += [*x_axis(x, top, bottom, cost.heading), *y_axis(y, left, column)]
+    if column.higher_is_better is not None:
+        parts.append(_front_line(pareto_front(points, higher_is_better=column.higher_is_better), x, y, column, cost))
+    parts += _points(points, x, y, series, column, cost)
+    unit = f" {cost.unit}" if cost.unit else ""
+    said = "; ".join(f"{row.label} {price.text}{unit}, {score.text}" for row, price, score in points)
+    against = f"{quantity(cost)} against {column.label}"
+    joined = ""
+    if column.higher_is_better is not None:
+        joined = f". The {'faint ' if cost.indicative else ''}line is the Pareto front: no other mean is better in both"
+    return Figure(
+        name=f"{table.name} pareto",
+        title=table.title,
+        height=bottom + AXIS,
+        parts=parts,
+        description=f"{against} of {table.name}: {said}.",
+        caption=f"{against}, mean ± standard deviation{joined}{caveat(cost)}",
+    )
+
+
+def pareto_front(points: list[Point], *, higher_is_better: bool) -> list[Point]:
+    """Those that no other one beats in cost and score, the cheapest first."""
+    sign = 1.0 if higher_is_better else -1.0
+    out: list[Point] = []
+    for point in sorted(points, key=lambda item: (_mean(item[1]), -sign * _mean(item[2]))):
+        if not out or sign * _mean(point[2]) > sign * _mean(out[-1][2]):
+            out.append(point)
+    return out
+
+
+def _front_line(front: list[Point], x: Scale, y: Scale, column: Column, cost: Column) -> str:
+    """Steps from the cheapest to the best: what is reached at each cost."""
+    worst = y.low if column.higher_is_better else y.high
+    path = f"M{px(x(_mean(front[0][1])))} {px(y(worst))}"
+    for _, price, score in front:
+        path += f"H{px(x(_mean(price)))}V{px(y(_mean(score)))}"
+    return f'<path class="front{" faint" if cost.indicative else ""}" d="{path}H{px(x.end)}"/>'
+
+
+def _points(
+    points: list[Point], x: Scale, y: Scale, series: Mapping[str, int], column: Column, cost: Column
+) -> list[str]:
+    parts, marks = [], []
+    unit = f" {cost.unit}" if cost.unit else ""
+    places = [(x(_mean(price)), y(_mean(score))) for _, price, score in points]
+    for (row, price, score), (at_x, at_y), (mark_x, mark_y) in zip(points, places, spread(places, 6, 8), strict=True):
+        (x1, x2), (y1, y2) = _cost_spread(price), _spread(score, column.floor, column.ceiling)
+        kind = colour(series[row.label])
+        parts += [line(x(x1), at_y, x(x2), at_y, f"whisker {kind}"), line(at_x, y(y1), at_x, y(y2), f"whisker {kind}")]
+        if (mark_x, mark_y) != (at_x, at_y):
+            marks.append(line(at_x, at_y, mark_x, mark_y, f"whisker {kind}"))
+        hover = f"{row.label}: {price.text}{unit}, {column.label} {score.text}"
+        marks.append(marker(mark_x, mark_y, series[row.label], 5, "mean", hover))
+    return [*parts, *marks]
+
+
+def ratio_chart(document: ReportDocument, series: Mapping[str, int]) -> Figure | None:
+    """The cost of each competitor relative to a reference, on a log axis, one row per table."""
+    reference = document.reference if document.reference in series else next(iter(series), None)
+    column = next((table.columns[table.cost] for table in document.tables if table.cost is not None), None)
+    if reference is None or column is None:
+        return None
+    rows = [(table, _ratios(table, column, reference)) for table in document.tables]
+    rows = [(table, found) for table, found in rows if found]
+    if not rows:
+        return None
+    hidden, rows = len(rows) - _MAX_ROWS, rows[:_MAX_ROWS]
+    others = [name for name in series if any(name in found for _, found in rows)]
+    names = RowNames.of(table.name for table, _ in rows)
+    parts, top = legend(others, series)
+    lanes = _LANE * len(others) + 8
+    bottom = top + (lanes + names.extra) * len(rows)
+    every = [v for _, found in rows for ratio in found.values() for v in ratio]
+    scale = fit([*every, 1.0], names.left + 8, WIDTH - RIGHT, log=True)
+    what = f"{quantity(column)} over that of {reference}"
+    parts += [*x_axis(scale, top, bottom, what), line(scale(1), top, scale(1), bottom, "unit")]
+    for index, (table, found) in enumerate(rows):
+        begin = top + (lanes + names.extra) * index
+        parts.append(names.write(table.name, begin, begin + lanes / 2))
+        for name, (ratio, low, high) in found.items():
+            y = begin + names.extra + 4 + _LANE * (others.index(name) + 0.5)
+            parts.append(line(scale(low), y, scale(high), y, f"whisker {colour(series[name])}"))
+            times = f"{number(ratio, 3)} times ({number(low, 3)} to {number(high, 3)})"
+            hover = f"{table.name}: {quantity(column)} of {name} is {times} that of {reference}"
+            parts.append(marker(scale(ratio), y, series[name], 4, "mean", hover))
+    more = f" The first {_MAX_ROWS} {document.table_noun}s; {hidden} more are in the tables." if hidden > 0 else ""
+    less = "faster" if column.kind == "time" else "less"
+    return Figure(
+        name=f"{column.name} ratios",
+        title=what,
+        height=bottom + AXIS,
+        parts=parts,
+        description=f"{what}, for each {document.table_noun}.",
+        caption=f"{what}, with interval: left of 1 is {less}.{more}",
+    )
+
+
+def _ratios(table: ReportTable, column: Column, reference: str) -> dict[str, tuple[float, float, float]]:
+    """The ratio of each other competitor, with its interval."""
+    out = {}
+    for pair in table.pairs:
+        if pair.metric == column.name and pair.ratio and reference in (pair.a, pair.b):
+            found = contrast(pair, reference, as_ratio=True)
+            if found.size is not None:
+                out[found.name] = (found.size, found.low or found.size, found.high or found.size)
+    return out
+
+
+def _spread(cell: TableCell, floor: float | None, ceiling: float | None = None) -> tuple[float, float]:
+    mean, std = _mean(cell), cell.std or 0.0
+    low, high = mean - std, mean + std
+    return low if floor is None else max(low, floor), high if ceiling is None else min(high, ceiling)
+
+
+def _cost_spread(cell: TableCell) -> tuple[float, float]:
+    """The spread, kept above 0, which a log axis cannot show."""
+    return _spread(cell, _mean(cell) / 4)
+
+
+def _mean(cell: TableCell) -> float:
+    return 0.0 if cell.mean is None else cell.mean
