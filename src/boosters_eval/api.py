@@ -174,9 +174,9 @@ def run_prepared(
 
 
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
-    """The latest attempt of a run, by its id, the beginning of its id, or `last`; a changed one is refused.
+    """A run by its id, the beginning of its id, its name, or `last`; a changed one is refused.
 
-    `verified` refuses an unfinished one too.
+    Of several attempts it is the latest finished one; `verified` refuses a run whose latest attempt is unfinished.
     """
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
 
@@ -191,10 +191,21 @@ def load_results(path: str | Path) -> ResultCollection:
 
 
 def verify_run(reference: str = "last", home: str | Path | None = None) -> Iterator[tuple[str, str]]:
-    """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is."""
-    from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415 (keeps start-up fast)
+    """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is.
 
-    folder = find_run(_reference(reference), _path(home))
+    The reference may also be the path of a run's folder, wherever it is.
+    """
+    from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415
+
+    given = Path(_reference(reference))
+    # A folder is meant only where it is named as one: a run of that name comes first.
+    if given.is_dir() and (len(given.parts) > 1 or given.is_absolute()):
+        folder = RunFolder(given.resolve())
+        if not folder.attempts():
+            raise ConfigError(f"{given} is a folder, but not that of a run.")
+    else:
+        folder = find_run(reference, _path(home))
     for name, fault in verify(folder):
         yield f"{folder.run_id}/{name}", fault
 
@@ -207,7 +218,7 @@ def progress(*, every_cell: bool = False) -> Observer:
 
 
 def _reference(given: str) -> str:
-    require("reference", given, str, "a run's id, the beginning of one, or 'last'")
+    require("reference", given, str, "a run's id, the beginning of one, its name, or 'last'")
     return given
 
 

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.fit import FitSpec
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.engine.facts import RunFacts
+    from boosters_eval.engine.folder import Run
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.outcome import Outcome
-    from boosters_eval.engine.runs import Run
 
+BENCHMARK = "benchmark"  # what these runs are read as
 _RECENT = 20  # how many runs are searched for one with the same cells
 
 
@@ -65,6 +66,7 @@ def run_prepared(
                 origin=None if before is None or before.facts.started_at >= begin else before.facts,
                 alpha=growth.rule.level,
                 rule=growth.sentence,
+                extends="" if before is None else before.plan.run_id,
             )
             looks.append(run)
             return collect(run)
@@ -86,10 +88,15 @@ def _run(
     origin: RunFacts | None = None,
     alpha: float | None = None,
     rule: str = "",
+    extends: str = "",
 ) -> Run:
     settings, plan = prepared.settings, prepared.plan
     mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
-    facts: dict[str, Any] = {"command": settings.command}
+    facts: dict[str, Any] = {"command": settings.command, "kind": BENCHMARK}
+    if settings.name is not None:
+        facts["name"] = settings.name
+    if extends:
+        facts["extends"] = extends
     if prepared.benchmarks.unavailable:
         facts["unavailable"] = prepared.benchmarks.unavailable
     if alpha is not None:
@@ -129,12 +136,13 @@ def similar_run(prepared: PreparedRun) -> str | None:
 
 
 def load_run(reference: str, home: Path | None = None, *, verified: bool = False) -> ResultCollection:
-    """The latest attempt of a run, by its id, the beginning of its id, or `last`; a changed one is refused.
+    """A run by its id, the beginning of its id, its name, or `last`; a changed one is refused.
 
-    `verified` refuses an unfinished one too, as anybody must who decides on it.
+    Of several attempts it is the latest finished one. `verified` refuses a run whose latest attempt is unfinished, as
+    anybody must who decides on it.
     """
-    folder = find_run(reference, home)
-    return collect(load_verified(folder) if verified else folder.load())
+    folder = find_run(reference, home, kind=BENCHMARK)
+    return collect(load_verified(folder) if verified else folder.load(folder.shown()))
 
 
 def collect(run: Run) -> ResultCollection:
@@ -143,10 +151,11 @@ def collect(run: Run) -> ResultCollection:
     specs = fit_specs(plan)
     other = next((spec.workload for spec in plan.specs if spec.name not in specs), None)
     if other is not None:
-        raise RunError(f"Run {plan.run_id} cannot be read as benchmark results: its workload is '{other}', not 'fit'.")
+        kind = run.facts.kind or other
+        raise RunError(f"Run {plan.run_id} has no benchmark results: it is a {kind} run, which has reports of its own.")
     if any(spec.protocol is not None for spec in specs.values()):  # a baseline would lose how they came about
         raise RunError(
-            f"Run {plan.run_id} cannot be read as benchmark results: it follows a paper, see 'paper compare'."
+            f"Run {plan.run_id} has no benchmark results: it follows a paper; see 'boosters-eval paper compare'."
         )
     identities = {name: identity_of(spec) for name, spec in specs.items()}
     found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
