@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.fit import identity_of
@@ -14,6 +15,7 @@ from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
+from boosters_eval.engine.observer import Observer, Observers
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.pool import start_method
 from boosters_eval.engine.runs import find_run, folder_of, load_verified, run_folders
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.observer import PhaseStarted
     from boosters_eval.engine.outcome import Outcome
 
 BENCHMARK = "benchmark"  # what these runs are read as
@@ -52,7 +54,8 @@ def run_prepared(
         if growth is None:
             return collect(_run(prepared, used, observer))
 
-        begin = now()
+        begin, first = now(), _FirstCell()
+        watching = Observers(first, *([observer] if observer else []))
         looks: list[Run] = []  # each has the outcomes of those before it
 
         def look(seeds: int) -> ResultCollection:
@@ -61,7 +64,7 @@ def run_prepared(
             run = _run(
                 following,
                 used,
-                observer,
+                watching,
                 known={} if before is None else before.outcomes,
                 origin=None if before is None or before.facts.started_at >= begin else before.facts,
                 alpha=growth.rule.level,
@@ -71,7 +74,22 @@ def run_prepared(
             looks.append(run)
             return collect(run)
 
-        return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=say)
+        return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=say, began=first.began)
+
+
+class _FirstCell(Observer):
+    """When the first cell of a run began: before that, nothing but imports happens."""
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+
+    def phase(self, event: PhaseStarted) -> None:  # noqa: ARG002 (any cell)
+        """Take the time, once."""
+        self._at = self._at or time.monotonic()
+
+    def began(self) -> float:
+        """The time, on the monotonic clock."""
+        return self._at or time.monotonic()
 
 
 def jobs_of(prepared: PreparedRun) -> int:
