@@ -46,13 +46,14 @@ def compare(
     budget: str | float | None = None,
     verbose: bool = False,
     observer: Observer | str | Sequence[Observer | str] | None = None,
-    executor: Executor | str = "local",
+    executor: Executor | str | None = None,
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
-    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. An
-    executor given by name is created for this run and closed after it; one that you created yourself stays open.
+    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. The
+    libraries stay loaded for the next call, for some minutes. An executor given by name is created for this run and
+    closed after it; one that you created yourself stays open.
     """
     prepared = prepare_comparison(
         datasets,
@@ -83,7 +84,7 @@ def run_suite(
     profile: ProfileName | None = None,
     verbose: bool = False,
     observer: Observer | str | Sequence[Observer | str] | None = None,
-    executor: Executor | str = "local",
+    executor: Executor | str | None = None,
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
@@ -166,7 +167,7 @@ def run_prepared(
     *,
     observer: Observer | str | Sequence[Observer | str] | None = None,
     verbose: bool = False,
-    executor: Executor | str = "local",
+    executor: Executor | str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> ResultCollection:
     """Execute a prepared run. Finished cells are kept, whatever happens."""
@@ -232,14 +233,14 @@ def _path(home: str | Path | None) -> Path | None:
     return None if home is None else Path(home)
 
 
-def check_names(executor: Any = "local", observer: Any = None) -> None:
+def check_names(executor: Any = None, observer: Any = None) -> None:
     """Refuse an executor or an observer that does not exist, before any work is done."""
     from boosters_eval.engine.executor import EXECUTORS, Executor  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.engine.observer import OBSERVERS, Observer  # noqa: PLC0415
 
     if isinstance(executor, str):
         EXECUTORS[executor]
-    elif not isinstance(executor, Executor):
+    elif executor is not None and not isinstance(executor, Executor):
         raise ConfigError(f"The 'executor' parameter must be a name or an Executor. Got {executor!r} instead.")
     for item in _several(observer):
         if isinstance(item, str):

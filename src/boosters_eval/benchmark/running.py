@@ -19,6 +19,7 @@ from boosters_eval.engine.observer import Observer, Observers
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.pool import start_method
 from boosters_eval.engine.runs import find_run, folder_of, load_verified, run_folders
+from boosters_eval.engine.warm import kept_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,16 +40,21 @@ def run_prepared(
     prepared: PreparedRun,
     observer: Observer | None = None,
     *,
-    executor: Executor | str = "local",
+    executor: Executor | str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> ResultCollection:
-    """Execute a prepared run. An executor given by name is created and closed here; any other is left open."""
+    """Execute a prepared run. An executor given by name is created and closed here; any other is left open.
+
+    Without one, the pool of this process is used, which the next call finds as this one leaves it.
+    """
     start_method()  # refuses an unknown method before anything is written
     with contextlib.ExitStack() as stack:
         used = executor
-        if prepared.settings.jobs is not None and not isinstance(used, str):
+        if prepared.settings.jobs is not None and isinstance(used, Executor):
             raise ConfigError("The 'jobs' parameter is of the executor: pass either it or an executor, not both.")
-        if isinstance(used, str):
+        if used is None:
+            used = stack.enter_context(kept_pool(jobs_of(prepared)))
+        elif isinstance(used, str):
             used = stack.enter_context(EXECUTORS[used](jobs_of(prepared)))
         growth = prepared.growth
         if growth is None:
