@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.fit import identity_of
@@ -11,7 +12,8 @@ from boosters_eval.benchmark.looks import grow
 from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unavailable, Unsupported
 from boosters_eval.benchmark.results import ResultCollection
-from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.core import disturbance
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.fit import FitSpec
     from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.core.disturbance import Disturbance
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.observer import PhaseStarted
@@ -48,6 +51,7 @@ def run_prepared(
     Without one, the pool of this process is used, which the next call finds as this one leaves it.
     """
     start_method()  # refuses an unknown method before anything is written
+    found = _look_at_machine() if prepared.settings.timing_mode else ()
     with contextlib.ExitStack() as stack:
         used = executor
         if prepared.settings.jobs is not None and isinstance(used, Executor):
@@ -58,7 +62,7 @@ def run_prepared(
             used = stack.enter_context(EXECUTORS[used](jobs_of(prepared)))
         growth = prepared.growth
         if growth is None:
-            return collect(_run(prepared, used, observer))
+            return collect(_run(prepared, used, observer, found))
 
         begin, first = now(), _FirstCell()
         watching = Observers(first, *([observer] if observer else []))
@@ -71,6 +75,7 @@ def run_prepared(
                 following,
                 used,
                 watching,
+                found,
                 known={} if before is None else before.outcomes,
                 origin=None if before is None or before.facts.started_at >= begin else before.facts,
                 alpha=growth.rule.level,
@@ -98,6 +103,14 @@ class _FirstCell(Observer):
         return self._at or time.monotonic()
 
 
+def _look_at_machine() -> tuple[Disturbance, ...]:
+    """What would disturb the times, each told before anything runs."""
+    found = disturbance.disturbances()
+    for item in found:
+        warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
+    return found
+
+
 def jobs_of(prepared: PreparedRun) -> int:
     """How many cells will run at a time."""
     return jobs_for(prepared.plan, prepared.settings.jobs)
@@ -107,6 +120,7 @@ def _run(
     prepared: PreparedRun,
     executor: Executor,
     observer: Observer | None,
+    disturbances: tuple[Disturbance, ...],
     *,
     known: Mapping[str, Outcome | Failure] | None = None,
     origin: RunFacts | None = None,
@@ -119,6 +133,8 @@ def _run(
     facts: dict[str, Any] = {"command": settings.command, "kind": BENCHMARK}
     if settings.name is not None:
         facts["name"] = settings.name
+    if disturbances:
+        facts["disturbances"] = disturbances
     if extends:
         facts["extends"] = extends
     if prepared.benchmarks.unavailable:

@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AliasChoices, ConfigDict, Field
 
 from boosters_eval import __version__
+from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
 from boosters_eval.engine import threads
@@ -53,7 +54,14 @@ class RunFacts(FileModel):
     seeds_rule: str = ""
     name: str = ""  # what the user calls the run
     kind: str = ""  # what it is read as: benchmark, paper, parity; empty in older runs
+    disturbances: tuple[Disturbance, ...] = ()  # found before times were measured
     extends: str = ""  # the id of the run whose seeds it added to
+
+    @property
+    def disturbed(self) -> tuple[Disturbance, ...]:
+        """All that was found to disturb times, before any session of the run."""
+        sessions = (self, *self.resumed)
+        return tuple(dict.fromkeys(item for session in sessions for item in session.disturbances))
 
     @property
     def known_as(self) -> str:
