@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import psutil
+from pydantic import Field
 
 from boosters_eval.core.machine import available_cpus, cpu_quota, cpu_stats
 from boosters_eval.core.model import Model
@@ -41,13 +42,15 @@ class Disturbance(Model):
     kind: DisturbanceKind
     text: str  # what it is, with the number
     remedy: str  # what to do about it
+    who: str = Field("", exclude=True)  # the programs; only for whoever is there now, not for the record
     judged: bool = False  # times are judged all the same: it is worth knowing, but affects all alike
 
     @property
     def warning(self) -> str:
         """For whoever is about to measure."""
         end = "" if self.judged else " Times will be shown, but not judged."
-        return f"{self.text[:1].upper()}{self.text[1:]}: {self.remedy}.{end}"
+        who = f" ({self.who})" if self.who else ""
+        return f"{self.text[:1].upper()}{self.text[1:]}{who}: {self.remedy}.{end}"
 
     @property
     def note(self) -> str:
@@ -80,10 +83,10 @@ def _busy(root: Path, cpus: list[int], wait: Callable[[float], None]) -> Iterato
         share = ((after - before) / ticks - (time.process_time() - own)) / (wall * len(cpus))
         share = min(share, 1.0)  # the kernel counts in hundredths of a second
         if share > _TAKEN:
-            names = _busiest(programs, wall)
             yield Disturbance(
                 kind="programs",
-                text=f"other programs used {_percent(share)} of the {len(cpus)} CPUs{f': {names}' if names else ''}",
+                text=f"other programs used {_percent(share)} of the {len(cpus)} CPUs",
+                who=_busiest(programs, wall),
                 remedy="wait until they end, or stop them ('top' shows them)",
             )
     if again and again.get("nr_throttled", 0) > throttled.get("nr_throttled", 0):
