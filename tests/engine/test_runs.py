@@ -1,5 +1,6 @@
 """A run is found by its id, the beginning of it, its name or `last`; summaries count without parsing."""
 
+import os
 import warnings
 
 import pytest
@@ -168,6 +169,9 @@ def test_run_that_is_being_executed_is_seen_without_disturbing_it(shell, home):
     journal, _ = folder.open(new=False)
     assert summarise(folder).state == "running"
     journal.close()
+    assert not summaries.is_running(folder.path)
+    (folder.path / "lock").unlink()
+    os.mkfifo(folder.path / "lock")  # is not waited for
     assert not summaries.is_running(folder.path)
     (folder.path / "lock").unlink()
     assert not summaries.is_running(folder.path)

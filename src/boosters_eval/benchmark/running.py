@@ -19,7 +19,7 @@ from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.observer import Observer, Observers
 from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.pool import start_method
+from boosters_eval.engine.pool import LocalPool, start_method
 from boosters_eval.engine.runs import find_run, folder_of, load_verified, run_folders
 from boosters_eval.engine.warm import kept_pool
 
@@ -56,10 +56,10 @@ def run_prepared(
         used = executor
         if prepared.settings.jobs is not None and isinstance(used, Executor):
             raise ConfigError("The 'jobs' parameter is of the executor: pass either it or an executor, not both.")
-        if used is None:
+        if used is None and EXECUTORS["local"] is LocalPool:
             used = stack.enter_context(kept_pool(jobs_of(prepared)))
-        elif isinstance(used, str):
-            used = stack.enter_context(EXECUTORS[used](jobs_of(prepared)))
+        elif not isinstance(used, Executor):
+            used = stack.enter_context(EXECUTORS[used or "local"](jobs_of(prepared)))
         growth = prepared.growth
         if growth is None:
             return collect(_run(prepared, used, observer, found))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import BoostersEvalError
-from boosters_eval.core.files import check_regular
+from boosters_eval.core.files import MAX_TEXT, check_regular
 from boosters_eval.engine.journal import read
 
 if TYPE_CHECKING:
@@ -108,8 +108,11 @@ def sealed_outcomes(journal: Path) -> int | None:
 def is_running(folder: Path) -> bool:
     """Whether a process holds the lock of a run. Nothing is created or waited for."""
     try:
-        with (folder / "lock").open("rb") as file:
+        file = os.open(folder / "lock", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # a pipe must not be waited for
+        try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.close(file)
     except BlockingIOError:
         return True
     except OSError:
@@ -121,7 +124,7 @@ def _counts(journal: Path, sealed: int | None) -> tuple[int, int]:
     """How many cells are done, and how many failed."""
     found = {b"result": 0, b"failure": 0, b"error": 0}
     with journal.open("rb") as file:
-        for line in file:
+        for line in iter(lambda: file.readline(MAX_TEXT), b""):
             match = _OUTCOME.match(line)
             if match and line.endswith(b"\n"):
                 found[match[1]] += 1
@@ -136,7 +139,7 @@ def _counts(journal: Path, sealed: int | None) -> tuple[int, int]:
 def _cells(journal: Path, folder: RunFolder, attempt: int) -> int:
     """The number of planned cells: the first line states it, except in older journals."""
     with journal.open("rb") as file:
-        line = file.readline()
+        line = file.readline(MAX_TEXT)
     begin = json.loads(line)["begin"] if line.endswith(b"\n") else {}
     cells = begin.get("cells")
     return cells if isinstance(cells, int) else len(folder.plan(attempt).refs)
