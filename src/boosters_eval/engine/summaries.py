@@ -9,11 +9,13 @@ import os
 import re
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import MAX_TEXT, check_regular
 from boosters_eval.engine.journal import read
+from boosters_eval.engine.outcome import Failure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,12 +66,11 @@ def summarise(folder: RunFolder) -> RunSummary:
         known["facts"] = facts = folder.facts(attempt)
         known["title"], workload = _title(folder.plan_path(attempt))
         known["kind"] = facts.kind or _KINDS.get(workload, workload)
-        path = folder.journal_path(attempt)
-        sealed = sealed_outcomes(path)
-        known["done"], known["failed"] = done, failed = _counts(path, sealed)
-        if sealed is None:
-            cells = _cells(path, folder, attempt)
-            known["missing"] = max(0, cells - done - failed)
+        found = _Counted.of(folder.journal_path(attempt))
+        known["done"], known["failed"] = found.done, found.failed
+        if not found.sealed:
+            cells = len(folder.plan(attempt).refs) if found.cells is None else found.cells
+            known["missing"] = max(0, cells - found.done - found.failed)
             return RunSummary(**known, state="running" if is_running(folder.path) else "unfinished")
         return RunSummary(**known, missing=0, state="finished")
     except (BoostersEvalError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
@@ -97,10 +98,9 @@ def name_of(folder: RunFolder, attempt: int) -> str:
 
 def sealed_outcomes(journal: Path) -> int | None:
     """The number of outcomes that the last line of a journal states; None if there is no such line."""
-    check_regular(journal)
+    size = check_regular(journal)
     with journal.open("rb") as file:
-        file.seek(0, os.SEEK_END)
-        file.seek(max(0, file.tell() - _TAIL))
+        file.seek(max(0, size - _TAIL))
         match = _SEAL.search(file.read())
     return int(match[1]) if match else None
 
@@ -120,29 +120,33 @@ def is_running(folder: Path) -> bool:
     return False
 
 
-def _counts(journal: Path, sealed: int | None) -> tuple[int, int]:
-    """How many cells are done, and how many failed."""
-    found = {b"result": 0, b"failure": 0, b"error": 0}
-    with journal.open("rb") as file:
-        for line in iter(lambda: file.readline(MAX_TEXT), b""):
-            match = _OUTCOME.match(line)
-            if match and line.endswith(b"\n"):
-                found[match[1]] += 1
-    done, failed = found[b"result"], found[b"failure"] + found[b"error"]
-    if not failed or done + failed == sealed:
-        return done, failed
-    outcomes = read(journal).outcomes  # a cell that failed may have run again, and only its last outcome counts
-    bad = sum(type(outcome).__name__ == "Failure" for outcome in outcomes.values())
-    return len(outcomes) - bad, bad
+class _Counted(NamedTuple):
+    """What the lines of a journal tell without being parsed."""
 
+    done: int
+    failed: int
+    sealed: bool
+    cells: int | None  # that were planned; older journals do not state it
 
-def _cells(journal: Path, folder: RunFolder, attempt: int) -> int:
-    """The number of planned cells: the first line states it, except in older journals."""
-    with journal.open("rb") as file:
-        line = file.readline(MAX_TEXT)
-    begin = json.loads(line)["begin"] if line.endswith(b"\n") else {}
-    cells = begin.get("cells")
-    return cells if isinstance(cells, int) else len(folder.plan(attempt).refs)
+    @classmethod
+    def of(cls, journal: Path) -> Self:
+        check_regular(journal)
+        found = {b"result": 0, b"failure": 0, b"error": 0}
+        first = line = b""
+        with journal.open("rb") as file:
+            for line in iter(partial(file.readline, MAX_TEXT), b""):
+                first = first or line
+                match = _OUTCOME.match(line)
+                if match and line.endswith(b"\n"):
+                    found[match[1]] += 1
+        seal = _SEAL.fullmatch(line)
+        done, failed = found[b"result"], found[b"failure"] + found[b"error"]
+        if failed and not (seal and done + failed == int(seal[1])):
+            outcomes = read(journal).outcomes  # a cell that failed may have run again: its last outcome counts
+            failed = sum(isinstance(outcome, Failure) for outcome in outcomes.values())
+            done = len(outcomes) - failed
+        begin = json.loads(first)["begin"] if first.endswith(b"\n") else {}
+        return cls(done, failed, seal is not None, begin.get("cells"))
 
 
 def _title(plan: Path) -> tuple[str, str]:
