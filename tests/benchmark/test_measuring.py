@@ -116,6 +116,12 @@ def test_threads_are_resolved_to_what_the_process_may_use(monkeypatch):
         timing_threads()
 
 
+def test_thread_variable_that_is_no_count_is_refused_even_where_it_is_not_used(faulty, monkeypatch):
+    monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "none")
+    with pytest.raises(ConfigError, match="BOOSTERS_EVAL_THREADS"):
+        plan_of(tiny_config("none"))
+
+
 def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
     monkeypatch.setattr(threads, "available_cpus", lambda: [0, 2, 4, 6])
     assert threads.cpu_slots(2, 2) == [[0, 2], [4, 6]]

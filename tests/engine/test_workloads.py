@@ -135,7 +135,7 @@ def test_its_run_is_not_taken_for_benchmark_results(shell):
     run(plan)
     with pytest.raises(RunError, match="has no benchmark results: it is a shell run, which has reports of its own"):
         load_run(plan.run_id)
-    with pytest.raises(ConfigError, match="There is no benchmark run in .*, only others"):
+    with pytest.raises(ConfigError, match=r"There is no benchmark run in .*, only others"):
         load_run("last")
 
 

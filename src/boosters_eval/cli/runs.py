@@ -224,7 +224,7 @@ def _has_display() -> bool:
 
 @runs.command()
 def remove(
-    references: Annotated[list[str] | None, typer.Argument(metavar="RUN...", help=_REFERENCE)] = None,
+    references: Annotated[list[str] | None, typer.Argument(metavar="RUN", help=_REFERENCE)] = None,
     *,
     older_than: Annotated[
         str | None,
@@ -235,7 +235,7 @@ def remove(
 ) -> int:
     """Remove runs, with all their attempts. One that is being executed stays.
 
-    Baselines, gate decisions and reports that were written elsewhere stay, but can no longer be verified against it.
+    What was written elsewhere stays: baselines, reports, and gate decisions, which can no longer be verified.
     """
     from boosters_eval.engine import removal
     from boosters_eval.engine.runs import all_folders
