@@ -10,7 +10,16 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import Execution, Presentation, settings_of, training_of, typed, with_options
+from boosters_eval.cli.options import (
+    DataOptions,
+    Execution,
+    Presentation,
+    data_of,
+    settings_of,
+    training_of,
+    typed,
+    with_options,
+)
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note, say
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
@@ -20,8 +29,9 @@ CvOption = Annotated[
 ]
 
 
-@with_options(execution=Execution, presentation=Presentation)
+@with_options(data=DataOptions, execution=Execution, presentation=Presentation)
 def compare(
+    data: DataOptions,
     execution: Execution,
     presentation: Presentation,
     dataset: Annotated[
@@ -29,7 +39,8 @@ def compare(
         typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
     ] = None,
     library: Annotated[
-        list[str] | None, typer.Option("--library", "-l", help="Libraries. Default: all that are installed.")
+        list[str] | None,
+        typer.Option("--library", "-l", help="Libraries, or path/to/file.py:Class. Default: all that are installed."),
     ] = None,
     booster: Annotated[
         list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees.")
@@ -78,6 +89,7 @@ def compare(
         metrics=metric or (),
         cv=cv,
         task=task,
+        data=data_of(data),
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,
@@ -91,7 +103,9 @@ def run(
     execution: Execution,
     presentation: Presentation,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
-    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Run only these libraries.")] = None,
+    library: Annotated[
+        list[str] | None, typer.Option("--library", "-l", help="Run only these libraries, or path/to/file.py:Class.")
+    ] = None,
     seeds: Annotated[
         str | None,
         typer.Option(

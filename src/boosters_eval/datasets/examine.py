@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from boosters_eval.datasets.config import DataSettings
+    from boosters_eval.datasets.reading import FileReading
     from boosters_eval.datasets.table import Table
 
 GROUP_COLUMN = "qid"
+MOST_SAID = 20
 MIN_ROWS = 10  # fewer cannot be split into rows to train on and rows to judge by
 
 
@@ -34,6 +36,7 @@ class Examined:
     reason: str  # for the task
     columns: tuple[AuditedColumn, ...]  # in the order of the file
     notes: tuple[str, ...] = ()
+    reading: FileReading | None = None  # None: it came as a data frame
 
 
 def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, settings: DataSettings) -> Examined:
@@ -49,7 +52,11 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
         problems.append(f"{source} has a header but no rows.")
     if not len(frame) or target not in names:
         raise _refusal(source, problems)
+    if target in settings.numeric:
+        frame = _numeric_target(frame, target, settings, problems, notes)
     frame = _with_target(source, frame, target, settings, problems, notes)
+    if len(frame) < MIN_ROWS:  # of which nothing more can be said
+        raise _refusal(source, problems)
     groups = None
     if task is Task.RANKING:
         frame, groups = _by_query(source, frame, problems)
@@ -62,13 +69,29 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     table = table_from_frame(pd.DataFrame(features), y, groups)
-    return Examined(table, found, reason, columns, tuple(notes))
+    return Examined(table, found, reason, columns, tuple(_first(notes)))
 
 
 def _refusal(source: str, problems: list[str]) -> DataFileError:
     if len(problems) == 1:
         return DataFileError(problems[0])
-    return DataFileError("\n  - ".join([f"{source} cannot be used as it is, for {len(problems)} reasons:", *problems]))
+    return DataFileError(f"{source} cannot be used as it is, for {len(problems)} reasons:", _first(problems))
+
+
+def _first(sentences: list[str]) -> list[str]:
+    """A table of thousands of columns may have as many sentences."""
+    more = len(sentences) - MOST_SAID
+    return sentences if more < 2 else [*sentences[:MOST_SAID], f"and {more} more of this kind"]
+
+
+def _numeric_target(
+    frame: pd.DataFrame, target: str, settings: DataSettings, problems: list[str], notes: list[str]
+) -> pd.DataFrame:
+    """With the target as numbers, as asked: a row in which it is none is a row without a target."""
+    use = use_column(target, frame[target], settings)
+    problems += [use.problem] if use.problem else []
+    notes += [use.note] if use.note else []
+    return frame.assign(**use.columns)
 
 
 def _with_target(
