@@ -97,6 +97,17 @@ def _known_before_any_test():
     assert not {"faulty", "shell"} & {*RUNNERS, *WORKLOADS}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _quiet_machine():
+    """Tests of times run beside other tests, and must not depend on what else the machine does."""
+    from boosters_eval.core import disturbance
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(disturbance, "disturbances", lambda *_, **__: ())
+    yield
+    patch.undo()
+
+
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """Runs of this test, apart from everybody else's; data is cached once for all."""

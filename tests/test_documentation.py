@@ -139,6 +139,7 @@ def project(folder, monkeypatch):
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(folder / "home"))
     for name in ("BOOSTERS_EVAL_SEEDS", "BOOSTERS_EVAL_BASELINE_DIR", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("webbrowser.open", lambda _: True)
     monkeypatch.syspath_prepend(str(EXAMPLE / "src" if (EXAMPLE / "src").is_dir() else EXAMPLE))
     local, known = EXECUTORS["local"], (set(DATASETS), set(METRICS), set(RUNNERS))
     EXECUTORS.register("local", MadeUp, replace=True)

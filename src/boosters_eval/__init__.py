@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.clock import Clock
     from boosters_eval.engine.execute import Mode, execute
     from boosters_eval.engine.executor import EXECUTORS, Executor, Limits, Work
+    from boosters_eval.engine.folder import Run
     from boosters_eval.engine.observer import (
         OBSERVERS,
         CellEnded,
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from boosters_eval.engine.outcome import CellOutcome, Failure, Outcome
     from boosters_eval.engine.plan import Plan
     from boosters_eval.engine.pool import LocalPool
-    from boosters_eval.engine.runs import Run
     from boosters_eval.engine.workload import WORKLOADS, Workload
     from boosters_eval.gate import GateError
     from boosters_eval.metrics import (
@@ -118,11 +118,11 @@ _HOME = {
     "engine.clock": ("Clock",),
     "engine.execute": ("Mode", "execute"),
     "engine.executor": ("EXECUTORS", "Executor", "Limits", "Work"),
+    "engine.folder": ("Run",),
     "engine.observer": ("OBSERVERS", "CellEnded", "Observer", "Observers", "PhaseStarted", "RunEnded", "RunStarted"),
     "engine.outcome": ("CellOutcome", "Failure", "Outcome"),
     "engine.plan": ("Plan",),
     "engine.pool": ("LocalPool",),
-    "engine.runs": ("Run",),
     "engine.workload": ("WORKLOADS", "Workload"),
     "gate": ("GateError",),
     "metrics": (

@@ -53,15 +53,16 @@ def compare(
     budget: str | float | None = None,
     verbose: bool = False,
     observer: Observer | str | Sequence[Observer | str] | None = None,
-    executor: Executor | str = "local",
+    executor: Executor | str | None = None,
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
     `split` is random, time:COLUMN (validate on later rows than learned from, in windows; `cv` is their number) or
     group:COLUMN (no group on both sides).
-    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. An
-    executor given by name is created for this run and closed after it; one that you created yourself stays open.
+    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. The
+    libraries stay loaded for the next call, for some minutes. An executor given by name is created for this run and
+    closed after it; one that you created yourself stays open.
     A run in which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
     """
     prepared = prepare_comparison(
@@ -95,7 +96,7 @@ def run_suite(
     profile: ProfileName | None = None,
     verbose: bool = False,
     observer: Observer | str | Sequence[Observer | str] | None = None,
-    executor: Executor | str = "local",
+    executor: Executor | str | None = None,
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
@@ -204,7 +205,7 @@ def run_prepared(
     *,
     observer: Observer | str | Sequence[Observer | str] | None = None,
     verbose: bool = False,
-    executor: Executor | str = "local",
+    executor: Executor | str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> ResultCollection:
     """Execute a prepared run. Finished cells are kept, whatever happens; failed ones are in `errors`, even if all."""
@@ -217,9 +218,9 @@ def run_prepared(
 
 
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
-    """The latest attempt of a run, by its id, the beginning of its id, or `last`; a changed one is refused.
+    """A run by its id, the beginning of its id, its name, or `last`; a changed one is refused.
 
-    `verified` refuses an unfinished one too.
+    Of several attempts it is the latest finished one; `verified` refuses a run whose latest attempt is unfinished.
     """
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
 
@@ -234,10 +235,21 @@ def load_results(path: str | Path) -> ResultCollection:
 
 
 def verify_run(reference: str = "last", home: str | Path | None = None) -> Iterator[tuple[str, str]]:
-    """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is."""
-    from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415 (keeps start-up fast)
+    """For each file of a run that is checked, its name and what is wrong with it; '' if nothing is.
 
-    folder = find_run(_reference(reference), _path(home))
+    The reference may also be the path of a run's folder, wherever it is.
+    """
+    from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415
+
+    given = Path(_reference(reference))
+    # A folder is meant only where it is named as one: a run of that name comes first.
+    if given.is_dir() and (len(given.parts) > 1 or given.is_absolute()):
+        folder = RunFolder(given.resolve())
+        if not folder.attempts():
+            raise ConfigError(f"{given} is a folder, but not that of a run.")
+    else:
+        folder = find_run(reference, _path(home))
     for name, fault in verify(folder):
         yield f"{folder.run_id}/{name}", fault
 
@@ -250,7 +262,7 @@ def progress(*, every_cell: bool = False) -> Observer:
 
 
 def _reference(given: str) -> str:
-    require("reference", given, str, "a run's id, the beginning of one, or 'last'")
+    require("reference", given, str, "a run's id, the beginning of one, its name, or 'last'")
     return given
 
 
@@ -259,14 +271,14 @@ def _path(home: str | Path | None) -> Path | None:
     return None if home is None else Path(home)
 
 
-def check_names(executor: Any = "local", observer: Any = None) -> None:
+def check_names(executor: Any = None, observer: Any = None) -> None:
     """Refuse an executor or an observer that does not exist, before any work is done."""
     from boosters_eval.engine.executor import EXECUTORS, Executor  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.engine.observer import OBSERVERS, Observer  # noqa: PLC0415
 
     if isinstance(executor, str):
         EXECUTORS[executor]
-    elif not isinstance(executor, Executor):
+    elif executor is not None and not isinstance(executor, Executor):
         raise ConfigError(f"The 'executor' parameter must be a name or an Executor. Got {executor!r} instead.")
     for item in _several(observer):
         if isinstance(item, str):

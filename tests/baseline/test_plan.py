@@ -93,3 +93,12 @@ MEAN = {"rmse": factories.stats({"42": 0.5}).model_copy(update={"per_seed": {}, 
 def test_a_maximum_without_auto_is_refused():
     with pytest.raises(ConfigError, match="'max_seeds' parameter needs seeds='auto'"):
         plan_run(Request("minimal", seeds=3, max_seeds=9), Settings(), make_baseline(run_of(3, 0.0)))
+
+
+def test_check_runs_only_the_libraries_that_the_baseline_was_recorded_with(home):
+    baseline = make_baseline(run_of(3, 0.0))
+    prepared, _ = plan_run(Request("quick", recorded_only=True), Settings(), baseline)
+    assert {cell.target for cell in prepared.plan.cells} == {"boosters"}
+    assert any(note.startswith("the baseline has no ") and "xgboost" in note for note in prepared.notes)
+    prepared, _ = plan_run(Request("quick", ("xgboost",), recorded_only=True), Settings(), baseline)
+    assert {cell.target for cell in prepared.plan.cells} == {"xgboost"}

@@ -77,7 +77,24 @@ def test_budget_takes_only_the_seeds_it_is_enough_for():
     said = []
     grow(runs, SequentialRule(max_seeds=40), budget_s=8.0, clock=runs.clock, say=said.append)
     assert runs.asked == [5, 8]
-    assert "the time budget is used up" in said[-1]
+    assert said == [
+        "5 seeds: 1 of 1 pairs are inconclusive; continuing to 8 seeds, for which the time budget is enough",
+        "8 seeds: the time budget is used up",
+    ]
+
+
+def test_pace_of_a_budget_begins_with_the_first_cell():
+    runs = Runs(gap=0.03)
+    asked = []
+
+    def run(seeds):
+        found = runs(seeds)
+        runs.now += 20.0  # of imports, once
+        asked.append(seeds)
+        return found
+
+    grow(run, SequentialRule(max_seeds=40), budget_s=30.0, clock=runs.clock, began=lambda: 20.0)
+    assert asked == [5, 10]
 
 
 def test_budget_that_is_used_at_the_first_look_stops_there():
@@ -85,7 +102,7 @@ def test_budget_that_is_used_at_the_first_look_stops_there():
     said = []
     grow(runs, SequentialRule(max_seeds=40), budget_s=5.0, clock=runs.clock, say=said.append)
     assert runs.asked == [5]
-    assert "the time budget is used up" in said[-1]
+    assert said == ["5 seeds: the time budget is used up"]
 
 
 @pytest.mark.parametrize(

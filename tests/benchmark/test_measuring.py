@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 import factories
-from boosters_eval import Clock, DatasetConfig, Task, TrainingConfig, compare
+from boosters_eval import BoostersEvalWarning, Clock, DatasetConfig, Task, TrainingConfig, compare, load_run
 from boosters_eval.baseline.snapshot import make_baseline
 from boosters_eval.benchmark.measure import measure
 from boosters_eval.benchmark.planning import timing_threads
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.running import run_prepared
 from boosters_eval.benchmark.tables import build_tables
+from boosters_eval.core import disturbance
+from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.engine import memory, threads
@@ -112,6 +114,12 @@ def test_threads_are_resolved_to_what_the_process_may_use(monkeypatch):
     monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "none")
     with pytest.raises(ConfigError, match="BOOSTERS_EVAL_THREADS"):
         timing_threads()
+
+
+def test_thread_variable_that_is_no_count_is_refused_even_where_it_is_not_used(faulty, monkeypatch):
+    monkeypatch.setenv("BOOSTERS_EVAL_THREADS", "none")
+    with pytest.raises(ConfigError, match="BOOSTERS_EVAL_THREADS"):
+        plan_of(tiny_config("none"))
 
 
 def test_slots_do_not_share_a_processor_while_there_are_enough(monkeypatch):
@@ -363,6 +371,40 @@ def test_disturbed_times_are_shown_but_neither_judged_nor_recorded(taken, judged
     assert any("the machine was busy in 5 of 10 cells" in note and "11.0 %" in note for note in report.notes) != judged
     baseline = make_baseline(ResultCollection(results, suite="toy"))
     assert {result.library: bool(result.times) for result in baseline.results} == {"boosters": True, "xgboost": judged}
+
+
+FOUND = Disturbance(kind="battery", text="the machine ran on its battery (9 %)", remedy="plug it in")
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_times_of_a_run_on_a_disturbed_machine_are_shown_but_neither_judged_nor_recorded(judged):
+    results = [
+        factories.result(library=library, seed=seed, timing_mode=True, train_time_s=time + seed / 1e4)
+        for library, time in (("boosters", 1.0), ("xgboost", 2.0))
+        for seed in range(5)
+    ]
+    session = {"disturbances": [FOUND.replace(judged=judged)]}
+    collection = factories.remember(ResultCollection(results, suite="toy"), {"resumed": [session]})
+    report = build_tables(collection)
+    (column,) = [column for column in report.tables[0].columns if column.name == "train_time_s"]
+    assert column.caveat == ("" if judged else "times are indicative only: the machine ran on its battery")
+    assert any(cell.best for row in report.tables[0].rows for cell in row.cells[1:]) == judged
+    start = "Before the run, " if judged else "Times are indicative only: before the run, "
+    assert f"{start}the machine ran on its battery (9 %)." in report.notes
+    assert all(bool(result.times) == judged for result in make_baseline(collection).results)
+
+
+def test_disturbances_are_told_before_a_timed_run_and_recorded_with_it(faulty, monkeypatch):
+    busy = Disturbance(kind="programs", text="other programs used 40 %", remedy="wait", who="hog (process 7) 40 %")
+    monkeypatch.setattr(disturbance, "disturbances", lambda: (busy,))
+    with pytest.warns(
+        BoostersEvalWarning, match=r"Other programs used 40 % \(hog \(process 7\) 40 %\): wait. Times will"
+    ):
+        timed = run_tiny(tiny_config("none"), timing_mode=True)
+    assert [found.text for found in timed.metadata.facts.disturbances] == ["other programs used 40 %"]
+    assert "hog" not in timed.to_json()
+    assert [found.text for found in load_run("last").metadata.facts.disturbed] == ["other programs used 40 %"]
+    assert not run_tiny(tiny_config("none")).metadata.facts.disturbances  # times that are not judged need no look
 
 
 def test_runner_that_needs_only_numpy_is_not_accused_of_the_imports_of_others(faulty, home):

@@ -230,7 +230,6 @@ class Constant(Runner):
     ("options", "sentence"),
     [
         ({"executor": LocalPool}, "'executor' parameter must be a name or an Executor"),
-        ({"executor": None}, "'executor' parameter must be a name or an Executor"),
         ({"observer": 3}, "'observer' parameter must be names or Observers"),
         ({"observer": [None]}, "'observer' parameter must be names or Observers"),
         ({"max_seeds": 9}, "'max_seeds' parameter needs seeds='auto'"),

@@ -81,6 +81,15 @@ def test_record_writes_where_it_is_told_or_to_the_default(here, monkeypatch, cap
         assert load_baseline(here / path).config.suite == "quick"
 
 
+def test_record_says_what_it_replaces_and_replaces_nothing_but_a_baseline(files, capsys):
+    assert run(["baseline", "record", "base.json", "--results", "same.json"]) == 0
+    assert re.search(r"Note: it replaces the one of [\d-]+ [\d:]+ \(2 pairs, 3 seeds\)\.", capsys.readouterr().err)
+    before = Path("worse.json").read_bytes()
+    assert run(["baseline", "record", "worse.json", "--results", "same.json"]) == 3
+    assert "worse.json exists and is no baseline, so it is not replaced" in capsys.readouterr().err
+    assert Path("worse.json").read_bytes() == before
+
+
 def test_record_refuses_a_run_with_errors_and_leaves_the_old_file(files, capsys):
     before = Path("base.json").read_bytes()
     assert run(["baseline", "record", "base.json", "--results", "crashed.json"]) == 2

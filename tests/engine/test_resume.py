@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import Observer, execute, load_run, run_prepared
+from boosters_eval import BoostersEvalWarning, Observer, execute, load_run, run_prepared
 from boosters_eval.benchmark.records import VOLATILE
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.document import build_document
@@ -58,7 +58,11 @@ def test_resume_repeats_no_finished_cell_and_reports_the_same(faulty, home):
     configs = [tiny_config("none"), tiny_config("segfault")]
     whole = run_tiny(*configs, seeds=4)
     interrupted(configs, 3, seeds=4)
-    assert len(load_run("last").results) + len(load_run("last").errors) == 3
+    with pytest.warns(
+        BoostersEvalWarning, match=r"Attempt 2 of run \w+ is unfinished, so attempt 1, the latest finished"
+    ):
+        assert lasting(load_run("last")) == lasting(whole)  # an interrupted attempt does not hide a finished one
+    assert len(find_run("last").load().outcomes) == 3
     watcher = Stop(-1)
     resumed = run_tiny(*configs, seeds=4, resume=True, observer=watcher)
     assert watcher.todo == 5

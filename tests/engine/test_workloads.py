@@ -131,8 +131,11 @@ def comparable(outcome):
 
 
 def test_its_run_is_not_taken_for_benchmark_results(shell):
-    run(plan_of(shell, {"double": DOUBLE, "exit": "exit 3"}, seeds=(1,)))
-    with pytest.raises(RunError, match="cannot be read as benchmark results: its workload is 'shell', not 'fit'"):
+    plan = plan_of(shell, {"double": DOUBLE, "exit": "exit 3"}, seeds=(1,))
+    run(plan)
+    with pytest.raises(RunError, match="has no benchmark results: it is a shell run, which has reports of its own"):
+        load_run(plan.run_id)
+    with pytest.raises(ConfigError, match=r"There is no benchmark run in .*, only others"):
         load_run("last")
 
 

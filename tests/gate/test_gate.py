@@ -24,9 +24,9 @@ from boosters_eval.core.errors import (
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.cell import Build
 from boosters_eval.engine.facts import RunFacts
+from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.plan import CellRef, Plan
-from boosters_eval.engine.runs import RunFolder
 from boosters_eval.gate.cases import retained
 from boosters_eval.gate.decision import _coverage, _decide_run
 from boosters_eval.metrics.task import Task

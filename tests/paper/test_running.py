@@ -200,7 +200,7 @@ def test_a_library_row_follows_the_paper_in_split_preprocessing_parameters_and_s
     assert found["other"].reason == "The library 'sklearn' does not stop early on a metric of choice."
     assert "machine" not in results.environment
     assert "cpu_model" in results.environment
-    with pytest.raises(RunError, match="it follows a paper, see 'paper compare'"):
+    with pytest.raises(RunError, match="it follows a paper; see 'boosters-eval paper compare'"):
         load_run(results.run_id)  # a baseline made of it would forget the paper's way
     assert seconds_by_cell() == {}
 

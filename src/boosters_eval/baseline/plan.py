@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boosters_eval.baseline.findings import CheckRules, Finding
     from boosters_eval.baseline.model import Baseline
     from boosters_eval.benchmark.config import BenchmarkSuite
-    from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.benchmark.planning import Benchmarks, PreparedRun
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import Settings
     from boosters_eval.stats.sequential import SequentialRule
@@ -37,6 +37,7 @@ class Request:
     libraries: tuple[str, ...] | None = None
     seeds: int | Literal["auto"] | None = None  # auto: as many of the recorded ones as the statistical rule needs
     max_seeds: int | None = None  # for auto
+    recorded_only: bool = False  # without the suite's libraries that the baseline was not recorded with
 
     @property
     def n_seeds(self) -> int | None:
@@ -65,6 +66,8 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     suite = resolve_suite(request.suite) if request.suite else _registered(recorded or DEFAULT_SUITE)
     libraries = None if request.libraries is None else tuple(map(library_name, request.libraries))
     benchmarks = suite_benchmarks(suite, libraries)
+    if baseline is not None and request.recorded_only and request.libraries is None:
+        benchmarks = _recorded_only(benchmarks, baseline)
     seeds, most = request.seeds, None
     if seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
@@ -80,6 +83,22 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
         only_pairs=_pairs(suite) if other else None,
         seeds=prepared.growth.rule.schedule[0] if prepared.growth else request.n_seeds,
     )
+
+
+def _recorded_only(benchmarks: Benchmarks, baseline: Baseline) -> Benchmarks:
+    """Without the libraries that the baseline was not recorded with: there would be nothing to compare them with."""
+    recorded = {result.library for result in baseline.results} | {item.library for item in baseline.absent}
+    others = sorted({name for config in benchmarks.configs for name in config.libraries} - recorded)
+    configs = [
+        config.replace(libraries=kept)
+        for config in benchmarks.configs
+        if (kept := tuple(name for name in config.libraries if name in recorded))
+    ]
+    if not others or not configs:
+        return benchmarks
+    told = f"the baseline has no {', '.join(others)}, so {'it is' if len(others) == 1 else 'they are'} not run"
+    absent = tuple(item for item in benchmarks.unavailable if item.target in recorded)
+    return replace(benchmarks, configs=tuple(configs), notes=(*benchmarks.notes, told), unavailable=absent)
 
 
 def _registered(name: str) -> BenchmarkSuite:

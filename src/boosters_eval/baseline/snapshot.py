@@ -29,7 +29,7 @@ from boosters_eval.metrics import find
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from boosters_eval.benchmark.records import BenchmarkResult
+    from boosters_eval.benchmark.records import BenchmarkResult, RunMetadata
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.engine.facts import RunFacts
 
@@ -86,7 +86,7 @@ class Snapshot:
         named = sum(cell.kind == "missing" for cell in faulty)
         missing = run.metadata.n_missing or 0
         return cls(
-            results={key: _summarise(group, run.metadata.user_metrics) for key, group in grouped.items()},
+            results={key: _summarise(group, run.metadata) for key, group in grouped.items()},
             libraries=_libraries(run, facts),
             faulty=faulty,
             not_run=max(missing - named, 0),
@@ -251,18 +251,19 @@ def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
     return {name: builds[name] for name in sorted(builds) if name in used}
 
 
-def _summarise(group: Sequence[BenchmarkResult], user_metrics: Mapping[str, bool]) -> BaselineResult:
+def _summarise(group: Sequence[BenchmarkResult], metadata: RunMetadata) -> BaselineResult:
     first = group[0]
     primary = _primary(first)
     names = [name for name in first.metrics if all(name in result.metrics for result in group)]
-    timed = [name for name in _TIMES if all(r.fairly_timed and getattr(r, name) is not None for r in group)]
+    fair = not metadata.unfair_times and all(result.fairly_timed for result in group)
+    timed = [name for name in _TIMES if fair and all(getattr(result, name) is not None for result in group)]
     return BaselineResult(
         config=first.config_name,
         library=first.library,
         task=first.task,
         primary_metric=primary,
         metrics={name: _stats({r.repeat.name: r.metrics[name] for r in group}) for name in names},
-        higher_is_better=_direction(primary, user_metrics),
+        higher_is_better=_direction(primary, metadata.user_metrics),
         dataset=first.dataset_name,
         profile=first.profile,
         n_train=first.n_train,

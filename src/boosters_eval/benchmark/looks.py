@@ -75,32 +75,36 @@ def grow(
     pairs: _Pairs | None = None,
     say: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
+    began: Callable[[], float] | None = None,
 ) -> ResultCollection:
-    """Look after 5, 10, 20, ... seeds. `run` is called with the number of seeds that its results must have."""
+    """Look after 5, 10, 20, ... seeds. `run` is called with the number of seeds that its results must have.
+
+    `began` is when the first cell began: what was spent before, on imports, is not repeated with the next seeds.
+    """
     start = clock()
     pairs = pairs or _table_pairs
-    results: ResultCollection | None = None
-    done = 0
+    seeds = rule.schedule[0]
     for look, scheduled in enumerate(rule.schedule):
-        seeds = scheduled if results is None else _affordable(scheduled, done, clock() - start, budget_s)
-        if results is not None and seeds == done:
-            say(rule.decide(look - 1, pairs(results, rule), budget_left=False).reason)
-            return results
         results = run(seeds)
-        done = seeds
-        decision = rule.decide(look, pairs(results, rule), budget_left=seeds == scheduled)
-        say(f"{seeds} seeds: {decision.reason}")
+
+        def affordable(following: int, done: int = seeds) -> int:
+            now = clock()
+            spent, worked = now - start, now - (start if began is None else began())
+            if budget_s is None or (worked <= 0 and spent < budget_s):
+                return following
+            more = int((budget_s - spent) * done / worked) if worked > 0 else 0
+            return min(following, done + more) if more > 0 else 0
+
+        decision = rule.decide(look, pairs(results, rule), budget_left=seeds == scheduled, affordable=affordable)
+        say(f"{_counted(seeds)}: {decision.reason}")
         if decision.stop:
             return results
+        seeds = decision.seeds
     raise AssertionError("the last look of a schedule always stops")
 
 
-def _affordable(scheduled: int, done: int, spent: float, budget_s: float | None) -> int:
-    """How many of the scheduled seeds fit into the remaining time at the pace so far."""
-    if budget_s is None:
-        return scheduled
-    more = int((budget_s - spent) / (spent / done))
-    return max(done, min(scheduled, done + more))
+def _counted(seeds: int) -> str:
+    return "1 seed" if seeds == 1 else f"{seeds} seeds"
 
 
 def _table_pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:

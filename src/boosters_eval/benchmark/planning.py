@@ -257,7 +257,8 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
         memory=settings.measure_memory,
         adaptive=adaptive,
     )
-    wish = settings.threads if settings.threads is not None else (timing_threads() if timed else None)
+    every = timing_threads()  # refuses a variable that is no count, even where it is not needed
+    wish = settings.threads if settings.threads is not None else every if timed else None
     configs = tuple(map(settled, benchmarks.configs))
     plan, stored = make_plan(benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish)
     said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]

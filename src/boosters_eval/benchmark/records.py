@@ -232,6 +232,11 @@ class RunMetadata(FileModel):
     seeds_rule: str | None = None
 
     @property
+    def unfair_times(self) -> str:
+        """Why no time of the run is judged, in a few words; empty if they are, unless a cell says otherwise."""
+        return ", ".join(dict.fromkeys(item.reason for item in self.facts.disturbed if not item.judged))
+
+    @property
     def facts(self) -> RunFacts:
         """Machine, versions and commit of the run; empty where they were not recorded."""
         return self.environment or RunFacts()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.fit import identity_of
@@ -10,13 +12,16 @@ from boosters_eval.benchmark.looks import grow
 from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unavailable, Unsupported
 from boosters_eval.benchmark.results import ResultCollection
-from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.core import disturbance
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
+from boosters_eval.engine.observer import Observer, Observers
 from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.pool import start_method
+from boosters_eval.engine.pool import LocalPool, start_method
 from boosters_eval.engine.runs import find_run, folder_of, load_verified, run_folders
+from boosters_eval.engine.warm import kept_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,11 +29,13 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.fit import FitSpec
     from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.core.disturbance import Disturbance
     from boosters_eval.engine.facts import RunFacts
-    from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.observer import PhaseStarted
     from boosters_eval.engine.outcome import Outcome
-    from boosters_eval.engine.runs import Run
 
+BENCHMARK = "benchmark"  # what these runs are read as
 _RECENT = 20  # how many runs are searched for one with the same cells
 
 
@@ -36,22 +43,29 @@ def run_prepared(
     prepared: PreparedRun,
     observer: Observer | None = None,
     *,
-    executor: Executor | str = "local",
+    executor: Executor | str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> ResultCollection:
-    """Execute a prepared run. An executor given by name is created and closed here; any other is left open."""
+    """Execute a prepared run. An executor given by name is created and closed here; any other is left open.
+
+    Without one, the pool of this process is used, which the next call finds as this one leaves it.
+    """
     start_method()  # refuses an unknown method before anything is written
+    found = _look_at_machine() if prepared.settings.timing_mode else ()
     with contextlib.ExitStack() as stack:
         used = executor
-        if prepared.settings.jobs is not None and not isinstance(used, str):
+        if prepared.settings.jobs is not None and isinstance(used, Executor):
             raise ConfigError("The 'jobs' parameter is of the executor: pass either it or an executor, not both.")
-        if isinstance(used, str):
-            used = stack.enter_context(EXECUTORS[used](jobs_of(prepared)))
+        if used is None and EXECUTORS["local"] is LocalPool:
+            used = stack.enter_context(kept_pool(jobs_of(prepared)))
+        elif not isinstance(used, Executor):
+            used = stack.enter_context(EXECUTORS[used or "local"](jobs_of(prepared)))
         growth = prepared.growth
         if growth is None:
-            return collect(_run(prepared, used, observer))
+            return collect(_run(prepared, used, observer, found))
 
-        begin = now()
+        begin, first = now(), _FirstCell()
+        watching = Observers(first, *([observer] if observer else []))
         looks: list[Run] = []  # each has the outcomes of those before it
 
         def look(seeds: int) -> ResultCollection:
@@ -60,16 +74,41 @@ def run_prepared(
             run = _run(
                 following,
                 used,
-                observer,
+                watching,
+                found,
                 known={} if before is None else before.outcomes,
                 origin=None if before is None or before.facts.started_at >= begin else before.facts,
                 alpha=growth.rule.level,
                 rule=growth.sentence,
+                extends="" if before is None else before.plan.run_id,
             )
             looks.append(run)
             return collect(run)
 
-        return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=say)
+        return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=say, began=first.began)
+
+
+class _FirstCell(Observer):
+    """When the first cell of a run began: before that, nothing but imports happens."""
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+
+    def phase(self, event: PhaseStarted) -> None:  # noqa: ARG002 (any cell)
+        """Take the time, once."""
+        self._at = self._at or time.monotonic()
+
+    def began(self) -> float:
+        """The time, on the monotonic clock."""
+        return self._at or time.monotonic()
+
+
+def _look_at_machine() -> tuple[Disturbance, ...]:
+    """What would disturb the times, each told before anything runs."""
+    found = disturbance.disturbances()
+    for item in found:
+        warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
+    return found
 
 
 def jobs_of(prepared: PreparedRun) -> int:
@@ -81,15 +120,23 @@ def _run(
     prepared: PreparedRun,
     executor: Executor,
     observer: Observer | None,
+    disturbances: tuple[Disturbance, ...],
     *,
     known: Mapping[str, Outcome | Failure] | None = None,
     origin: RunFacts | None = None,
     alpha: float | None = None,
     rule: str = "",
+    extends: str = "",
 ) -> Run:
     settings, plan = prepared.settings, prepared.plan
     mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
-    facts: dict[str, Any] = {"command": settings.command}
+    facts: dict[str, Any] = {"command": settings.command, "kind": BENCHMARK}
+    if settings.name is not None:
+        facts["name"] = settings.name
+    if disturbances:
+        facts["disturbances"] = disturbances
+    if extends:
+        facts["extends"] = extends
     if prepared.benchmarks.unavailable:
         facts["unavailable"] = prepared.benchmarks.unavailable
     if alpha is not None:
@@ -129,12 +176,13 @@ def similar_run(prepared: PreparedRun) -> str | None:
 
 
 def load_run(reference: str, home: Path | None = None, *, verified: bool = False) -> ResultCollection:
-    """The latest attempt of a run, by its id, the beginning of its id, or `last`; a changed one is refused.
+    """A run by its id, the beginning of its id, its name, or `last`; a changed one is refused.
 
-    `verified` refuses an unfinished one too, as anybody must who decides on it.
+    Of several attempts it is the latest finished one. `verified` refuses a run whose latest attempt is unfinished, as
+    anybody must who decides on it.
     """
-    folder = find_run(reference, home)
-    return collect(load_verified(folder) if verified else folder.load())
+    folder = find_run(reference, home, kind=BENCHMARK)
+    return collect(load_verified(folder) if verified else folder.load(folder.shown()))
 
 
 def collect(run: Run) -> ResultCollection:
@@ -143,10 +191,11 @@ def collect(run: Run) -> ResultCollection:
     specs = fit_specs(plan)
     other = next((spec.workload for spec in plan.specs if spec.name not in specs), None)
     if other is not None:
-        raise RunError(f"Run {plan.run_id} cannot be read as benchmark results: its workload is '{other}', not 'fit'.")
+        kind = run.facts.kind or other
+        raise RunError(f"Run {plan.run_id} has no benchmark results: it is a {kind} run, which has reports of its own.")
     if any(spec.protocol is not None for spec in specs.values()):  # a baseline would lose how they came about
         raise RunError(
-            f"Run {plan.run_id} cannot be read as benchmark results: it follows a paper, see 'paper compare'."
+            f"Run {plan.run_id} has no benchmark results: it follows a paper; see 'boosters-eval paper compare'."
         )
     identities = {name: identity_of(spec) for name, spec in specs.items()}
     found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
 from annotated_types import Ge, Gt, Le
+from pydantic import AfterValidator
 
 from boosters_eval.core.model import Model
+from boosters_eval.engine.runs import check_name
 from boosters_eval.runners.parameters import Threads
 
 
@@ -26,6 +28,7 @@ class RunOptions(TypedDict, total=False):
     rerun_failed: bool
     home: Path | None
     command: tuple[str, ...]
+    name: str | None
 
 
 class Settings(Model):
@@ -43,3 +46,4 @@ class Settings(Model):
     rerun_failed: bool = False
     home: Path | None = None
     command: tuple[str, ...] = ()  # the command line, for the report's "Reproduce" section
+    name: Annotated[str, AfterValidator(check_name)] | None = None  # by which the run can be found again

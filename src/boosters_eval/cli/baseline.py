@@ -62,6 +62,7 @@ def record(
     path = _one_of(file, output, "--output") or default_path()
     if not verbosity.dry_run:
         check_output(path)
+    replaced = _replaced(path)
     presentation = verbosity.presentation()
     results = source.load()
     if results is None:
@@ -75,9 +76,24 @@ def record(
         done = "Would record" if verbosity.dry_run else "Recorded"
         pairs, seeds_ = counted(len(made.results), "pair"), counted(len(made.config.seeds), "seed")
         note(f"{done}: {path} ({pairs} of config and library, {seeds_})")
+        if replaced:
+            note(f"Note: it {'would replace' if verbosity.dry_run else 'replaces'} {replaced}.")
     for item in made.absent:
         note(f"Warning: the baseline lacks {item.library} on {item.config}: {item.reason}")
     return ExitCode.SUCCESS
+
+
+def _replaced(path: Path) -> str:
+    """The baseline that is about to be replaced, in words; a file that is something else is not replaced."""
+    from boosters_eval.baseline import load_baseline
+
+    if not path.is_file() or path.is_relative_to("/dev"):
+        return ""
+    try:
+        old = load_baseline(path)
+    except ConfigError as error:
+        raise ConfigError(f"{path} exists and is no baseline, so it is not replaced: {error}") from None
+    return f"the one of {old.recorded_at:%Y-%m-%d %H:%M} ({len(old.results)} pairs, {len(old.config.seeds)} seeds)"
 
 
 @baselines.command()
@@ -170,7 +186,7 @@ def _check(
     results = source.load()
     if results is None:
         settings = Settings(**settings_of(execution))
-        prepared, restriction = plan_run(request, settings, before)
+        prepared, restriction = plan_run(replace(request, recorded_only=True), settings, before)
         rules = rules.replace(**asdict(restriction))
         planned = [(cell.spec.name, cell.target) for cell in prepared.plan.cells]
         check_names(Snapshot.of_baseline(before), planned, rules)  # before the run, not after it

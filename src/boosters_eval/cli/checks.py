@@ -93,7 +93,9 @@ class Verbosity:
 class Source:
     """Where results come from if nothing is to be run."""
 
-    run: Annotated[str | None, typer.Option("--run", help="Use an earlier run: its id, or 'last'.")] = None
+    run: Annotated[
+        str | None, typer.Option("--run", help="Use an earlier run: its id, the beginning of it, its name, or 'last'.")
+    ] = None
     results: Annotated[Path | None, typer.Option("--results", help="Use a results file.")] = None
 
     def load(self) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def gate(
     *,
     run: Annotated[
-        str | None, typer.Option("--run", help="A finished run: its id, the beginning of its id, or 'last'.")
+        str | None, typer.Option("--run", help="A finished run: its id, the beginning of it, its name, or 'last'.")
     ] = None,
     baseline: Annotated[
         Path | None, typer.Option("--baseline", help="The baseline or results file that the run is compared with.")

@@ -100,6 +100,9 @@ class Execution:
             rich_help_panel=_RUN,
         ),
     ] = None
+    name: Annotated[
+        str | None, typer.Option("--name", help="A name for the run, which --run accepts.", rich_help_panel=_RUN)
+    ] = None
     continue_on_error: Annotated[
         bool,
         typer.Option("--continue-on-error", help="Exit 0 even if some cells failed.", rich_help_panel=_RUN),

@@ -56,6 +56,9 @@ PaperPickleOption = Annotated[
     bool,
     typer.Option("--allow-pickle", help="Open pickled models, which can run any code.", rich_help_panel=_RUN),
 ]
+PaperNameOption = Annotated[
+    str | None, typer.Option("--name", help="A name for the run, for 'runs show' and the like.", rich_help_panel=_RUN)
+]
 PaperQuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 
@@ -72,6 +75,7 @@ def run(
     resume: PaperResumeOption = False,
     rerun_failed: PaperRerunOption = False,
     allow_pickle: PaperPickleOption = False,
+    name: PaperNameOption = None,
     quiet: PaperQuietOption = False,
 ) -> int:
     """Run the reproduction targets of a specification.
@@ -91,6 +95,7 @@ def run(
         resume=resume,
         rerun_failed=rerun_failed,
         allow_pickle=allow_pickle,
+        name=name,
     )
     if not quiet:
         rows = [_shown(found) for found in results.targets]

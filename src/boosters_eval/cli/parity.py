@@ -61,6 +61,9 @@ def run(
     out_csv: Annotated[Path, typer.Option("--out-csv", help="The file of all results.")] = Path("parity.csv"),
     oracles: OraclesOption = None,
     registry: RegistryOption = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="A name for the run, for 'runs show' and the like.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")] = False,
 ) -> int:
     """Run methods on backends, and write one row per cell.
@@ -68,6 +71,7 @@ def run(
     Exit 0 if every cell that could run has a result, 2 if one failed. Whether they agree is the gate's question.
     """
     from boosters_eval.api import progress
+    from boosters_eval.engine.runs import check_name
     from boosters_eval.parity.running import ParityRequest, run_parity, selected
 
     load_registries(registry)
@@ -91,6 +95,7 @@ def run(
         out_csv=out_csv,
         oracles=oracles,
         command=tuple(typed()),
+        name=None if name is None else check_name(name),
         registry=tuple(map(str, registry or ())),
     )
     with resumable(without=("--force",)):

@@ -17,7 +17,10 @@ from boosters_eval.core.text import counted
 def report(
     execution: Execution,
     suite: Annotated[str | None, typer.Option("--suite", help="Run this suite and report on it.")] = None,
-    run: Annotated[str | None, typer.Option("--run", help="Report on an earlier run: its id, or 'last'.")] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", help="Report on an earlier run: its id, the beginning of it, its name, or 'last'."),
+    ] = None,
     results: Annotated[Path | None, typer.Option("--results", help="Report on a results file (JSON).")] = None,
     report_type: Annotated[str, typer.Option("--type", help="quality, performance or comparison.")] = "quality",
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the files.")] = Path("docs/benchmarks"),

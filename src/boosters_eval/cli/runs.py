@@ -1,16 +1,39 @@
-"""Commands on earlier runs: verify."""
+"""Commands on earlier runs: verify, and runs list, show, open and remove."""
 
+import os
+import re
+import shlex
+import sys
+import tempfile
+import time
+import webbrowser
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from boosters_eval.cli.output import say
-from boosters_eval.core.errors import ConfigError, ExitCode
+from boosters_eval.cli.output import note, print_json, say
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
+
+if TYPE_CHECKING:
+    from boosters_eval.engine.folder import RunFolder
+    from boosters_eval.engine.summaries import RunSummary
+
+runs = typer.Typer(
+    name="runs", help="The runs in this home: list, show, open, remove.", no_args_is_help=True, rich_markup_mode=None
+)
+_SPANS = {"h": 3600, "d": 86400, "w": 7 * 86400}
+_REFERENCE = "A run id, the beginning of one, a name given with --name, or 'last'."
 
 
 def verify(
-    run: Annotated[str, typer.Argument(help="A run id, the beginning of one, 'last', or the file of a gate decision.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A run id, the beginning of one, its name, 'last', a run's folder, or the file of a gate decision."
+        ),
+    ],
     *,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="The baseline that the decision quotes.")] = None,
     scores: Annotated[Path | None, typer.Option("--scores", help="The scores file that the decision quotes.")] = None,
@@ -42,6 +65,302 @@ def verify(
     return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
 
 
+@runs.command("list")
+def list_runs(
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Show the commands, even if they need lines of their own.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="Only the latest so many. Default: all.")
+    ] = None,
+) -> int:
+    """List the runs in this home, the latest first; damaged ones too."""
+    from boosters_eval.core.home import home
+    from boosters_eval.engine.runs import all_folders
+    from boosters_eval.engine.summaries import summarise
+
+    found = sorted(map(summarise, all_folders()), key=lambda run: run.written, reverse=True)[:limit]
+    if json:
+        print_json([_record(run) for run in found])
+    elif not found:
+        note(f"Note: there are no runs in {home() / 'runs'}.")
+    else:
+        _print_runs(found, _columns(), commands=wide)
+    return ExitCode.SUCCESS
+
+
+def _print_runs(found: "list[RunSummary]", width: int, *, commands: bool) -> None:
+    """One line per run, or two where one would not fit: nothing is cut, and thousands are printed at once."""
+    first = [(run.run_id, _when(run), run.kind or "-", _cells(run)) for run in found]
+    second = [(str(run.attempts), _size(run.size), _name(run) or "-") for run in found]
+    left = _aligned([("run", "started", "kind", "cells"), *first])
+    right = _aligned([("attempts", "size", "name"), *second])
+    calls = ["command", *map(_command, found)]
+    fits = max(map(len, left)) + 2 + max(map(len, right)) <= width
+    beside = fits and max(map(len, left)) + 4 + max(map(len, right)) + max(map(len, calls)) <= width
+    indent = "" if fits else "\n    "
+    for one, other, call in zip(left, right, calls, strict=True):
+        line = f"{one}{indent or '  '}{other}" if fits else f"{one.rstrip()}{indent}{other}"
+        say((f"{line}  {call}" if beside else f"{line.rstrip()}\n    {call}" if commands else line).rstrip())
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+@runs.command()
+def show(
+    reference: Annotated[str, typer.Argument(metavar="RUN", help=_REFERENCE)],
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Show what is known of a run: its facts, its attempts, and the commands that go on from it."""
+    from boosters_eval.engine.summaries import summarise
+
+    folder = _find(reference)
+    run = summarise(folder)
+    attempts = [_attempt(folder, number) for number in folder.attempts()]
+    if json:
+        print_json({**_record(run), "attempts": attempts, "next": _next(run)})
+        return ExitCode.SUCCESS
+    facts = run.facts
+    machine = facts.machine if facts else {}
+    commit = "" if facts is None or not facts.git_sha else facts.git_sha + (" (changed)" if facts.git_dirty else "")
+    lines = {
+        "run": run.run_id,
+        "name": _name(run),
+        "kind": " ".join(filter(None, [run.kind, f"({run.title})" if run.title else ""])),
+        "state": run.state + (f": {run.fault}" if run.fault else ""),
+        "started": _when(run),
+        "cells": _cells(run),
+        "targets": ", ".join(f"{name} {build['version']}" for name, build in (facts.targets if facts else {}).items()),
+        "commit": commit,
+        "machine": ", ".join(str(machine[key]) for key in ("cpu_model", "os") if machine.get(key)),
+        "extends": facts.extends if facts else "",
+        "folder": f"{run.path} ({_size(run.size)})",
+        "command": _command(run),
+    }
+    for label, value in lines.items():
+        if value:
+            say(f"{label:<10}{value}")
+    for attempt in attempts:
+        told = ", ".join(str(attempt[key]) for key in ("started_at", "name", "state") if attempt[key])
+        say(f"{'attempt':<10}{attempt['attempt']}: {told}")
+    for label, command in _next(run).items():
+        say(f"{label:<10}{command}")
+    return ExitCode.SUCCESS
+
+
+def _attempt(folder: "RunFolder", number: int) -> dict[str, Any]:
+    """One line about an attempt; what cannot be read is its state."""
+    from boosters_eval.engine.summaries import is_running, sealed_outcomes
+
+    started = name = ""
+    try:
+        facts = folder.facts(number)
+        started, name = facts.started_at, facts.known_as
+        open_ = sealed_outcomes(folder.journal_path(number)) is None
+        latest = number == folder.attempts()[-1]
+        state = ("running" if latest and is_running(folder.path) else "unfinished") if open_ else "finished"
+    except OSError as error:
+        state = f"damaged: {error.strerror}"
+    except BoostersEvalError as error:
+        state = f"damaged: {error}"
+    return {"attempt": number, "started_at": started, "name": name, "state": state}
+
+
+def _next(run: "RunSummary") -> dict[str, str]:
+    """The commands that continue, report and verify a run."""
+    words = list(run.facts.command) if run.facts else []
+    found = {}
+    if words and run.state == "unfinished":
+        found["resume"] = shlex.join(["boosters-eval", *words, "--resume"])
+    if words and run.state == "finished" and run.failed:
+        found["retry"] = shlex.join(["boosters-eval", *words, "--rerun-failed"])
+    if run.kind == "benchmark" and run.state != "damaged" and run.done + run.failed:
+        found["report"] = f"boosters-eval runs open {run.run_id}"
+    return {**found, "verify": f"boosters-eval verify {run.run_id}"}
+
+
+@runs.command("open")
+def open_run(
+    reference: Annotated[str, typer.Argument(metavar="RUN", help=_REFERENCE)] = "last",
+    *,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only write the page, and print its path.")] = False,
+) -> int:
+    """Write the HTML report of a run into its folder, and open it in the browser.
+
+    Without a display, only the path is printed.
+    """
+    from boosters_eval import reports
+    from boosters_eval.api import load_run
+    from boosters_eval.benchmark import tables
+    from boosters_eval.core.files import write_atomically
+
+    results = load_run(reference)
+    if not results.results and not results.errors:
+        raise RunError("There is nothing to report: no cell has an outcome.")
+    page = reports.render_page(tables.build_document(results, "comparison"))
+    path = _find(results.run_id or reference).path / "report.html"
+    try:
+        write_atomically(path, page, own=True)
+    except BoostersEvalError:  # a home that may only be read
+        path = Path(tempfile.mkdtemp(prefix="boosters-eval-")) / "report.html"
+        write_atomically(path, page)
+    say(str(path.resolve()))
+    if not no_browser and _has_display():
+        webbrowser.open(path.resolve().as_uri())
+    return ExitCode.SUCCESS
+
+
+def _has_display() -> bool:
+    """Whether a browser has somewhere to open; without, Python would start one inside the terminal."""
+    wanted = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in wanted)
+
+
+@runs.command()
+def remove(
+    references: Annotated[list[str] | None, typer.Argument(metavar="RUN", help=_REFERENCE)] = None,
+    *,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="TIME", help="All runs last written to before so long: 12h, 30d, 8w."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be removed, but remove nothing.")] = False,
+) -> int:
+    """Remove runs, with all their attempts. One that is being executed stays.
+
+    What was written elsewhere stays: baselines, reports, and gate decisions, which can no longer be verified.
+    """
+    from boosters_eval.engine import removal
+    from boosters_eval.engine.runs import all_folders
+    from boosters_eval.engine.summaries import summarise
+
+    if bool(references) == (older_than is not None):
+        raise ConfigError("Use either RUN... or --older-than to choose what to remove.")
+    if older_than is not None:
+        limit = time.time() - _seconds(older_than)
+        chosen = [run for run in map(summarise, all_folders()) if run.written < limit and run.state != "running"]
+    else:
+        folders = {folder.run_id: folder for folder in map(_find, references or ())}
+        chosen = list(map(summarise, folders.values()))
+    for run in chosen:
+        say(f"{run.run_id}  {_when(run)}  {_name(run) or run.title or '-'}  {_cells(run)}  {_size(run.size)}")
+    if not chosen:
+        note("Note: there is nothing to remove.")
+    if dry_run or not chosen:
+        return ExitCode.SUCCESS
+    _confirm(len(chosen), yes=yes)
+    removal.clear_leftovers()
+    failed = 0
+    for folder in [folder for folder in all_folders() if folder.run_id in {run.run_id for run in chosen}]:
+        try:
+            removal.remove(folder)
+        except RunError as error:
+            failed += 1
+            note(f"Error: {error}")
+    note(f"Removed: {len(chosen) - failed} of {len(chosen)} runs.")
+    return ExitCode.EXECUTION_ERROR if failed else ExitCode.SUCCESS
+
+
+def _confirm(count: int, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigError("The '--yes' option is needed to remove runs where nobody can be asked.")
+    what = "this run" if count == 1 else f"these {count} runs"
+    if not typer.confirm(f"Remove {what}?", err=True):
+        raise typer.Exit(ExitCode.SUCCESS)
+
+
+def _seconds(text: str) -> float:
+    match = re.fullmatch(r"(\d{1,6})([hdw])", text)
+    if match is None:
+        raise ConfigError(f"The '--older-than' option must be a time such as 12h, 30d or 8w. Got '{text}' instead.")
+    return float(int(match[1]) * _SPANS[match[2]])
+
+
+def _find(reference: str) -> "RunFolder":
+    """A run of any kind, one without any attempt or with unreadable files too, by its whole id."""
+    from boosters_eval.engine.runs import all_folders, find_run
+
+    for folder in all_folders():
+        if folder.run_id == reference:
+            return folder
+    return find_run(reference)
+
+
+def _columns() -> int:
+    from boosters_eval.cli.output import console
+
+    return console().width
+
+
+def _record(run: "RunSummary") -> dict[str, Any]:
+    """A run as plain data, the same in `list` and `show`."""
+    return {
+        "run_id": run.run_id,
+        "name": _name(run),
+        "kind": run.kind,
+        "title": run.title,
+        "state": run.state,
+        "fault": run.fault,
+        "started_at": run.facts.started_at if run.facts else "",
+        "written_at": datetime.fromtimestamp(run.written, UTC).isoformat(timespec="seconds"),
+        "done": run.done,
+        "failed": run.failed,
+        "missing": run.missing,
+        "attempts": run.attempts,
+        "bytes": run.size,
+        "command": list(run.facts.command) if run.facts else [],
+        "path": str(run.path),
+    }
+
+
+def _name(run: "RunSummary") -> str:
+    return run.facts.known_as if run.facts else ""
+
+
+def _when(run: "RunSummary") -> str:
+    """When it started, or was last written to where that is not known, in local time."""
+    try:
+        started = datetime.fromisoformat(run.facts.started_at if run.facts else "")
+    except ValueError:
+        started = datetime.fromtimestamp(run.written, UTC)
+    return f"{started.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _cells(run: "RunSummary") -> str:
+    if run.state == "damaged":
+        return f"damaged: {run.fault}"
+    if run.state == "not begun":
+        return run.state
+    parts = [f"{run.done} done"]
+    parts += [f"{run.failed} failed"] if run.failed else []
+    parts += [f"{run.missing} missing"] if run.missing else []
+    parts += ["running"] if run.state == "running" else []
+    parts += ["not sealed"] if run.state == "unfinished" and not run.missing else []
+    return ", ".join(parts)
+
+
+def _command(run: "RunSummary") -> str:
+    words = run.facts.command if run.facts else ()
+    return shlex.join(["boosters-eval", *words]) if words else "(Python)" if run.facts else "-"
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"
+
+
 def register(app: typer.Typer) -> None:
     """Add these commands to the program."""
     app.command()(verify)
+    app.add_typer(runs)

@@ -106,8 +106,27 @@ def _core(cpu: int, root: Path) -> tuple[str, ...]:
     return found if all(found) else (str(cpu),)
 
 
+def cpu_stats(root: Path = _ROOT) -> dict[str, int]:
+    """What the cgroups of this process have counted of their CPU time, such as `nr_throttled`; the largest of each."""
+    found: dict[str, int] = {}
+    for directory, _ in _groups(root):
+        for line in _read(directory / "cpu.stat").splitlines():
+            name, _, value = line.partition(" ")
+            if value.isdecimal():
+                found[name] = max(found.get(name, 0), int(value))
+    return found
+
+
 def _quotas(root: Path) -> Iterator[float]:
     """Every quota from the process's own cgroup up to the root: a parent's limit binds too."""
+    for directory, unified in _groups(root):
+        quota = _quota_v2(directory) if unified else _quota_v1(directory)
+        if quota is not None:
+            yield quota
+
+
+def _groups(root: Path) -> Iterator[tuple[Path, bool]]:
+    """The cgroups that limit the CPUs of this process, and whether each is of version 2."""
     mount = root / "sys/fs/cgroup"
     for line in _read(root / "proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)
@@ -117,9 +136,7 @@ def _quotas(root: Path) -> Iterator[float]:
         base = mount if unified else mount / controllers
         relative = Path(group.lstrip("/"))
         for directory in (relative, *relative.parents):
-            quota = _quota_v2(base / directory) if unified else _quota_v1(base / directory)
-            if quota is not None:
-                yield quota
+            yield base / directory, unified
 
 
 def _quota_v2(directory: Path) -> float | None:

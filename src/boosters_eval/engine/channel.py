@@ -7,7 +7,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,7 @@ class LaneEvent(BaseModel):
 
     importing: bool = False  # it has begun
     ready: float | None = None  # the import has ended, after so many seconds
+    files: dict[str, tuple[int, int]] = Field(default_factory=dict)  # that were loaded, for a pool that is kept
     failed: str | None = None  # the import has failed with this exception
     message: str = ""
     traceback: str | None = None

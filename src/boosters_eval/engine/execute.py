@@ -12,10 +12,10 @@ from boosters_eval.core.files import scratch_folder
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.engine.executor import Limits, Work
 from boosters_eval.engine.facts import RunFacts
+from boosters_eval.engine.folder import Run, RunFolder
 from boosters_eval.engine.observer import CellEnded, Observers, PhaseStarted, RunEnded, RunStarted
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.processes import IN_WORKER
-from boosters_eval.engine.runs import Run, RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -92,7 +92,7 @@ def execute(
             folder.keep_plan(plan, attempt)
         if not journal.found.sealed:
             record = RunFacts.collect(plan, jobs=jobs_for(plan, executor.jobs), **_told(executor), **(facts or {}))
-            _record(record, origin, folder, attempt, journal)
+            _record(record, origin, folder, attempt, journal, len(plan.refs))
         outcomes = journal.found.outcomes
         failed = _failed(*folder.outcomes_before(attempt), known or {}, outcomes)
         _take_over(plan, known or {}, journal)
@@ -151,13 +151,17 @@ def _outcomes(
         raise RunError(f"{name} yielded no outcome for {len(cells)} of {len(works)} cells.")
 
 
-def _record(facts: RunFacts, origin: RunFacts | None, folder: RunFolder, attempt: int, journal: Journal) -> None:
+def _record(
+    facts: RunFacts, origin: RunFacts | None, folder: RunFolder, attempt: int, journal: Journal, cells: int
+) -> None:
     """Record this session, as the beginning of the attempt or as one that continues it."""
     if journal.found.begin:
         folder.write_facts(attempt, folder.facts(attempt).continued(facts))
         return
     folder.write_facts(attempt, facts if origin is None else origin.taken_over(facts))
-    journal.begin({"run_id": folder.run_id, "attempt": attempt, "at": facts.started_at, **folder.digests(attempt)})
+    journal.begin(
+        {"run_id": folder.run_id, "attempt": attempt, "at": facts.started_at, "cells": cells, **folder.digests(attempt)}
+    )
 
 
 def _any_failed(journal: Journal) -> bool:

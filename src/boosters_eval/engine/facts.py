@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AliasChoices, ConfigDict, Field
 
 from boosters_eval import __version__
+from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
 from boosters_eval.engine import threads
@@ -51,6 +52,21 @@ class RunFacts(FileModel):
     resumed: tuple[RunFacts, ...] = ()  # the same of each later session that continued it, in place or in a copy
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where the run was judged at a level other than the default
     seeds_rule: str = ""
+    name: str = ""  # what the user calls the run
+    kind: str = ""  # what it is read as: benchmark, paper, parity; empty in older runs
+    disturbances: tuple[Disturbance, ...] = ()  # found before times were measured
+    extends: str = ""  # the id of the run whose seeds it added to
+
+    @property
+    def disturbed(self) -> tuple[Disturbance, ...]:
+        """All that was found to disturb times, before any session of the run."""
+        sessions = (self, *self.resumed)
+        return tuple(dict.fromkeys(item for session in sessions for item in session.disturbances))
+
+    @property
+    def known_as(self) -> str:
+        """The run's name: that of the last session that gave it one."""
+        return next((session.name for session in reversed(self.resumed) if session.name), self.name)
 
     @classmethod
     def collect(cls, plan: Plan, **known: Any) -> Self:
@@ -78,7 +94,12 @@ class RunFacts(FileModel):
 
     def taken_over(self, session: RunFacts) -> Self:
         """The facts of an attempt that begins with outcomes of the run with these facts; it is judged its own way."""
-        return self.continued(session).model_copy(update={"alpha": session.alpha, "seeds_rule": session.seeds_rule})
+        own = {
+            name: getattr(session, name)
+            for name in ("alpha", "seeds_rule", "extends", "kind")
+            if getattr(session, name) != getattr(self, name)
+        }
+        return self.continued(session).model_copy(update=own)
 
     def recorded(self) -> dict[str, Any]:
         """The facts as plain data, without the fields that were never set."""

@@ -63,7 +63,7 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
             "traceback": encodable(traceback.format_exc()[-TAIL:]),
         }
     else:
-        event = {"ready": time.perf_counter() - start}
+        event = {"ready": time.perf_counter() - start, **({"files": _loaded_files()} if setup["tell_files"] else {})}
     answers.sendall(json.dumps(event).encode() + b"\n")
     if "ready" in event:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # from now on, only the closed channel stops it
@@ -76,6 +76,23 @@ def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
     gc.collect()
     gc.freeze()  # imported objects are never garbage, so children need not scan them
     return loaded
+
+
+def _loaded_files() -> dict[str, tuple[int, int]]:
+    """The files of all modules here, each as it is now."""
+    paths = {
+        path for module in list(sys.modules.values()) if isinstance(path := getattr(module, "__file__", None), str)
+    }
+    return {path: stamp for path in paths if (stamp := stamp_of(path)) is not None}
+
+
+def stamp_of(path: str) -> tuple[int, int] | None:
+    """What changes with a file's content: when it was written, and its size; None if it is not there."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 (thousands of files, and a Path costs more than the call)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def run_spawned(setup: dict[str, Any]) -> NoReturn:

@@ -11,9 +11,9 @@ from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell
+    from boosters_eval.engine.folder import Run
     from boosters_eval.engine.outcome import Failure, Outcome
     from boosters_eval.engine.plan import Plan
-    from boosters_eval.engine.runs import Run
 
 
 @dataclass(frozen=True)

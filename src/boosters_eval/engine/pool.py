@@ -26,7 +26,7 @@ from boosters_eval.engine.channel import LaneEvent, Lines, send
 from boosters_eval.engine.child import RESULT
 from boosters_eval.engine.executor import Executor
 from boosters_eval.engine.failures import death, import_failure, within_limits
-from boosters_eval.engine.lane import tail_of
+from boosters_eval.engine.lane import stamp_of, tail_of
 from boosters_eval.engine.outcome import Failure, Sighting
 from boosters_eval.engine.processes import IN_WORKER, end_name, kill_marked, worker_command, worker_path
 from boosters_eval.engine.workload import WORKLOADS
@@ -87,6 +87,7 @@ class _LaneProcess:
     ready: bool = False
     failed: dict[str, Any] | None = None
     input: Lines = field(default_factory=Lines)
+    files: dict[str, tuple[int, int]] = field(default_factory=dict)  # what it has loaded: when changed, how large
     running: dict[int, tuple[Work, int]] = field(default_factory=dict)  # number: (work, slot)
 
     @property
@@ -96,10 +97,14 @@ class _LaneProcess:
 
 
 class LocalPool(Executor):
-    """Runs cells on this machine, `jobs` at a time. Its lanes are kept for the next run until it is closed."""
+    """Runs cells on this machine, `jobs` at a time. Its lanes are kept for the next run until it is closed.
 
-    def __init__(self, jobs: int = 1) -> None:
+    One that is `kept` for longer starts its lanes anew if a file that they have loaded changes.
+    """
+
+    def __init__(self, jobs: int = 1, *, kept: bool = False) -> None:
         super().__init__(jobs)
+        self._kept = kept
         self._method = start_method()
         self._ancestors: dict[int, _AncestorProcess] = {}  # by number of threads
         self._lanes: dict[Lane, _LaneProcess] = {}
@@ -176,6 +181,23 @@ class LocalPool(Executor):
         self._selector = selectors.DefaultSelector()
         self._free = list(range(self.jobs))
 
+    def resize(self, jobs: int) -> None:
+        """Run so many cells at a time from the next run on."""
+        if not self._busy:
+            self.jobs = jobs
+            self._free = list(range(jobs))
+
+    def abandon(self) -> None:
+        """In a fork of the program: close the copies of its channels, so that the workers still notice its end."""
+        for process in self._lanes.values():
+            process.channel.close()
+            process.stderr.close()
+        for ancestor in self._ancestors.values():
+            ancestor.channel.close()
+            ancestor.stderr.close()
+            ancestor.process.returncode = 0  # it is no child of this process
+        self._selector.close()
+
     def _refuse_closed(self) -> None:
         if self._closed:
             raise RunError("The pool was closed during the run. Finished cells are kept; resume it to run the others.")
@@ -185,7 +207,9 @@ class LocalPool(Executor):
     def _forget_outdated(self, lanes: dict[Lane, Identity]) -> None:
         """Start afresh if an ancestor died or a target changed since; retry what could not be imported."""
         known = self._lanes
-        changed = any(known[lane].identity != identity for lane, identity in lanes.items() if lane in known)
+        needed = {lane: known[lane] for lane in lanes if lane in known}
+        changed = any(process.identity != lanes[lane] for lane, process in needed.items())
+        changed = changed or _any_changed(needed.values())
         if changed or any(ancestor.process.poll() is not None for ancestor in self._ancestors.values()):
             self.close()
         for process in [process for process in known.values() if process.failed is not None]:
@@ -243,6 +267,7 @@ class LocalPool(Executor):
             "path": worker_path(),
             "cpus": available_cpus(),
             "start_method": self._method,
+            "tell_files": self._kept,
             "imports": self._shared.get(lane, ()),
             "workload": process.identity.workload,
             "lane": lane,
@@ -352,6 +377,7 @@ class LocalPool(Executor):
                 process.began = True
             elif event.ready is not None:
                 process.ready = True
+                process.files = event.files
             elif event.failed is not None:
                 process.failed = event.model_dump()
             elif event.number not in process.running:
@@ -438,6 +464,14 @@ def _identities(works: Iterable[Work]) -> dict[Lane, Identity]:
             workload = WORKLOADS[lane.workload]
             found[lane] = Identity(work.build, workload.address(lane.target), address_of(workload, "workload"))
     return found
+
+
+def _any_changed(processes: Iterable[_LaneProcess]) -> bool:
+    """Whether a file that a lane has loaded is not what it was: a library was installed, or a user's file edited."""
+    loaded: dict[str, tuple[int, int]] = {}
+    for process in processes:
+        loaded |= process.files
+    return any(stamp_of(path) != stamp for path, stamp in loaded.items())
 
 
 def _shared_imports(lanes: Iterable[Lane]) -> dict[Lane, list[str]]:

@@ -6,13 +6,15 @@ import contextlib
 import itertools
 import sys
 import time
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from boosters_eval.core.text import clean, message
 from boosters_eval.engine.observer import Observer
 from boosters_eval.engine.outcome import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.progress import Progress, TaskID
 
     from boosters_eval.engine.cell import Cell
@@ -40,20 +42,67 @@ class _Phases:
         return message(f"{event.cell}: {done}" + (f" ({', '.join(took)})" if took else ""))
 
 
+class _Tally:
+    """How many cells are done, over all looks of a run, and how long the others will take.
+
+    The estimate is made of what cells took, each from its own start: the imports before the first one are no work.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._running: dict[str, float] = {}  # when each running cell began
+        self._took = 0.0  # by all that ended, in seconds
+        self._timed = 0  # cells in it
+        self._most = 1  # cells that ran at the same time
+        self.total = self.done = self.failed = 0
+
+    def begin(self, event: RunStarted) -> None:
+        """A further look of seeds="auto" keeps all that the earlier ones did, and adds to it; any other run is new."""
+        if not self.done or event.kept < self.done:
+            self.done = self.failed = self._timed = 0
+            self._took = 0.0
+        self._running.clear()
+        self.total = self.done + event.todo
+
+    def enter(self, event: PhaseStarted) -> None:
+        self._running.setdefault(event.cell.key, self._clock())
+        self._most = max(self._most, len(self._running))
+
+    def end(self, event: CellEnded) -> None:
+        self.done += 1
+        self.total = max(self.total, self.done)
+        self.failed += isinstance(event.outcome, Failure)
+        began = self._running.pop(event.cell.key, None)
+        if began is not None:  # a cell whose library could not be imported never began
+            self._took += self._clock() - began
+            self._timed += 1
+
+    def left(self) -> float | None:
+        """The seconds that the remaining cells will take at the pace so far; None if nothing is known of it."""
+        if self.done == self.total:
+            return 0.0
+        if not self._timed:
+            return None
+        now = self._clock()
+        each = self._took / self._timed
+        behind = sum(min(now - began, each) for began in self._running.values())
+        return max(0.0, (each * (self.total - self.done) - behind) / min(self._most, self.total - self.done))
+
+
 class ProgressBar(Observer):
     """Rich's bar with the current cell, the counts of finished and failed cells, and the time left.
 
     With `each`, a line about every finished cell stays above it.
     """
 
-    def __init__(self, *, each: bool = False) -> None:
+    def __init__(self, *, each: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._phases = _Phases() if each else None
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._failed = 0
+        self._tally = _Tally(clock)
 
     def begin(self, event: RunStarted) -> None:
-        """Show the bar; its ETA counts only the cells that will run."""
+        """Show the bar; it counts only the cells that run, those of earlier looks included."""
         from rich.console import Console  # noqa: PLC0415 (only where a bar is shown)
         from rich.progress import (  # noqa: PLC0415
             BarColumn,
@@ -62,7 +111,6 @@ class ProgressBar(Observer):
             SpinnerColumn,
             TextColumn,
             TimeElapsedColumn,
-            TimeRemainingColumn,
         )
 
         self._bar = Progress(
@@ -71,20 +119,28 @@ class ProgressBar(Observer):
             MofNCompleteColumn(),
             TextColumn("{task.fields[failed]}"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             TextColumn("{task.description}", markup=False),
             console=Console(stderr=True),
             transient=True,
         )
-        self._failed = 0
-        self._task = self._bar.add_task("importing", total=event.todo, failed="")
+        self._tally.begin(event)
+        known: dict[str, Any] = {"total": self._tally.total, "completed": self._tally.done}
+        self._task = self._bar.add_task("importing", **known, **self._fields())
         self._bar.start()
+
+    def _fields(self) -> dict[str, Any]:
+        failed, left = self._tally.failed, self._tally.left()
+        return {
+            "failed": f"{failed} failed" if failed else "",
+            "left": "" if left is None else f"left {_duration(left)}",
+        }
 
     def phase(self, event: PhaseStarted) -> None:
         """Show the current cell."""
         if self._phases is not None:
             self._phases.enter(event)
+        self._tally.enter(event)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=clean(f"{event.cell}, {event.phase}"))
 
@@ -92,12 +148,12 @@ class ProgressBar(Observer):
         """Advance the bar, and print a failure above it, where it stays."""
         if self._bar is None or self._task is None:
             return
+        self._tally.end(event)
         if isinstance(event.outcome, Failure):
-            self._failed += 1
             self._bar.console.print(failure_line(event.cell, event.outcome), markup=False, highlight=False, style="red")
         if self._phases is not None:
             self._bar.console.print(self._phases.line(event), markup=False, highlight=False, soft_wrap=True)
-        self._bar.update(self._task, advance=1, failed=f"{self._failed} failed" if self._failed else "")
+        self._bar.update(self._task, completed=self._tally.done, total=self._tally.total, **self._fields())
 
     def end(self, event: RunEnded) -> None:  # noqa: ARG002 (the bar is removed, however the run ended)
         """Remove the bar."""
@@ -108,40 +164,49 @@ class ProgressBar(Observer):
 class PlainLines(Observer):
     """For logs: at most one line every few seconds, plus every failure and a last line; or one line per cell."""
 
-    def __init__(self, stream: TextIO | None = None, every: float = 5.0, *, each: bool = False) -> None:
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        every: float = 5.0,
+        *,
+        each: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._stream = stream or sys.stderr
         self._every = 0.0 if each else every
         self._phases = _Phases() if each else None
-        self._total = self._done = self._failed = 0
-        self._start = self._said = 0.0
+        self._clock = clock
+        self._tally = _Tally(clock)
+        self._said = 0.0
 
     def begin(self, event: RunStarted) -> None:
         """Print what will run."""
-        self._total = event.todo
-        self._done = self._failed = 0
-        self._start = self._said = time.monotonic()
+        self._tally.begin(event)
+        self._said = self._clock()
         kept = f", {event.kept} kept" if event.kept else ""
         cells = "1 cell" if event.todo == 1 else f"{event.todo} cells"
         self._print(f"run {event.plan.run_id}: {cells} to do{kept}")
 
     def phase(self, event: PhaseStarted) -> None:
-        """Take the time, if each cell is reported."""
+        """Take the time."""
+        self._tally.enter(event)
         if self._phases is not None:
             self._phases.enter(event)
 
     def outcome(self, event: CellEnded) -> None:
         """Print the progress from time to time."""
-        self._done += 1
+        tally = self._tally
+        tally.end(event)
         if isinstance(event.outcome, Failure):
-            self._failed += 1
             self._print(failure_line(event.cell, event.outcome))
         if self._phases is not None:
             self._print(self._phases.line(event))
-        now = time.monotonic()
-        if self._done == self._total or now - self._said >= self._every:
+        now = self._clock()
+        if tally.done == tally.total or now - self._said >= self._every:
             self._said = now
-            left = (now - self._start) / self._done * (self._total - self._done)
-            self._print(f"{self._done}/{self._total} done, {self._failed} failed, about {left:.0f} s left")
+            left = tally.left()
+            about = "" if left is None else f", about {_duration(left)} left"
+            self._print(f"{tally.done}/{tally.total} done, {tally.failed} failed{about}")
 
     def _print(self, text: str) -> None:
         with contextlib.suppress(OSError):  # a closed stderr is no reason to stop the run
@@ -153,6 +218,14 @@ def progress_for(stream: TextIO, *, every_cell: bool = False) -> Observer:
     """A bar where the stream can show one, else lines."""
     bar = stream.isatty() or "ipykernel" in sys.modules
     return ProgressBar(each=every_cell) if bar else PlainLines(each=every_cell)
+
+
+def _duration(seconds: float) -> str:
+    """Seconds up to two minutes, then minutes and hours: nobody reads 7381 s."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def failure_line(cell: Cell, failure: Failure) -> str:

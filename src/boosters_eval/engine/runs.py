@@ -1,278 +1,23 @@
-"""The runs on disk: one folder per plan, with a journal and the facts of each attempt."""
+"""The runs of a home: how one is found, and whether it can be trusted."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-from pydantic import ValidationError
-
-from boosters_eval.core.errors import (
-    BoostersEvalError,
-    BoostersEvalWarning,
-    ConfigError,
-    FileFormatError,
-    RunError,
-    suggest,
-)
-from boosters_eval.core.files import MAX_RESULTS, load_json, read_text, refuse_wide, write_atomically
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, suggest
 from boosters_eval.core.home import home
-from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.journal import Journal, Reading, no_collection, read
-from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.plan import Plan
+from boosters_eval.engine import summaries
+from boosters_eval.engine.folder import RunFolder, journal_fault
+from boosters_eval.engine.journal import no_collection, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boosters_eval.engine.outcome import Outcome
-
-
-@dataclass(frozen=True)
-class Run:
-    """One attempt at a plan: the outcomes of its cells, and what was recorded about it."""
-
-    plan: Plan
-    outcomes: dict[str, Outcome | Failure]  # by the key of their cell; a cell that did not run has none
-    facts: RunFacts
-    attempt: int
-    begin: dict[str, Any]
-    digest: str = ""  # of the journal's last line
-
-    @property
-    def results(self) -> list[Outcome]:
-        """The cells that finished, in the plan's order."""
-        return [outcome for outcome in self._ordered() if not isinstance(outcome, Failure)]
-
-    @property
-    def failures(self) -> list[Failure]:
-        """The cells that failed, in the plan's order."""
-        return [outcome for outcome in self._ordered() if isinstance(outcome, Failure)]
-
-    @property
-    def missing(self) -> int:
-        """How many cells of the plan have no outcome."""
-        return sum(key not in self.outcomes for key in self.plan.keys)
-
-    def _ordered(self) -> Iterator[Outcome | Failure]:
-        for key in self.plan.keys:
-            outcome = self.outcomes.get(key)
-            if outcome is not None:
-                yield outcome
-
-
-# Its journal is created first, so that the others are never alone unless it was deleted; plan.json is no attempt's own.
-_OF_ATTEMPT = re.compile(r"(?:(?:journal|plan|environment)-(?P<number>\d+)|journal|environment)\.jsonl?")
-
-
-class RunFolder:
-    """`<home>/runs/<run_id>`: the plan, and one journal and environment per attempt.
-
-    A run id does not depend on a plan's name, order and exclusions: an attempt at another such plan keeps its own.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @classmethod
-    def of(cls, plan: Plan, where: Path | None = None) -> Self:
-        """The folder of a plan, created if it does not exist."""
-        folder = cls(home(where) / "runs" / plan.run_id)
-        try:
-            folder.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(f"Cannot create {folder.path}: {error.strerror}; set BOOSTERS_EVAL_HOME.") from None
-        found = folder._readable_plan(1)
-        if found is None or found.run_id != plan.run_id:  # a damaged one is written anew
-            folder._write_plan("plan.json", plan)
-        return folder
-
-    def _readable_plan(self, attempt: int) -> Plan | None:
-        try:
-            return self.plan(attempt)
-        except BoostersEvalError:
-            return None
-
-    def holds(self, plan: Plan, attempt: int) -> bool:
-        """Whether the attempt follows exactly this plan, with its name, order and exclusions."""
-        found = self._readable_plan(attempt)
-        return found is not None and found.model_dump_json() == plan.model_dump_json()
-
-    def keep_plan(self, plan: Plan, attempt: int) -> None:
-        """Store the plan of an attempt that is about to begin, unless plan.json is the same."""
-        name = _numbered("plan", attempt, "json")
-        if attempt > 1:
-            (self.path / name).unlink(missing_ok=True)  # of an attempt that was killed before it began
-        if not self.holds(plan, attempt):
-            self._write_plan(name, plan)
-
-    def _write_plan(self, name: str, plan: Plan) -> None:
-        write_atomically(self.path / name, plan.model_dump_json(indent=1) + "\n", own=True)
-
-    @property
-    def run_id(self) -> str:
-        """The folder's name."""
-        return self.path.name
-
-    def plan(self, attempt: int = 1) -> Plan:
-        """The plan that an attempt follows."""
-        path = self.plan_path(attempt)
-        return Plan.parse(read_text(path, limit=MAX_RESULTS), str(path))
-
-    def plan_path(self, attempt: int) -> Path:
-        """The plan's file of an attempt: its own, or the one that it shares."""
-        own = self.path / _numbered("plan", attempt, "json")
-        return own if own.exists() else self.path / "plan.json"
-
-    def attempts(self) -> list[int]:
-        """The numbers of the attempts that began; one whose journal was deleted leaves its other files."""
-        found = (_OF_ATTEMPT.fullmatch(path.name) for path in self.path.glob("*.json*"))
-        return sorted({int(match["number"] or 1) for match in found if match})
-
-    def journal_path(self, attempt: int) -> Path:
-        """The journal of an attempt; the first one has no number."""
-        return self.path / _numbered("journal", attempt, "jsonl")
-
-    def time(self) -> float:
-        """When the latest attempt was last written to."""
-        latest = self.attempts()[-1]
-        files = (self.journal_path(latest), self._facts_path(latest), self.path)  # a lost one is not passed over
-        # Of a link itself: where it leads is for whoever reads it to refuse.
-        return next(path.lstat().st_mtime for path in files if os.path.lexists(path))
-
-    def write_facts(self, attempt: int, facts: RunFacts) -> None:
-        """Record the machine and versions of an attempt when it begins, and of each session that continues it."""
-        text = json.dumps(facts.recorded(), indent=1) + "\n"
-        write_atomically(self._facts_path(attempt), text, own=True)
-
-    def _facts_path(self, attempt: int) -> Path:
-        return self.path / _numbered("environment", attempt, "json")
-
-    def _read_facts(self, attempt: int) -> str:
-        text = read_text(self._facts_path(attempt))
-        refuse_wide(text, str(self._facts_path(attempt)))
-        return text
-
-    def facts(self, attempt: int) -> RunFacts:
-        """What `write_facts` recorded, or empty facts."""
-        path = self._facts_path(attempt)
-        if not path.exists():
-            return RunFacts()
-        try:
-            return RunFacts.model_validate_json(self._read_facts(attempt))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise FileFormatError(f"{path} cannot be read: {first['msg']}.") from None
-
-    def load(self, attempt: int | None = None) -> Run:
-        """One attempt, by default the latest, for whoever shows it: an unfinished one too, but never a changed one.
-
-        Whoever decides on it uses `load_verified`.
-        """
-        known = self.attempts()
-        if not known:
-            raise RunError(f"Run {self.run_id} has no journal.")
-        number = known[-1] if attempt is None else attempt
-        path = self.journal_path(number)
-        with no_collection():
-            reading = read(path)
-            if reading.damage:
-                raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {self.run_id}'.")
-            if not reading.begin:
-                raise RunError(f"Attempt {number} of run {self.run_id} has not begun: run it again.")
-            plan, beside = self.plan(number), self.plan_path(number).name
-            if plan.run_id != self.run_id or reading.begin.get("run_id") != self.run_id:
-                raise RunError(f"{path} and {beside} are not of run {self.run_id}. See 'boosters-eval verify'.")
-            fault = _fault(reading, set(plan.keys), self.run_id, finished=reading.sealed)
-            if fault:
-                raise RunError(f"{path} and {beside} do not belong together: {fault}.")
-            run = self.run(plan, number, reading)
-        if not reading.sealed and not run.missing:
-            warnings.warn(
-                f"{path} has all outcomes but no seal: the run was stopped just then, or the end of the file was"
-                " changed; resume=True seals it.",
-                BoostersEvalWarning,
-                stacklevel=2,
-            )
-        return run
-
-    def outcomes_before(self, attempt: int) -> list[dict[str, Outcome | Failure]]:
-        """What each earlier attempt ended with, as far as it can be read; `verify` tells of one that cannot.
-
-        All of them, because one that was interrupted says nothing of the cells that it did not reach.
-        """
-        return [read(self.journal_path(number)).outcomes for number in self.attempts() if number < attempt]
-
-    def run(self, plan: Plan, attempt: int, reading: Reading) -> Run:
-        """An attempt, from the content of its journal."""
-        for name, fault in self.faults_beside(attempt, reading):
-            raise RunError(f"{self.path / name}: {fault}. See 'boosters-eval verify {self.run_id}'.")
-        return Run(plan, reading.outcomes, self.facts(attempt), attempt, reading.begin, reading.last)
-
-    def digests(self, attempt: int) -> dict[str, str]:
-        """Of the files beside the journal: its first line holds them, so that none can be changed unnoticed."""
-        facts = load_json(self._read_facts(attempt), str(self._facts_path(attempt)))
-        if isinstance(facts, dict):
-            facts.pop("resumed", None)  # what later sessions add
-        plan = read_text(self.plan_path(attempt), limit=MAX_RESULTS)
-        return {"plan": _digest(plan), "facts": _digest(json.dumps(facts, sort_keys=True))}
-
-    def faults_beside(self, attempt: int, reading: Reading) -> Iterator[tuple[str, str]]:
-        """The files beside the journal that are not what they were when the attempt began; older journals say nothing.
-
-        A plan that was damaged and written anew is the same, unless another version of the program wrote it.
-        """
-        if not {"plan", "facts"} <= reading.begin.keys():
-            return
-        found = self.digests(attempt)
-        for what, path in (("plan", self.plan_path(attempt)), ("facts", self._facts_path(attempt))):
-            if found[what] != reading.begin[what]:
-                yield path.name, "is not what it was when the attempt began"
-
-    def open(self, *, new: bool) -> tuple[Journal, int]:
-        """Open a new attempt, or the latest one to continue it. Other processes are locked out."""
-        lock = FileLock(self.path / "lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise RunError(f"Run {self.run_id} is being executed by another process; wait for it or stop it.") from None
-        try:
-            known = self.attempts()
-            new = new or not known
-            attempt = (known[-1] if known else 0) + new
-            return _open_journal(self.journal_path(attempt), lock, new=new), attempt
-        except BaseException:
-            lock.release()
-            raise
-
-
-def _open_journal(path: Path, lock: FileLock, *, new: bool) -> Journal:
-    """Open a journal for appending. An incomplete last line is removed; a damaged journal is left untouched."""
-    reading = Reading() if new else read(path)
-    if reading.damage:
-        raise RunError(f"{path} is damaged: {reading.damage}. It was not changed; start a new attempt.")
-    try:
-        file = path.open("ab")
-        if reading.cut:
-            file.truncate(reading.good_bytes)
-    except OSError as error:
-        raise RunError(f"Cannot write {path}: {error.strerror}.") from None
-    return Journal(path, file, lock, reading)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _numbered(name: str, attempt: int, suffix: str) -> str:
-    return f"{name}.{suffix}" if attempt == 1 else f"{name}-{attempt}.{suffix}"
+    from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.plan import Plan
 
 
 def folder_of(plan: Plan, where: Path | None = None) -> RunFolder | None:
@@ -283,23 +28,101 @@ def folder_of(plan: Plan, where: Path | None = None) -> RunFolder | None:
 
 def run_folders(where: Path | None = None) -> list[RunFolder]:
     """All runs that began, the latest first."""
+    return sorted((folder for folder in all_folders(where) if folder.attempts()), key=RunFolder.time, reverse=True)
+
+
+def all_folders(where: Path | None = None) -> list[RunFolder]:
+    """Whatever is in the folder of the runs, except for what is being removed."""
     root = home(where) / "runs"
-    folders = [RunFolder(path) for path in root.iterdir()] if root.is_dir() else []
-    return sorted((folder for folder in folders if folder.attempts()), key=RunFolder.time, reverse=True)
+    return [RunFolder(path) for path in root.iterdir() if path.name[0] != "."] if root.is_dir() else []
 
 
-def find_run(reference: str, where: Path | None = None) -> RunFolder:
-    """A run by its id, the beginning of its id, or `last`."""
+def find_run(reference: str, where: Path | None = None, *, kind: str | None = None) -> RunFolder:
+    """A run by its id, the beginning of its id, the name that it was given, or `last`, the latest of a kind.
+
+    Of several runs with one name, the latest is found, which is said.
+    """
     folders = run_folders(where)
     if reference == "last" and folders:
-        return folders[0]
+        return _last(folders, kind, where)
     found = [folder for folder in folders if folder.run_id.startswith(reference)] if reference else []
-    if len(found) == 1:
-        return found[0]
+    exact = [folder for folder in found if folder.run_id == reference]
+    if len(found) == 1 or exact:
+        return exact[0] if exact else found[0]
     if found:
-        raise ConfigError(f"The run id '{reference}' is ambiguous: {', '.join(f.run_id for f in found)}.")
-    ids = [folder.run_id for folder in folders]
-    raise ConfigError(f"No run '{reference}' in {home(where) / 'runs'}.{suggest(reference, ids)}")
+        raise ConfigError(f"The run id '{reference}' is ambiguous: {', '.join(map(_told, found))}.")
+    named = [named for folder in folders for named in _named(folder, reference)] if reference else []
+    if named:
+        return _latest_named(named, reference, kind)
+    if not folders:
+        raise ConfigError(f"No run '{reference}' in {home(where) / 'runs'}: there are none yet.")
+    known = [folder.run_id for folder in folders]
+    names = {summaries.name_of(folder, attempt) for folder in folders for attempt in folder.attempts()}
+    hint = suggest(reference, [*known, *filter(None, names)])
+    raise ConfigError(f"No run '{reference}' in {home(where) / 'runs'}.{hint or _SEE_LIST}")
+
+
+_SEE_LIST = " See 'boosters-eval runs list'."
+
+
+def _last(folders: list[RunFolder], kind: str | None, where: Path | None) -> RunFolder:
+    """The latest run of a kind. If another one is later, that is said: somebody may have meant it."""
+    if kind is None:
+        return folders[0]
+    kinds = ((folder, summaries.kind_of(folder, folder.attempts()[-1])) for folder in folders)
+    first = found = None
+    for folder, its_kind in kinds:
+        first = first or (folder, its_kind)
+        if its_kind in (kind, ""):  # one whose files do not tell is not passed over: whoever reads it says why
+            found = folder
+            break
+    if found is None:
+        raise ConfigError(f"There is no {kind} run in {home(where) / 'runs'}, only others.{_SEE_LIST}")
+    if first is not None and first[0] is not found:
+        message = f"'last' is {found.run_id}, the latest {kind} run; {first[0].run_id} is later, but a {first[1]} run."
+        warnings.warn(message, BoostersEvalWarning, stacklevel=3)
+    return found
+
+
+def _named(folder: RunFolder, name: str) -> Iterator[RunFolder]:
+    """The latest attempt of this name, if there is one."""
+    for attempt in reversed(folder.attempts()):
+        if summaries.name_of(folder, attempt) == name:
+            yield RunFolder(folder.path, attempt)
+            return
+
+
+def _latest_named(named: list[RunFolder], name: str, kind: str | None) -> RunFolder:
+    fitting = [folder for folder in named if kind is None or summaries.kind_of(folder, folder.attempt or 1) == kind]
+    first, *others = fitting or named
+    earlier = first.facts(first.attempt or 1).extends
+    for folder in list(others):  # the looks of one run with seeds="auto" share its name
+        if folder.run_id == earlier:
+            earlier = folder.facts(folder.attempt or 1).extends
+            others.remove(folder)
+    if others:
+        told = ", ".join(folder.run_id for folder in others)
+        message = f"'{name}' is {first.run_id}, the latest run of that name; others are {told}."
+        warnings.warn(message, BoostersEvalWarning, stacklevel=3)
+    return first
+
+
+def _told(folder: RunFolder) -> str:
+    name = summaries.name_of(folder, folder.attempts()[-1])
+    return f"{folder.run_id} ({name})" if name else folder.run_id
+
+
+_NAME = re.compile(r"[^\W_][\w.+-]{0,63}")
+
+
+def check_name(name: str) -> str:
+    """Refuse a name that could be taken for something else wherever a run is asked for."""
+    if not _NAME.fullmatch(name) or name == "last" or re.fullmatch("[0-9a-f]+", name):
+        raise ConfigError(
+            "The 'name' parameter must be up to 64 letters, digits and the signs . + - _, and neither 'last' nor like a"
+            f" run's id, of digits and a to f alone. Got '{name}' instead."
+        )
+    return name
 
 
 def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
@@ -310,7 +133,7 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
     for attempt in folder.attempts():
         path = folder.journal_path(attempt)
         reading = read(path)
-        yield path.name, _fault(reading, set(folder.plan(attempt).keys), folder.run_id)
+        yield path.name, journal_fault(reading, set(folder.plan(attempt).keys), folder.run_id)
         if not fault and not reading.damage:
             yield from folder.faults_beside(attempt, reading)
 
@@ -321,6 +144,7 @@ def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
     The run id is computed again from the plan; the journal must be chained, complete and sealed.
     """
     known = folder.attempts()
+    attempt = folder.attempt if attempt is None else attempt
     number = attempt if attempt is not None else known[-1] if known else 1
     if number not in known:
         raise RunError(f"Run {folder.run_id} has no attempt {number}.")
@@ -330,7 +154,7 @@ def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
         reading = read(path)
     faults = {
         folder.plan_path(number): _plan_fault(plan, folder.run_id),
-        path: _fault(reading, set(plan.keys), folder.run_id),
+        path: journal_fault(reading, set(plan.keys), folder.run_id),
     }
     for file, fault in faults.items():
         if fault:
@@ -341,20 +165,3 @@ def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:
 def _plan_fault(plan: Plan, run_id: str) -> str:
     same = plan.run_id == run_id
     return "" if same else f"has the digest {plan.run_id}, so it is not the plan of run {run_id}"
-
-
-def _fault(reading: Reading, keys: set[str], run_id: str, *, finished: bool = True) -> str:
-    """What is wrong with a journal; that cells are missing is wrong only where it should be finished."""
-    missing = len(keys - reading.outcomes.keys())
-    foreign = reading.outcomes.keys() - keys
-    if reading.damage:
-        return f"damaged: {reading.damage}"
-    if reading.begin.get("run_id") != run_id:
-        return "does not begin with this run's id"
-    if foreign:
-        return f"has a cell that is not in the plan: {min(foreign)}"
-    if missing and finished:
-        return f"incomplete: {missing} of {len(keys)} cells have no outcome"
-    if finished and (reading.cut or not reading.sealed):
-        return "not sealed: the run did not finish, or the end of the file was changed"
-    return ""

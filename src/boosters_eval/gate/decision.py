@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.running import collect
+from boosters_eval.benchmark.running import BENCHMARK, collect
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError
 from boosters_eval.core.files import load_json, read_text, write_atomically
 from boosters_eval.core.home import home as run_home
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.engine.runs import Run
+    from boosters_eval.engine.folder import Run
     from boosters_eval.gate.model import Case
 
     AnyDecision = GateDecision | DecisionOfVersion1
@@ -120,12 +120,12 @@ def decide_run(
     held_out: Sequence[str] = (),
     home: Path | None = None,
 ) -> GateDecision:
-    """Decide on the latest attempt of a run, by its id, the beginning of it, or `last`."""
+    """Decide on the latest attempt of a run, by its id, the beginning of it, its name, or `last`."""
     quoted = read_references(baseline, library)
-    folder = find_run(run, home)
+    folder = find_run(run, home, kind=BENCHMARK)
     source = RunSource(
         run_id=folder.run_id,
-        attempt=folder.attempts()[-1],
+        attempt=folder.attempt or folder.attempts()[-1],
         journal_digest="",
         library=library,
         held_out=tuple(sorted(set(held_out))),

@@ -24,7 +24,7 @@ from boosters_eval.stats.bootstrap import MIN_CASES, compute_lower_bound_95, mos
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boosters_eval.engine.runs import Run
+    from boosters_eval.engine.folder import Run
     from boosters_eval.gate.cases import Quotation
 
 _LATER: dict[str, Any] = {  # the fields that version 1 did not have

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from boosters_eval.engine.facts import RunFacts
+    from boosters_eval.engine.folder import Run
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.outcome import Outcome
-    from boosters_eval.engine.runs import Run
     from boosters_eval.paper.planning import PlannedTarget
 
 RESULTS = "results.json"
@@ -54,6 +54,7 @@ def run_specification(
     executor: Executor | str = "local",
     home: Path | None = None,
     command: tuple[str, ...] = (),
+    name: str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> PaperResults:
     """Run the reproduction targets of a specification, each repeated over seeds, and return what was measured.
@@ -64,7 +65,7 @@ def run_specification(
         raise ConfigError("Use either --resume or --rerun-failed, not both.")
     if seeds is not None and not 1 <= seeds <= MAX_SEEDS:
         raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {seeds} instead.")
-    Settings(threads=threads, jobs=jobs, timeout=timeout)  # refuses what no run could use
+    Settings(threads=threads, jobs=jobs, timeout=timeout, name=name)  # refuses what no run could use
     path = Path(path)
     spec = read_specification(path)
     targets = selected(paper_targets(spec, path.parent, model), only)
@@ -89,7 +90,7 @@ def run_specification(
                 limits=Limits(timeout_s=timeout),
                 home=home,
                 observer=observer,
-                facts={"command": command},
+                facts={"command": command, "kind": "paper", **({"name": name} if name else {})},
             )
     return PaperResults(
         paper=spec.paper,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.engine.facts import RunFacts
-    from boosters_eval.engine.runs import Run
+    from boosters_eval.engine.folder import Run
     from boosters_eval.parity.binding import BindingSpec
     from boosters_eval.parity.method import Oracle
     from boosters_eval.parity.references import ReferenceRole, ReferenceStore

@@ -15,7 +15,7 @@ from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
-from boosters_eval.engine.runs import folder_of, run_folders
+from boosters_eval.engine.runs import check_name, folder_of, run_folders
 from boosters_eval.parity.backend import BACKENDS, BrokenBackendError, availability
 from boosters_eval.parity.binding import BindingSpec
 from boosters_eval.parity.data import GENERATORS, ensure_data
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.engine.cell import Cell
+    from boosters_eval.engine.folder import Run
     from boosters_eval.engine.observer import Observer
-    from boosters_eval.engine.runs import Run
 
 GUARD_S = 24 * 3600.0  # a cell ends by the protocol; this only catches what hangs
 
@@ -57,6 +57,7 @@ class ParityRequest:
     oracles: Path | None = None  # the folder of stored references
     command: tuple[str, ...] = ()
     registry: tuple[str, ...] = ()  # the files that were registered, for the record
+    name: str | None = None  # by which the run can be found again
 
     @property
     def root(self) -> Path:
@@ -252,7 +253,12 @@ def run_parity(
                     limits=Limits(timeout_s=request.timeout_s),
                     home=request.home,
                     observer=observer,
-                    facts={"command": request.command, "unavailable": planned.unavailable},
+                    facts={
+                        "command": request.command,
+                        "kind": "parity",
+                        "unavailable": planned.unavailable,
+                        **({"name": check_name(request.name)} if request.name else {}),
+                    },
                 )
             except KeyboardInterrupt:
                 _write_what_there_is(request, planned, judge)

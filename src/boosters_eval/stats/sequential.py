@@ -35,6 +35,7 @@ class Decision:
     stop: bool
     undecided: int  # pairs that further seeds could decide
     reason: str
+    seeds: int = 0  # of the next look
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,18 @@ class SequentialRule:
         """The alpha of each look."""
         return self.alpha / len(self.schedule)
 
-    def decide(self, look: int, comparisons: Iterable[Comparison], *, budget_left: bool = True) -> Decision:
+    def decide(
+        self,
+        look: int,
+        comparisons: Iterable[Comparison],
+        *,
+        budget_left: bool = True,
+        affordable: Callable[[int], int] | None = None,
+    ) -> Decision:
         """Whether to stop after look number `look` (0 is the first), given every pair of every table.
 
-        A look that the budget brings forward takes the place of the next scheduled one.
+        `affordable` says how many of the seeds of the next look the budget is enough for. A look that the budget
+        brings forward takes the place of the next scheduled one.
         """
         pairs = list(comparisons)
         if any(pair.alpha != self.level for pair in pairs):
@@ -86,8 +95,12 @@ class SequentialRule:
         if not budget_left:
             return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used up")
         following = self.schedule[look + 1]
-        reason = f"{len(open_pairs)} of {len(pairs)} pairs are inconclusive; continuing to {following} seeds"
-        return Decision(stop=False, undecided=len(open_pairs), reason=reason)
+        within = following if affordable is None else affordable(following)
+        if not within:
+            return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used up")
+        few = "" if within == following else ", for which the time budget is enough"
+        reason = f"{len(open_pairs)} of {len(pairs)} pairs are inconclusive; continuing to {within} seeds{few}"
+        return Decision(stop=False, undecided=len(open_pairs), reason=reason, seeds=within)
 
 
 def splits_to_decide(

@@ -46,7 +46,8 @@ MEASURES = (
     Column("model_size_mb", "Model size (MB)", higher_is_better=False, kind="memory", unit="MB", floor=0.0),
 )
 _UNTIMED = "times are indicative only: not taken with --timing-mode"
-_BUSY = "times are indicative only: the machine was busy"
+_DISTURBED = "times are indicative only: {}"
+_BUSY = _DISTURBED.format("the machine was busy")
 _ONCE = "paid once per process, whatever is trained"
 
 
@@ -63,6 +64,7 @@ class TableOptions:
     more: bool = True  # whether more seeds can be advised: not after --seeds auto, which adds them itself
     option: bool = True  # whether the command that ran is known to take --seeds
     remarks: tuple[str, ...] = ()  # on every table
+    unfair_times: str = ""  # why no time of the run is judged
 
 
 def build_tables(
@@ -94,6 +96,7 @@ def build_tables(
         more=not collection.metadata.seeds_rule,
         option=collection.suite in (None, "compare"),
         remarks=("the run is incomplete",) if collection.metadata.n_missing else (),
+        unfair_times=collection.metadata.unfair_times,
     )
     absent = absences(collection)
     tables = [
@@ -178,16 +181,18 @@ def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Col
         # A model's size is always known, but shown only if memory was measured.
         wanted = measure.kind == "time" or memory
         if wanted and any(getattr(result, measure.name) is not None for result in results):
-            found.append(dataclasses.replace(measure, caveat=_caveat(measure, results)))
+            found.append(dataclasses.replace(measure, caveat=_caveat(measure, results, options.unfair_times)))
     return tuple(found)
 
 
-def _caveat(measure: Column, results: list[BenchmarkResult]) -> str:
+def _caveat(measure: Column, results: list[BenchmarkResult], unfair_times: str) -> str:
     """Why a measure is shown but not judged, if so."""
     if measure.name == "first_use_mb":
         return _ONCE
     if not all(result.timing_mode for result in results):
         return _UNTIMED
+    if measure.kind == "time" and unfair_times:
+        return _DISTURBED.format(unfair_times)
     return "" if measure.kind != "time" or all(result.fairly_timed for result in results) else _BUSY
 
 

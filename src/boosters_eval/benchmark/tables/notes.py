@@ -76,6 +76,8 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
         )
     if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
         out.append("Times are indicative only: they were not taken with --timing-mode, so they are not judged.")
+    if times:
+        out += [item.note for item in collection.metadata.facts.disturbed]
     busy = [r.cpu_taken or 0.0 for r in collection.results if r.timing_mode and not r.fairly_timed]
     if times and busy:
         out.append(

@@ -1,0 +1,113 @@
+"""The pool that stays open between the calls of a process: what they share is imported once, not once per call."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.machine import available_cpus
+from boosters_eval.engine.pool import LocalPool, start_method
+from boosters_eval.engine.processes import worker_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+IDLE = 300.0  # seconds after which the memory is given back
+# What pytest sets for each test, and scikit-learn for itself when it is imported, means nothing to a lane.
+_PASSING = frozenset({"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"})
+
+
+@dataclass
+class _Kept:
+    """The pool of this process, and what its workers inherited when they were started."""
+
+    pool: LocalPool | None = None
+    inherited: Any = None
+    in_use: bool = False
+    timer: threading.Timer | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_kept = _Kept()
+
+
+@contextlib.contextmanager
+def kept_pool(jobs: int) -> Iterator[LocalPool]:
+    """The pool of this process. It stays open for the next call, unless this one is interrupted or fails.
+
+    Whoever calls while another thread uses it gets a pool of its own.
+    """
+    pool = _take(jobs)
+    if pool is None:
+        with LocalPool(jobs) as own:
+            yield own
+        return
+    try:
+        yield pool
+    except BaseException:
+        pool.close()  # whatever it was doing, it begins anew
+        raise
+    finally:
+        _give_back()
+
+
+def close_kept() -> None:
+    """Close the pool, if nobody uses it: its processes end, and their memory is given back."""
+    with _kept.lock:
+        if not _kept.in_use:
+            _close()
+
+
+def _take(jobs: int) -> LocalPool | None:
+    inherited = _inherited()
+    with _kept.lock:
+        if _kept.in_use:
+            return None
+        if _kept.timer is not None:
+            _kept.timer.cancel()
+        if _kept.inherited != inherited:
+            _close()
+        if _kept.pool is None:
+            _kept.pool, _kept.inherited = LocalPool(jobs, kept=True), inherited
+        _kept.pool.resize(jobs)
+        _kept.in_use = True
+        return _kept.pool
+
+
+def _give_back() -> None:
+    with _kept.lock:
+        _kept.in_use = False
+        _kept.timer = threading.Timer(IDLE, close_kept)
+        _kept.timer.daemon = True
+        _kept.timer.start()
+
+
+def _close() -> None:
+    if _kept.timer is not None:
+        _kept.timer.cancel()
+    if _kept.pool is not None:
+        _kept.pool.close()
+    _kept.pool = _kept.timer = None
+
+
+def _inherited() -> Any:
+    """What a worker takes over from this process when it starts, and keeps: if it has changed, others are started."""
+    environment = {name: value for name, value in os.environ.items() if name not in _PASSING}
+    return start_method(), environment, worker_path(), available_cpus(), Path.cwd()
+
+
+def _forget() -> None:
+    """In a fork of this process: the workers belong to the parent."""
+    global _kept  # its lock may be held by a thread that does not exist here
+    pool, _kept = _kept.pool, _Kept()
+    if pool is not None:
+        pool.abandon()
+
+
+atexit.register(close_kept)
+os.register_at_fork(after_in_child=_forget)

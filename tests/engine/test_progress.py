@@ -1,0 +1,133 @@
+"""What people see of a run: counts that never exceed their total, and estimates that are about work alone."""
+
+import io
+import re
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.progress import PlainLines, ProgressBar
+
+PLAN = SimpleNamespace(run_id="0123456789abcdef")
+
+
+class Cell(str):
+    __slots__ = ()
+
+    @property
+    def key(self):
+        return str(self)
+
+
+class Story:
+    """A run in which every cell takes `seconds`, one after another, told to a real observer by a fake clock."""
+
+    def __init__(self, make):
+        self.now = 1000.0
+        self.count = 0
+        self.observer = make(self.clock)
+
+    def clock(self):
+        return self.now
+
+    def look(self, todo, kept=0, *, imports=0.0, seconds=1.0, failing=False):
+        self.observer.begin(RunStarted(PLAN, todo, kept))
+        self.now += imports
+        for _ in range(todo):
+            self.count += 1
+            cell = Cell(f"cell {self.count}")
+            self.observer.phase(PhaseStarted(cell, "start"))
+            self.now += seconds
+            self.observer.outcome(CellEnded(cell, _failure() if failing else SimpleNamespace(summary=lambda: "done")))
+            yield
+        self.observer.end(RunEnded(None))
+
+
+def _failure():
+    return Failure(spec="s", target="t", seed=1, error_type="Crash", error_message="")
+
+
+@pytest.fixture
+def lines():
+    stream = io.StringIO()
+    story = Story(lambda clock: PlainLines(stream, every=0.0, clock=clock))
+    story.said = lambda: re.findall(r"(\d+)/(\d+) done, (\d+) failed, about (.+) left", stream.getvalue())
+    return story
+
+
+def tell(*looks):
+    for look in looks:
+        for _ in look:
+            pass
+
+
+def test_imports_are_no_work(lines):
+    tell(lines.look(3, imports=100.0, seconds=2.0))
+    assert [left for *_, left in lines.said()] == ["4 s", "2 s", "0 s"]
+
+
+def test_totals_grow_with_the_looks_and_nothing_is_counted_beyond_them(lines):
+    tell(lines.look(4, imports=10.0), lines.look(4, kept=4), lines.look(8, kept=8))
+    said = lines.said()
+    assert [(int(done), int(total)) for done, total, *_ in said] == [
+        *((n, 4) for n in range(1, 5)),
+        *((n, 8) for n in range(5, 9)),
+        *((n, 16) for n in range(9, 17)),
+    ]
+    assert not any(left.startswith("-") for *_, left in said)
+
+
+def test_another_run_of_the_same_observer_is_counted_anew(lines):
+    tell(lines.look(4, failing=True), lines.look(2))
+    assert lines.said()[-1] == ("2", "2", "0", "0 s")
+
+
+def test_a_resumed_run_counts_what_it_runs(lines):
+    tell(lines.look(2, kept=7))
+    assert [(done, total) for done, total, *_ in lines.said()] == [("1", "2"), ("2", "2")]
+
+
+def test_an_executor_that_says_more_than_was_announced_never_passes_the_total(lines):
+    observer = lines.observer
+    observer.begin(RunStarted(PLAN, 1, 0))
+    for n in range(3):
+        observer.outcome(CellEnded(Cell(f"c{n}"), SimpleNamespace(summary=lambda: "done")))
+    assert [(done, total) for done, total, *_ in lines.said()] == [("1", "1"), ("2", "2"), ("3", "3")]
+
+
+def test_cells_that_never_began_give_no_estimate():
+    stream = io.StringIO()
+    observer = PlainLines(stream, every=0.0, clock=lambda: 0.0)
+    observer.begin(RunStarted(PLAN, 2, 0))
+    observer.outcome(CellEnded(Cell("c"), _failure()))
+    assert stream.getvalue().endswith("1/2 done, 1 failed\n")
+
+
+def test_cells_side_by_side_share_the_time_that_is_left(lines):
+    observer = lines.observer
+    observer.begin(RunStarted(PLAN, 6, 0))
+    for n in range(2):
+        observer.phase(PhaseStarted(Cell(f"c{n}"), "start"))
+    lines.now += 10.0
+    for n in range(2):
+        observer.outcome(CellEnded(Cell(f"c{n}"), SimpleNamespace(summary=lambda: "done")))
+    assert lines.said()[-1] == ("2", "6", "0", "20 s")
+
+
+def test_long_waits_are_told_in_minutes_and_hours(lines):
+    tell(lines.look(3, seconds=4000.0))
+    assert [left for *_, left in lines.said()] == ["2 h 13 min", "67 min", "0 s"]
+
+
+def test_bar_counts_and_estimates_as_the_lines_do(monkeypatch):
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=io.StringIO(), force_terminal=True, width=120))
+    story = Story(lambda clock: ProgressBar(clock=clock))
+    seen = []
+    for look in (story.look(2, imports=50.0, seconds=3.0), story.look(2, kept=2, seconds=3.0)):
+        for _ in look:
+            task = story.observer._bar.tasks[0]
+            seen.append((task.completed, task.total, task.fields["left"]))
+    assert seen == [(1, 2, "left 3 s"), (2, 2, "left 0 s"), (3, 4, "left 3 s"), (4, 4, "left 0 s")]
