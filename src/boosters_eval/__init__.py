@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         BoostersEvalError,
         BoostersEvalWarning,
         ConfigError,
+        DataFileError,
         DatasetError,
         ExitCode,
         FileFormatError,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     )
     from boosters_eval.core.repeat import Repeat
     from boosters_eval.datasets import DATASETS, Table, register_dataset
-    from boosters_eval.datasets.config import DatasetConfig
+    from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.cell import Build, Cell, Lane, Spec
     from boosters_eval.engine.clock import Clock
     from boosters_eval.engine.execute import Mode, execute
@@ -99,6 +100,7 @@ _HOME = {
         "BoostersEvalError",
         "BoostersEvalWarning",
         "ConfigError",
+        "DataFileError",
         "DatasetError",
         "ExitCode",
         "FileFormatError",
@@ -110,7 +112,7 @@ _HOME = {
     ),
     "core.repeat": ("Repeat",),
     "datasets": ("DATASETS", "Table", "register_dataset"),
-    "datasets.config": ("DatasetConfig",),
+    "datasets.config": ("DataSettings", "DatasetConfig"),
     "engine.cell": ("Build", "Cell", "Lane", "Spec"),
     "engine.clock": ("Clock",),
     "engine.execute": ("Mode", "execute"),
@@ -155,6 +157,8 @@ __all__ = [
     "Clock",
     "ConfigError",
     "ConformanceError",
+    "DataFileError",
+    "DataSettings",
     "DatasetConfig",
     "DatasetError",
     "Executor",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
+    from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
     from boosters_eval.metrics.task import Task
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    datasets: str | Sequence[str] = ("california",),
+    datasets: str | DatasetConfig | Sequence[str | DatasetConfig] = ("california",),
     libraries: str | Sequence[str] | None = None,
     booster: BoosterName | Sequence[BoosterName] = "gbdt",
     seeds: Seeds | None = None,
@@ -39,6 +40,7 @@ def compare(
     metrics: str | Sequence[str] = (),
     cv: str | int | None = None,
     task: TaskName | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -47,7 +49,7 @@ def compare(
     executor: Executor | str = "local",
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
-    """Compare libraries on data sets.
+    """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
     With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. An
     executor given by name is created for this run and closed after it; one that you created yourself stays open.
@@ -62,6 +64,7 @@ def compare(
         metrics=metrics,
         cv=cv,
         task=task,
+        data=data,
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,
@@ -89,7 +92,7 @@ def run_suite(
 
 
 def prepare_comparison(
-    datasets: str | Sequence[str] = ("california",),
+    datasets: str | DatasetConfig | Sequence[str | DatasetConfig] = ("california",),
     libraries: str | Sequence[str] | None = None,
     booster: BoosterName | str | Sequence[BoosterName | str] = "gbdt",
     seeds: Seeds | str | None = None,
@@ -99,6 +102,7 @@ def prepare_comparison(
     metrics: str | Sequence[str] = (),
     cv: str | int | None = None,
     task: TaskName | str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
     profile: ProfileName | str = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -118,6 +122,7 @@ def prepare_comparison(
         metrics=_several(metrics),
         cv=cv,
         task=task,
+        data=data,
         profile=profile,
     )
     return prepare(benchmarks, seeds, chosen, max_seeds=max_seeds, budget=budget)

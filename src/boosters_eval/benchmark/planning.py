@@ -25,7 +25,8 @@ from boosters_eval.benchmark.usermetrics import UserMetric, from_spec
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnknownNameError, require
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
-from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.datasets.config import DatasetConfig, DataSettings, SplitSpec
+from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.metrics import for_task, primary_metric
@@ -91,7 +92,7 @@ class PreparedRun:
 
 
 def comparison(
-    datasets: str | Sequence[str],
+    datasets: str | DatasetConfig | Sequence[str | DatasetConfig],
     libraries: str | Sequence[str] | None = None,
     booster: BoosterType | str | Sequence[BoosterType | str] = "gbdt",
     *,
@@ -100,6 +101,7 @@ def comparison(
     metrics: Sequence[str] = (),
     cv: str | int | None = None,
     task: Task | str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
     profile: Profile | str = Profile.PARITY,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
@@ -113,10 +115,13 @@ def comparison(
         (None, training or TrainingConfig())
     ]
     configs = []
-    for text in _names(datasets, "datasets"):
-        dataset = resolve_dataset(text, wanted_task)
+    items = _datasets(datasets)
+    reading = _data_settings(data, items)
+    for item in items:
+        dataset = resolve_dataset(item, wanted_task, reading)
         if "inferred" in dataset.description:
             notes.append(f"{dataset.name}: {dataset.description}")
+        notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
         for kind in _boosters(booster):
             for variant, chosen in rows:
                 configs.append(
@@ -358,6 +363,24 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
             f"The 'cv' parameter must be folds or folds x repeats, such as 5 or 5x10. Got {text!r} instead."
         )
     return folds, repeats
+
+
+def _datasets(value: str | DatasetConfig | Sequence[str | DatasetConfig]) -> list[str | DatasetConfig]:
+    given = [value] if isinstance(value, (str, DatasetConfig)) else list(value) if isinstance(value, Iterable) else []
+    _names([item.name if isinstance(item, DatasetConfig) else item for item in given], "datasets")
+    return [item for position, item in enumerate(given) if item not in given[:position]]
+
+
+def _data_settings(
+    given: DataSettings | Mapping[str, Any] | None, items: Sequence[str | DatasetConfig]
+) -> DataSettings | None:
+    """The settings of the files. Those that no data set of the call could follow are a mistake."""
+    require("data", given, (DataSettings, Mapping, type(None)), "a DataSettings or a dict of them")
+    if given is None:
+        return None
+    settings = given if isinstance(given, DataSettings) else DataSettings(**given)
+    check_applicable(settings, items)
+    return settings
 
 
 def _names(value: str | Sequence[str], parameter: str) -> list[str]:

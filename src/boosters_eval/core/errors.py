@@ -64,6 +64,10 @@ class DatasetError(BoostersEvalError):
     """A data set that could not be loaded, fetched or split."""
 
 
+class DataFileError(ConfigError, DatasetError):
+    """A file or data frame of the user that cannot be used as it is: each problem, with the option that acts on it."""
+
+
 class RunError(BoostersEvalError):
     """The run could not go on: a locked or damaged journal, a disk that is full."""
 

@@ -34,6 +34,7 @@ class DatasetConfig(Model):
     primary_metric: str | None = None
     splitter: Callable[..., Any] | None = None
     recipe: str | None = None  # changes whenever a built-in loader's data would; None: never trusted from the cache
+    notes: tuple[str, ...] = ()  # sentences on how a user's file or frame was read
     available: Callable[[], str | None] | None = None  # None, or one sentence on why it is not here
 
 

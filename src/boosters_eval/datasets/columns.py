@@ -1,0 +1,242 @@
+"""What each column of a user's table is used as. Nothing is decided in silence, and every problem is collected."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.core.errors import DatasetError, suggest
+from boosters_eval.datasets.dates import date_parts, is_date, looks_like_dates, parse_dates
+from boosters_eval.datasets.frames import MANY_TEXTS, is_text, plain
+from boosters_eval.datasets.numerals import parse_numerals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from boosters_eval.datasets.audit import ColumnRole
+    from boosters_eval.datasets.config import DataSettings
+
+EXACT = 2**24  # float32 holds every whole number up to here
+_SETTINGS = ("drop", "keep", "categorical", "numeric", "date")
+
+
+@dataclass(frozen=True)
+class Use:
+    """The columns that stand for one of the file, or the sentence on why it cannot be used as it is."""
+
+    role: ColumnRole
+    columns: dict[str, pd.Series[Any]] = field(default_factory=dict)
+    note: str = ""
+    problem: str = ""
+
+
+def option(name: str, column: str) -> str:
+    """The option for a column, as it is typed in a shell."""
+    return f"--{name} {shlex.quote(column)}"
+
+
+def rows(count: int) -> str:
+    """1 row, 2 rows."""
+    return f"{count} row{'' if count == 1 else 's'}"
+
+
+def few(names: list[str]) -> str:
+    """The first names of a list."""
+    shown = ", ".join(names[:8])
+    return shown + (", ..." if len(names) > 8 else "")
+
+
+def name_problems(source: str, names: list[str], target: str, settings: DataSettings) -> list[str]:
+    """What is wrong with the names of the columns, before any column is looked at."""
+    out = []
+    if target not in names:
+        out.append(f"{source} has no column '{target}'.{suggest(target, names)} Its columns: {few(names)}.")
+    for setting in _SETTINGS:
+        unknown = [name for name in dict.fromkeys(getattr(settings, setting)) if name not in names]
+        out += [f"--{setting}: {source} has no column '{name}'.{suggest(name, names)}" for name in unknown]
+    for name in dict.fromkeys(names):
+        asked = [setting for setting in _SETTINGS if name in getattr(settings, setting)]
+        clash = [setting for setting in asked if setting != "keep"] if "drop" not in asked else asked
+        if len(clash) > 1:
+            out.append(f"Column '{name}' cannot be given to --{clash[0]} and to --{clash[1]}.")
+        if name == target and "drop" in asked:
+            out.append(f"Column '{name}' is the target, so --drop cannot leave it out.")
+        count = names.count(name)
+        if count > 1 and "drop" not in asked:
+            times = "twice" if count == 2 else f"{count} times"
+            act = "rename one" if name == target else f"rename one, or leave out all with {option('drop', name)}"
+            out.append(f"Column names must be unique. {source} has '{name}' {times}: {act}.")
+    return out
+
+
+def use_column(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
+    """The column as the settings ask for, or as what it is found to be."""
+    if name in settings.categorical:
+        return Use("categorical", {name: as_categories(column)})
+    if name in settings.numeric:
+        return _as_numbers(name, column, settings)
+    if name in settings.date:
+        return _as_dates(name, column, asked=True)
+    return _found_out(name, column, settings)
+
+
+def as_categories(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Any column as categories. A whole number is named without a point, wherever it was stored with one."""
+    if isinstance(column.dtype, _pandas().CategoricalDtype):
+        return column
+    return texts_of(column).astype("category")
+
+
+def texts_of(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The values as they would be written, None where missing."""
+    return column.astype(object).map(_written, na_action="ignore").where(column.notna(), None)
+
+
+def _written(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _pandas() -> Any:
+    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
+
+    return pd
+
+
+def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
+    """As asked: what is no finite number is missing, and it is said how many."""
+    told = ""
+    if is_text(column):
+        found = parse_numerals(texts_of(column), settings.decimal, settings.thousands)
+        values, told = found.numbers, found.notation
+    elif column.dtype.kind in "biuf":
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        return Use("numeric", problem=f"--numeric: column '{name}' is of type {column.dtype}, which is no number.")
+    with np.errstate(over="ignore"):
+        values = np.where(np.isinf(values.astype(np.float32)), np.nan, values)
+    lost = column.notna().to_numpy() & np.isnan(values)
+    if lost.sum() * 2 > column.notna().sum():
+        first = column[lost].iloc[0]
+        return Use(
+            "numeric",
+            problem=f"--numeric: most of column '{name}' is no number: '{first}' in row {_row(column, lost)}.",
+        )
+    if lost.any():
+        shown = few([f"'{text}'" for text in dict.fromkeys(column[lost].astype(str))])
+        told += f"{', ' if told else ''}{rows(int(lost.sum()))} without a finite number ({shown}) missing"
+    note = f"column '{name}' is read as numbers: {told}" if told else ""
+    return Use("numeric", {name: _pandas().Series(values, index=column.index)}, note)
+
+
+def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
+    found = parse_dates(column)
+    if found is None:
+        return Use("date", problem=f"--date: column '{name}' has no dates in any known format: '{_first(column)}'.")
+    lost = (column.notna() & found.moments.isna()).to_numpy()
+    if not asked and (lost.any() or found.ambiguous):
+        what = (
+            f"'{column[lost].iloc[0]}' in row {_row(column, lost)} is none"
+            if lost.any()
+            else f"the day and the month of '{_first(column)}' could be exchanged"
+        )
+        ways = f"{option('date', name)}, {option('categorical', name)} or {option('drop', name)}"
+        return Use("date", problem=f"Column '{name}' looks like dates, but {what}: use {ways}.")
+    parts = date_parts(name, found.moments)
+    note = f"column '{name}' is read as dates ({found.format}): {', '.join(parts)}"
+    if found.ambiguous:
+        note += "; the day and the month could be exchanged"
+    if lost.any():
+        note += f"; {rows(int(lost.sum()))} without a date ('{column[lost].iloc[0]}') missing"
+    return Use("date", dict(parts), note)
+
+
+def _found_out(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
+    try:
+        column = plain(name, column)
+    except DatasetError as error:
+        ways = f"{option('categorical', name)}, {option('numeric', name)} or {option('drop', name)}"
+        return Use("categorical", problem=f"{str(error).removesuffix('.')}, or use {ways}.")
+    if is_date(column):
+        return _as_dates(name, column, asked=False)
+    if isinstance(column.dtype, _pandas().CategoricalDtype):
+        return Use("categorical", {name: column})
+    if is_text(column):
+        return _text(name, column, settings)
+    if column.dtype.kind not in "biuf":
+        problem = f"Column '{name}' is of type {column.dtype}: convert it to numbers first, or use"
+        return Use("numeric", problem=f"{problem} {option('drop', name)}.")
+    return _number(name, column)
+
+
+def _text(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
+    if looks_like_dates(column):
+        return _as_dates(name, column, asked=False)
+    problem, note = number_like(name, column, settings)
+    distinct = column.nunique()
+    if not problem and distinct > MANY_TEXTS and distinct > 0.5 * len(column):
+        problem = (
+            f"Column '{name}' has {distinct} distinct texts in {len(column)} rows: not a category;"
+            f" use {option('drop', name)}, or {option('categorical', name)} if it is one."
+        )
+    return Use("categorical", {name: as_categories(column)}, note, problem)
+
+
+def number_like(name: str, column: pd.Series[Any], settings: DataSettings) -> tuple[str, str]:
+    """The problem of texts that look like numbers, and what is to be said of texts that are used as categories."""
+    found = parse_numerals(column, settings.decimal, settings.thousands)
+    stray = int(column.notna().sum()) - found.read
+    ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as categories"
+    if found.read > 9 * stray and found.read == found.plain:
+        if not stray:
+            return "", f"column '{name}' has texts that look like numbers, used as categories: {ways}"
+        lost = (column.notna() & np.isnan(found.numbers)).to_numpy()
+        return (
+            f"Column '{name}' holds numbers, but '{column[lost].iloc[0]}' in row {_row(column, lost)} is not a number:"
+            f" {option('numeric', name)} makes it missing, {option('categorical', name)} keeps the texts."
+        ), ""
+    if found.read > 9 * stray and found.read:
+        there = column.notna().to_numpy() & ~np.isnan(found.numbers)
+        odd = there & np.isnan(_pandas().to_numeric(column, errors="coerce").to_numpy(dtype=np.float64))
+        shown = f"'{column[odd].iloc[0]}' in row {_row(column, odd)}"
+        how = f" ({found.notation})" if found.notation else ""
+        return f"Column '{name}' has numbers written as text, such as {shown}{how}: {ways}.", ""
+    if found.read:
+        share = f"{found.read} numbers among {int(column.notna().sum())} texts"
+        return "", f"column '{name}' has {share}, used as categories: {option('numeric', name)} reads the numbers only"
+    return "", ""
+
+
+def _number(name: str, column: pd.Series[Any]) -> Use:
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    beyond = np.isinf(narrow)
+    if beyond.any():
+        problem = (
+            f"Column '{name}' must be finite in float32, but row {_row(column, beyond)} has {values[beyond][0]:g}:"
+            f" {option('numeric', name)} makes it missing, {option('drop', name)} leaves the column out."
+        )
+        return Use("numeric", problem=problem)
+    note = ""
+    if column.dtype.kind in "iu" and np.abs(values).max(initial=0) > EXACT:
+        before, after = column.nunique(), len(np.unique(narrow[~np.isnan(narrow)]))
+        if after < before:
+            largest = max(str(column.max()), str(column.min()).lstrip("-"), key=len)
+            note = (
+                f"column '{name}' has whole numbers of up to {len(largest)} digits, which models see as float32:"
+                f" {before} distinct values become {after}; {option('categorical', name)} or {option('drop', name)}"
+            )
+    return Use("numeric", {name: column}, note)
+
+
+def _row(column: pd.Series[Any], mask: Any) -> int:
+    """The first such row, counted from 1 in the file: rows without a target may have been left out."""
+    return int(column.index[np.flatnonzero(mask)[0]]) + 1
+
+
+def _first(column: pd.Series[Any]) -> str:
+    there = column.dropna()
+    return str(there.iloc[0]) if len(there) else ""

@@ -1,0 +1,103 @@
+"""Dates: how they are recognised in texts, and the numbers that a model is given instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARTS = {"year": "year", "month": "month", "day": "day", "weekday": "day_of_week", "hour": "hour"}
+LOOKED_AT = 500  # distinct texts from which the format is found out
+_DATES = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%d.%m.%Y",
+    "%m/%d/%Y",
+    "%d/%m/%Y",
+    "%m-%d-%Y",
+    "%d-%m-%Y",
+    "%m/%d/%y",
+    "%d/%m/%y",
+    "%d.%m.%y",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%b %d, %Y",
+    "%d %B %Y",
+    "%B %d, %Y",
+)
+_TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M %p", " %I:%M:%S %p")
+_COMPACT = "%Y%m%d"  # eight digits: a date only when asked for
+_SHAPE = re.compile(
+    r"\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2}(?:\d{2})?"
+    r"|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}|[A-Za-z]{3,9} \d{1,2}, \d{4})(?:[T ]+\d{1,2}:\d{2}.*)?\s*"
+)
+
+
+@dataclass(frozen=True)
+class Dates:
+    """A column as dates, NaT where there is none, and how they were written."""
+
+    moments: pd.Series[Any]
+    format: str
+    ambiguous: bool = False  # the day and the month could be exchanged
+
+
+def is_date(column: pd.Series[Any]) -> bool:
+    """Whether the column is of dates by its type."""
+    return column.dtype.kind == "M" or hasattr(column.dtype, "tz")
+
+
+def looks_like_dates(column: pd.Series[Any]) -> bool:
+    """Whether nine of ten texts have the shape of a date."""
+    texts = column.dropna().iloc[:LOOKED_AT].astype(str)
+    return bool(len(texts)) and sum(map(bool, map(_SHAPE.fullmatch, texts))) >= 0.9 * len(texts)
+
+
+def parse_dates(column: pd.Series[Any]) -> Dates | None:
+    """A column as dates, by the format that reads most of it; None if none reads half of it."""
+    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
+
+    if is_date(column):
+        values = column.dt.tz_convert("UTC").dt.tz_localize(None) if hasattr(column.dtype, "tz") else column
+        return Dates(values, "dates by type")
+    texts = column.where(column.isna(), column.astype(str).str.strip())
+    some = texts.dropna().drop_duplicates().iloc[:LOOKED_AT]
+    formats = ["ISO8601", _COMPACT, *(date + time for date in _DATES for time in _TIMES)]
+    counts = {form: int(_parsed(some, form).notna().sum()) for form in formats}
+    most = max(counts.values(), default=0)
+    if not len(some) or most < 0.5 * len(some):
+        return None
+    best = [form for form in formats if counts[form] == most]
+    values = _parsed(texts, best[0])
+    exchanged = best[0].translate(str.maketrans("md", "dm"))
+    return Dates(pd.Series(values, index=column.index), _words(best[0]), exchanged != best[0] and exchanged in best)
+
+
+def _parsed(texts: pd.Series[Any], form: str) -> pd.Series[Any]:
+    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
+
+    if form == "ISO8601":  # which for pandas may be a year alone, or eight digits
+        texts = texts.where(texts.str.match(r"\d{4}-\d{2}-\d{2}", na=False))
+        return pd.to_datetime(texts, format=form, errors="coerce", utc=True).dt.tz_localize(None)
+    if form == _COMPACT:
+        texts = texts.where(texts.str.fullmatch(r"\d{8}", na=False))
+    return pd.to_datetime(texts, format=form, errors="coerce")
+
+
+def _words(form: str) -> str:
+    if form == "ISO8601":
+        return "year-month-day"
+    names = {"%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month", "%B": "month"}
+    date = re.split(r" %[HI]", form)[0]
+    return re.sub(r"%\w", lambda found: names[found[0]], date)
+
+
+def date_parts(name: str, values: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
+    """The columns that stand for a date: those of its parts that vary, or the year if none does."""
+    parts = {part: getattr(values.dt, field).astype("float64") for part, field in PARTS.items()}
+    varying = {part: column for part, column in parts.items() if column.min() < column.max()}
+    return {f"{name}.{part}": column for part, column in (varying or {"year": parts["year"]}).items()}

@@ -1,0 +1,140 @@
+"""A user's data frame into a table: all of its problems are found before any is reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.core.errors import DataFileError, DatasetError
+from boosters_eval.datasets import checks
+from boosters_eval.datasets.audit import AuditedColumn
+from boosters_eval.datasets.columns import name_problems, rows, use_column
+from boosters_eval.datasets.frames import table_from_frame
+from boosters_eval.datasets.targets import target_values
+from boosters_eval.metrics.task import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from boosters_eval.datasets.config import DataSettings
+    from boosters_eval.datasets.table import Table
+
+GROUP_COLUMN = "qid"
+MIN_ROWS = 10  # fewer cannot be split into rows to train on and rows to judge by
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A table of the user's, and all that is to be said about it."""
+
+    table: Table
+    task: Task
+    reason: str  # for the task
+    columns: tuple[AuditedColumn, ...]  # in the order of the file
+    notes: tuple[str, ...] = ()
+
+
+def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, settings: DataSettings) -> Examined:
+    """Use each column as the settings ask for, or as what it is found to be."""
+    names = [str(label) for label in frame.columns]
+    if len(frame) * len(names) > checks.MAX_CELLS:
+        raise DataFileError(f"{source} has {len(frame)} x {len(names)} cells: more than 2**31.")
+    problems = name_problems(source, names, target, settings)
+    notes: list[str] = []
+    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    frame = frame.loc[:, ~frame.columns.duplicated()]
+    if not len(frame):
+        problems.append(f"{source} has a header but no rows.")
+    if not len(frame) or target not in names:
+        raise _refusal(source, problems)
+    frame = _with_target(source, frame, target, settings, problems, notes)
+    groups = None
+    if task is Task.RANKING:
+        frame, groups = _by_query(source, frame, problems)
+    columns, features = _features(frame, target, grouped=groups is not None, settings=settings, said=(problems, notes))
+    if not features:
+        problems.append(f"{source} has no column besides the target '{target}'.")
+    y, found, reason = _target(source, frame[target], task, settings, (problems, notes))
+    if problems:
+        raise _refusal(source, problems)
+    import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
+
+    table = table_from_frame(pd.DataFrame(features), y, groups)
+    return Examined(table, found, reason, columns, tuple(notes))
+
+
+def _refusal(source: str, problems: list[str]) -> DataFileError:
+    if len(problems) == 1:
+        return DataFileError(problems[0])
+    return DataFileError("\n  - ".join([f"{source} cannot be used as it is, for {len(problems)} reasons:", *problems]))
+
+
+def _with_target(
+    source: str, frame: pd.DataFrame, target: str, settings: DataSettings, problems: list[str], notes: list[str]
+) -> pd.DataFrame:
+    """The rows that have a target. The index keeps their numbers in the file."""
+    missing = frame[target].isna()
+    count = int(missing.sum())
+    if count and not settings.drop_missing_target:
+        problems.append(
+            f"The target '{target}' of {source} is missing in {rows(count)}: --drop-missing-target leaves them out."
+        )
+    elif count:
+        notes.append(f"{rows(count)} without a target left out, {len(frame) - count} kept")
+    kept = frame[~missing] if count else frame
+    if len(kept) < MIN_ROWS:
+        what = rows(len(kept)) if not count else f"a target in {rows(len(kept))} only"
+        problems.append(f"{source} has {what}: at least {MIN_ROWS} are needed.")
+    return kept
+
+
+def _by_query(source: str, frame: pd.DataFrame, problems: list[str]) -> tuple[pd.DataFrame, Any]:
+    if GROUP_COLUMN not in frame.columns:
+        problems.append(f"Ranking needs a column '{GROUP_COLUMN}' with a query id per row; {source} has none.")
+        return frame, None
+    missing = int(frame[GROUP_COLUMN].isna().sum())
+    if missing:
+        problems.append(f"The query id '{GROUP_COLUMN}' of {source} is missing in {rows(missing)}.")
+    codes = frame[GROUP_COLUMN].factorize()[0]
+    order = np.argsort(codes, kind="stable")
+    return frame.iloc[order], codes[order].astype(np.int64)
+
+
+def _features(
+    frame: pd.DataFrame, target: str, *, grouped: bool, settings: DataSettings, said: tuple[list[str], list[str]]
+) -> tuple[tuple[AuditedColumn, ...], dict[str, pd.Series[Any]]]:
+    problems, notes = said
+    columns: list[AuditedColumn] = []
+    features: dict[str, pd.Series[Any]] = {}
+    for name in frame.columns:
+        if name == target or name in settings.drop:
+            columns.append(AuditedColumn(name=name, role="target" if name == target else "dropped", used=False))
+            continue
+        if grouped and name == GROUP_COLUMN and name not in settings.keep:
+            columns.append(AuditedColumn(name=name, role="group", used=False, note="the queries"))
+            continue
+        use = use_column(name, frame[name], settings)
+        problems += [use.problem] if use.problem else []
+        notes += [use.note] if use.note else []
+        columns.append(AuditedColumn(name=name, role=use.role, note=use.note))
+        taken = [part for part in use.columns if part != name and part in frame.columns]
+        if taken:
+            problems.append(f"The date '{name}' would become '{taken[0]}', but there is such a column: rename it.")
+        features |= use.columns
+    return tuple(columns), features
+
+
+def _target(
+    source: str, column: pd.Series[Any], task: Task | None, settings: DataSettings, said: tuple[list[str], list[str]]
+) -> tuple[Any, Task, str]:
+    problems, notes = said
+    there = column.dropna()
+    try:
+        y, found, reason, note = target_values(source, str(column.name), there, task, settings)
+    except DatasetError as error:
+        problems.append(str(error))
+        return None, task or Task.REGRESSION, ""
+    notes += [note] if note else []
+    return y, found, reason
