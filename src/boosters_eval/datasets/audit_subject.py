@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from boosters_eval.datasets.audit import ColumnRole
     from boosters_eval.datasets.table import Table
     from boosters_eval.metrics.task import Task
 
@@ -40,7 +41,7 @@ class Subject:
     columns_at: Callable[[Rows | None], tuple[SampledColumn, ...]]  # the features in some rows, or in all
     numbers: Callable[[int], list[NDArray[Any]]]  # the first few columns of numbers, in all rows
     by_option: bool = True  # whether options of the command line act on it
-    keep: frozenset[str] = frozenset()  # columns that the user wants although they look like ids
+    asked: frozenset[str] = frozenset()  # columns that the user wants as they are
     dates: frozenset[str] = frozenset()  # columns that are used as dates
 
     def sample(self) -> Rows | None:
@@ -87,22 +88,21 @@ def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[Rows | Non
     return lambda rows: tuple(column(position, rows) for position in range(table.x.shape[1]))
 
 
-def column_of_frame(name: str, column: pd.Series[Any], rows: Rows | None, *, as_number: bool) -> SampledColumn:
-    """A column of a data frame; `as_number` if it is used as numbers, whatever it is written as."""
+def column_of_frame(name: str, column: pd.Series[Any], rows: Rows | None, role: ColumnRole) -> SampledColumn:
+    """A column of a data frame, as numbers or as codes, by what it is used as."""
     from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     some = column if rows is None else column.take(rows)
-    dtype = column.dtype
-    if not is_text(column) or as_number:
-        return SampledColumn(name, _as_numbers(some), all_rows=None if rows is None else lambda: _exact_numbers(column))
-    codes, texts = _coded(some)
-    return SampledColumn(
-        name,
-        codes,
-        texts=texts,
-        declared=isinstance(dtype, types.CategoricalDtype),
-        all_rows=None if rows is None else lambda: _coded(column)[0],
-    )
+    if role == "categorical" or (role == "date" and is_text(column)):
+        codes, texts = _coded(some)
+        return SampledColumn(
+            name,
+            codes,
+            texts=texts,
+            declared=isinstance(column.dtype, types.CategoricalDtype) or not is_text(column),
+            all_rows=None if rows is None else lambda: _coded(column)[0],
+        )
+    return SampledColumn(name, _as_numbers(some), all_rows=None if rows is None else lambda: _exact_numbers(column))
 
 
 def coded_target(column: pd.Series[Any], *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:

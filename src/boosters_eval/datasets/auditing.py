@@ -51,12 +51,13 @@ def audit_frame(
     reason: str = "",
     reading: str = "",
     columns: Iterable[AuditedColumn] | None = None,
-    keep: Collection[str] = (),
+    asked: Collection[str] = (),
 ) -> DataAudit:
     """Audit a data frame as it was read, with its target.
 
     `columns` are the roles that were decided on; only those that are used are looked at. Without them, text is
-    categorical and everything else numeric. `keep` names columns that the user wants although they look like ids.
+    categorical and everything else numeric. `asked` names columns that the user wants as they are, so that nothing is
+    said of how they look.
     """
     gone = frame[target].isna().to_numpy()
     rows = frame[~gone] if gone.any() else frame
@@ -72,10 +73,7 @@ def audit_frame(
     ]
 
     def columns_at(some: Rows | None) -> tuple[SampledColumn, ...]:
-        return tuple(
-            column_of_frame(name, rows[label], some, as_number=roles[name].role == "numeric")
-            for name, label in used.items()
-        )
+        return tuple(column_of_frame(name, rows[label], some, roles[name].role) for name, label in used.items())
 
     y, labels = coded_target(rows[target], classes=task.is_classification)
     subject = Subject(
@@ -86,7 +84,7 @@ def audit_frame(
         labels=labels,
         columns_at=columns_at,
         numbers=lambda few: [rows[label].to_numpy(dtype=np.float64, na_value=np.nan) for label in numeric[:few]],
-        keep=frozenset(keep),
+        asked=frozenset(asked),
         dates=frozenset(name for name, column in roles.items() if column.role == "date"),
     )
     extra = [*_target_as_text(subject, rows[target]), *_missing_target(subject, int(gone.sum()))]
@@ -199,25 +197,29 @@ def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: Rows | No
 
 def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[str, str]]:
     """By kind, what is to be said of a column by itself; without an option, it is to be dropped."""
-    kept, dated = column.name in subject.keep, columns_alone.date_note(column)
-    written = columns_alone.number_note(column)
     if note := columns_alone.missing_note(column):
         return {"missing": (note, "")}
+    asked = column.name in subject.asked
     if note := columns_alone.constant_note(column):
-        return {} if kept else {"constant": (note, "")}
-    found: dict[str, tuple[str, str]] = {}
-    if written is not None:
-        found["number-as-text"] = (written[0], written[1] or _several("--numeric", [column.name]))
-    elif dated and column.name not in subject.dates:
-        found["date"] = (dated, _several("--date", [column.name]))
-    elif not dated and not kept and (note := columns_alone.id_note(column)):
-        found["id"] = (note, "")
+        return {} if asked else {"constant": (note, "")}
+    found = {} if asked or column.name in subject.dates else _looks(column)
     if note := columns_alone.almost_constant_note(column):
         found["almost-constant"] = (note, "")
     times = _times(column, subject)
     if times is not None and columns_alone.in_order(times):
         found["time-order"] = ("rises from row to row", f"--split time:{shlex.quote(_short(column.name))}")
     return found
+
+
+def _looks(column: SampledColumn) -> dict[str, tuple[str, str]]:
+    """What a column looks like, although it is used as something else."""
+    written = columns_alone.number_note(column)
+    if written is not None:
+        return {"number-as-text": (written[0], written[1] or _several("--numeric", [column.name]))}
+    if note := columns_alone.date_note(column):
+        return {"date": (note, _several("--date", [column.name]))}
+    note = columns_alone.id_note(column)
+    return {"id": (note, "")} if note else {}
 
 
 def _times(column: SampledColumn, subject: Subject) -> NDArray[np.float64] | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from annotated_types import Ge, Gt, Lt, MinLen
 
 from boosters_eval.core.model import Model
+from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.metrics.task import Task
 
 
@@ -35,6 +36,7 @@ class DatasetConfig(Model):
     splitter: Callable[..., Any] | None = None
     recipe: str | None = None  # changes whenever a built-in loader's data would; None: never trusted from the cache
     notes: tuple[str, ...] = ()  # sentences on how a user's file or frame was read
+    audit: DataAudit | None = None  # of a user's file or frame; other data sets are audited when they are used
     available: Callable[[], str | None] | None = None  # None, or one sentence on why it is not here
 
 

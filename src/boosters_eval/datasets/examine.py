@@ -9,7 +9,8 @@ import numpy as np
 
 from boosters_eval.core.errors import DataFileError, DatasetError
 from boosters_eval.datasets import checks
-from boosters_eval.datasets.audit import AuditedColumn
+from boosters_eval.datasets.audit import AuditedColumn, DataAudit
+from boosters_eval.datasets.auditing import audit_frame
 from boosters_eval.datasets.columns import name_problems, rows, use_column
 from boosters_eval.datasets.frames import table_from_frame
 from boosters_eval.datasets.targets import target_values
@@ -33,6 +34,7 @@ class Examined:
     task: Task
     reason: str  # for the task
     columns: tuple[AuditedColumn, ...]  # in the order of the file
+    audit: DataAudit
     notes: tuple[str, ...] = ()
 
 
@@ -62,7 +64,31 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     table = table_from_frame(pd.DataFrame(features), y, groups)
-    return Examined(table, found, reason, columns, tuple(notes))
+    audit = _audit(source, frame, features, columns, (target, y, found, reason), settings)
+    return Examined(table, found, reason, columns, audit, tuple(notes))
+
+
+def _audit(
+    source: str,
+    frame: pd.DataFrame,
+    features: dict[str, pd.Series[Any]],
+    columns: tuple[AuditedColumn, ...],
+    target: tuple[str, Any, Task, str],
+    settings: DataSettings,
+) -> DataAudit:
+    """Of the columns as they were read, except for those whose texts are used as numbers."""
+    name, y, task, reason = target
+    as_numbers = {c.name: features[c.name] for c in columns if c.role == "numeric" and c.name in features}
+    changed = {column: values for column, values in as_numbers.items() if values is not frame[column]}
+    return audit_frame(
+        frame.assign(**changed, **({} if task.is_classification else {name: y})),
+        name,
+        task,
+        name=source,
+        reason=reason,
+        columns=columns,
+        asked={*settings.keep, *settings.categorical, *settings.numeric, *settings.date},
+    )
 
 
 def _refusal(source: str, problems: list[str]) -> DataFileError:

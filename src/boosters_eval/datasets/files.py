@@ -88,8 +88,9 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
     }
     said = [f"task {'given' if given else 'inferred'}: {found.task.value} ({found.reason})"]
     said += [f"{what}: {', '.join(names) or 'none'}" for what, names in lists.items() if names or what == "categorical"]
+    safe = re.sub(r"[^\w.+-]", "_", name)
     config = DatasetConfig(
-        name=re.sub(r"[^\w.+-]", "_", name),
+        name=safe,
         task=found.task,
         loader=load,
         n_samples=table.x.shape[0],
@@ -103,6 +104,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
         source=source,
         licence="the user's own",
         notes=found.notes,
+        audit=found.audit.replace(dataset=safe),
     )
     try:
         checks.as_table(config, table)  # what is still wrong with it is a mistake in the user's data
