@@ -25,6 +25,7 @@ from boosters_eval.benchmark.usermetrics import UserMetric, from_spec
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnknownNameError, require
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
+from boosters_eval.datasets.audit_store import audit_of
 from boosters_eval.datasets.config import DatasetConfig, DataSettings, SplitSpec
 from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.engine import threads
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.config import BenchmarkSuite
     from boosters_eval.benchmark.settings import Settings
     from boosters_eval.datasets import Stored
+    from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.engine.cell import Cell
 
 
@@ -89,6 +91,7 @@ class PreparedRun:
     benchmarks: Benchmarks
     notes: tuple[str, ...] = ()
     growth: Growth | None = None  # how seeds are added; the plan is for the first look
+    audits: Mapping[str, DataAudit] = field(default_factory=dict)  # what was found in each data set
 
 
 def comparison(
@@ -230,7 +233,10 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     plan, stored = make_plan(benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish)
     said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
-    return PreparedRun(plan, FitInputs(stored, splitters), settings, benchmarks, tuple(dict.fromkeys(said)))
+    audits = {c.dataset.name: audit_of(c.dataset, stored[c.dataset.name]) for c in configs}
+    return PreparedRun(
+        plan, FitInputs(stored, splitters), settings, benchmarks, tuple(dict.fromkeys(said)), audits=audits
+    )
 
 
 def timing_threads() -> int:

@@ -43,12 +43,13 @@ def show(
 ) -> None:
     """Describe a data set, with the distribution of its target."""
     from boosters_eval.datasets import resolve_dataset
-    from boosters_eval.datasets.summary import plot, summarise
+    from boosters_eval.datasets.summary import audit_text, plot, summarise
 
     summary = summarise(resolve_dataset(name, _task(task)))
     if json:
         bars = [{"label": bar.label, "count": bar.count} for bar in summary.bars]
-        print_json({**summary.facts, "target distribution": bars})
+        audit = summary.audit.model_dump(mode="json")
+        print_json({**summary.facts, "target distribution": bars, "audit": audit})
         return
     shown = {key: _text(value) for key, value in summary.facts.items()}
     width = max(map(len, shown))
@@ -56,6 +57,7 @@ def show(
         if value:
             say(f"{key:<{width}}  {value}")
     say("\ntarget distribution\n" + plot(summary.bars))
+    say("\naudit\n" + "\n".join(audit_text(summary.audit)))
 
 
 def _task(name: str | None) -> Any:

@@ -15,6 +15,8 @@ from boosters_eval.cli.output import check_output, choose_format, console, emit,
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
 
+_FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are printed before a run, and of each how many
+
 CvOption = Annotated[
     str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
 ]
@@ -153,6 +155,8 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     tell = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
         tell(f"Note: {as_options(sentence)}")
+    for line in audit_lines(prepared.audits, verbose=presentation.verbose):
+        tell(line)
     if presentation.verbose:
         _show_parameters(prepared)
     if presentation.dry_run:
@@ -162,6 +166,21 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     watchers = observers(execution, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
         return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell)
+
+
+def audit_lines(audits: Any, *, verbose: bool) -> Iterator[str]:
+    """What was found in the data: of a few data sets the gravest findings, of many only how many have any."""
+    found = {name: audit for name, audit in audits.items() if audit.findings}
+    if len(found) > _FEW_DATASETS and not verbose:
+        yield f"Data: {len(found)} of {len(audits)} data sets have findings; --verbose shows them."
+        return
+    for audit in found.values():
+        shown = audit.findings if verbose else audit.findings[:_FEW_FINDINGS]
+        sampled = f", {audit.sampled} of {audit.rows} rows looked at" if audit.sampled is not None else ""
+        yield f"Data: {audit.dataset}{sampled}:"
+        yield from (f"  {finding}" for finding in shown)
+        if len(shown) < len(audit.findings):
+            yield f"  and {len(audit.findings) - len(shown)} more; --verbose shows them."
 
 
 def _show_parameters(prepared: Any) -> None:

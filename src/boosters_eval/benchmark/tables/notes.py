@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from boosters_eval.benchmark.tables.audit import severe_notes
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import LOG_LOSSES, resolve
@@ -42,7 +43,8 @@ def of_table(
 
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     """Notes that apply to more than one table."""
-    out = _unavailable(collection.unavailable)
+    out = severe_notes(collection)
+    out += _unavailable(collection.unavailable)
     out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
     out += _marks(collection)
     out += _tally(
