@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.core.errors import ConfigError, require, suggest
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, require, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,6 +71,7 @@ def compare(
         budget=budget,
         **settings,
     )
+    _warn_of_data(prepared)
     return run_prepared(prepared, observer=observer, verbose=verbose, executor=executor)
 
 
@@ -88,7 +90,15 @@ def run_suite(
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
     prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
+    _warn_of_data(prepared)
     return run_prepared(prepared, observer=observer, verbose=verbose, executor=executor)
+
+
+def _warn_of_data(prepared: PreparedRun) -> None:
+    """A warning for each finding with which scores are too good; the others are in `results.audits`."""
+    for name, audit in prepared.audits.items():
+        for finding in audit.severe:
+            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
 
 
 def prepare_comparison(

@@ -122,8 +122,6 @@ def comparison(
     reading = _data_settings(data, items)
     for item in items:
         dataset = resolve_dataset(item, wanted_task, reading)
-        if "inferred" in dataset.description:
-            notes.append(f"{dataset.name}: {dataset.description}")
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
         for kind in _boosters(booster):
             for variant, chosen in rows:

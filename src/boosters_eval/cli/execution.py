@@ -169,15 +169,18 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
 
 
 def audit_lines(audits: Any, *, verbose: bool) -> Iterator[str]:
-    """What was found in the data: of a few data sets the gravest findings, of many only how many have any."""
-    found = {name: audit for name, audit in audits.items() if audit.findings}
+    """What was found in the data: of a few data sets the gravest findings, of many only how many have any.
+
+    A user's own file is described even if there is nothing to find; its task was given or inferred for a reason.
+    """
+    found = [audit for audit in audits.values() if audit.findings or audit.reason]
     if len(found) > _FEW_DATASETS and not verbose:
-        yield f"Data: {len(found)} of {len(audits)} data sets have findings; --verbose shows them."
+        suspicious = sum(bool(audit.findings) for audit in found)
+        yield f"Data: {suspicious} of {len(audits)} data sets have findings; --verbose shows them."
         return
-    for audit in found.values():
+    for audit in found:
         shown = audit.findings if verbose else audit.findings[:_FEW_FINDINGS]
-        sampled = f", {audit.sampled} of {audit.rows} rows looked at" if audit.sampled is not None else ""
-        yield f"Data: {audit.dataset}{sampled}:"
+        yield f"Data: {audit.headline}"
         yield from (f"  {finding}" for finding in shown)
         if len(shown) < len(audit.findings):
             yield f"  and {len(audit.findings) - len(shown)} more; --verbose shows them."

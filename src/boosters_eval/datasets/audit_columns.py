@@ -161,15 +161,14 @@ def number_note(column: SampledColumn) -> tuple[str, str] | None:
     """That a column of text holds numbers, and the option that reads them so."""
     if column.texts is None or column.declared:
         return None
-    return numbers_as_text([str(text) for text in column.texts])
+    return numbers_as_text([str(text) for text in column.texts[:_TEXTS_LOOKED_AT]])
 
 
 def numbers_as_text(texts: Sequence[str]) -> tuple[str, str] | None:
     """That distinct texts are numbers as people write them, and the option that reads them so, or ''."""
-    looked = texts[:_TEXTS_LOOKED_AT]
-    hits = [text for text in looked if _NUMBER.fullmatch(text.strip())]
+    hits = [text for text in texts if _NUMBER.fullmatch(text.strip())]
     odd = [text for text in hits if not _PLAIN.fullmatch(text.strip())]
-    if len(hits) < ALIKE * len(looked) or not hits or (not odd and len(texts) <= FEW_NUMBERS):
+    if len(hits) < ALIKE * len(texts) or not hits or (not odd and len(texts) <= FEW_NUMBERS):
         return None
     shown = (odd or hits)[0].strip()
     return f"holds numbers as text, such as '{shown}'", number_option(odd)

@@ -13,7 +13,7 @@ from boosters_eval.datasets.frames import is_text
 from boosters_eval.datasets.streams import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -39,7 +39,8 @@ class Subject:
     y: NDArray[np.float64]  # in all rows: numbers, or the codes of classes
     labels: tuple[str, ...]  # of the classes
     columns_at: Callable[[Rows | None], tuple[SampledColumn, ...]]  # the features in some rows, or in all
-    numbers: Callable[[int], list[NDArray[Any]]]  # the first few columns of numbers, in all rows
+    numbers: Callable[[str], NDArray[Any]]  # a column of numbers, in all rows
+    numeric: tuple[str, ...]  # the names of these columns
     by_option: bool = True  # whether options of the command line act on it
     asked: frozenset[str] = frozenset()  # columns that the user wants as they are
     dates: frozenset[str] = frozenset()  # columns that are used as dates
@@ -48,15 +49,15 @@ class Subject:
         """The rows that are looked at, always the same; None: all of them."""
         return sample_rows(len(self.y))
 
-    def copies_sample(self, sample: Rows | None) -> Rows | None:
+    def copies_sample(self, sample: Rows | None, ids: Collection[str]) -> Rows | None:
         """The rows among which copies are counted: with each of them, all of its copies are there.
 
         A random sample of a large table would hardly ever hold two copies of a row. So rows are chosen by a hash of
-        their numbers, which is the same for all copies.
+        their numbers but for ids, which is the same for all copies.
         """
         if sample is None:
             return None
-        numbers = self.numbers(_HASHED)
+        numbers = [self.numbers(name) for name in [name for name in self.numeric if name not in ids][:_HASHED]]
         if not numbers:
             return sample
         every = -(-len(self.y) // SAMPLE)
@@ -130,9 +131,13 @@ def _as_numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
 
     kind = column.dtype.kind
     if kind in "mM":
-        return np.where(column.isna().to_numpy(), np.nan, column.to_numpy().astype(np.int64).astype(np.float64))
+        moments = column.to_numpy(dtype="datetime64[ns]" if kind == "M" else "timedelta64[ns]").astype(np.int64)
+        return np.where(column.isna().to_numpy(), np.nan, moments.astype(np.float64))
     if is_text(column) or kind not in "biuf":
-        column = pd.to_numeric(column, errors="coerce")
+        try:
+            column = pd.to_numeric(column, errors="coerce")
+        except (TypeError, ValueError):  # such as an interval
+            return np.full(len(column), np.nan)
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 

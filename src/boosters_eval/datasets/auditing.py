@@ -68,9 +68,11 @@ def audit_frame(
         if str(label) != target
     }
     used = {str(label): label for label in frame.columns if str(label) in roles and roles[str(label)].used}
-    numeric = [
-        label for name, label in used.items() if roles[name].role == "numeric" and rows[label].dtype.kind in "biuf"
-    ]
+    numeric = {
+        name: label
+        for name, label in used.items()
+        if roles[name].role == "numeric" and rows[label].dtype.kind in "biuf"
+    }
 
     def columns_at(some: Rows | None) -> tuple[SampledColumn, ...]:
         return tuple(column_of_frame(name, rows[label], some, roles[name].role) for name, label in used.items())
@@ -83,7 +85,8 @@ def audit_frame(
         y=y,
         labels=labels,
         columns_at=columns_at,
-        numbers=lambda few: [rows[label].to_numpy(dtype=np.float64, na_value=np.nan) for label in numeric[:few]],
+        numbers=lambda name: rows[numeric[name]].to_numpy(dtype=np.float64, na_value=np.nan),
+        numeric=tuple(numeric),
         asked=frozenset(asked),
         dates=frozenset(name for name, column in roles.items() if column.role == "date"),
     )
@@ -97,7 +100,7 @@ def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
     width = table.x.shape[1]
     names = table.feature_names or tuple(f"column {position}" for position in range(width))
     y = np.asarray(table.y, dtype=np.float64)
-    plain = [position for position in range(width) if position not in table.categorical]
+    plain = {name: position for position, name in enumerate(names) if position not in table.categorical}
     classes = int(y.max()) + 1 if config.task.is_classification else 0
     subject = Subject(
         name=config.name,
@@ -106,7 +109,8 @@ def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
         y=y,
         labels=tuple(map(str, range(classes))),
         columns_at=columns_of_table(table, names),
-        numbers=lambda few: [np.asarray(table.x[:, position]) for position in plain[:few]],
+        numbers=lambda name: np.asarray(table.x[:, plain[name]]),
+        numeric=tuple(plain),
         by_option=False,
     )
     roles = {
@@ -135,10 +139,11 @@ def _audit(
     columns = subject.columns_at(sample) if len(subject.y) else ()
     notes = _notes(subject, columns, sample)
     counts = np.bincount(subject.y.astype(np.int64)) if subject.task.is_classification else np.empty(0, dtype=np.int64)
+    ids = notes.get("id", {}).keys()  # each row has its own, copies too
     findings = [
         *extra,
         *_of_columns(subject, notes),
-        *_of_rows(subject, columns, sample),
+        *_of_rows(subject, columns, sample, ids),
         *_of_classes(subject, counts),
     ]
     audited = [_with_role(column, notes) for column in roles.values()]
@@ -188,8 +193,11 @@ def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: Rows | No
             tell(kind, column.name, note, option)
         if not {"missing", "constant"} & told.keys() and column.name not in subject.dates:
             usual.append(column)
+    categories = {column.name for column in usual if column.categorical}
     for name, score, measure in _leaks(subject, usual, sample):
-        tell("leak", name, f"alone predicts {subject.target}: {measure} {score:.4f}, out of sample")
+        note = f"alone predicts {subject.target}: {measure} {score:.4f}, out of sample"
+        group = f"; or --split group:{shlex.quote(_short(name))}" if name in categories else ""
+        tell("leak", name, note, _several("--drop", [name]) + group)
     for name, other, sense in relations.same_columns(usual):
         tell("duplicate-columns", name, f"says the same as '{_short(other)}': {sense}")
     return found
@@ -275,11 +283,13 @@ def _of_columns(subject: Subject, notes: Notes) -> Iterator[AuditFinding]:
         )
 
 
-def _of_rows(subject: Subject, columns: Sequence[SampledColumn], sample: Rows | None) -> Iterator[AuditFinding]:
+def _of_rows(
+    subject: Subject, columns: Sequence[SampledColumn], sample: Rows | None, ids: Collection[str]
+) -> Iterator[AuditFinding]:
     if not columns or subject.task is Task.RANKING:  # a document may well be in two queries
         return
-    rows = subject.copies_sample(sample)
-    looked_at = columns if rows is sample else subject.columns_at(rows)
+    rows = subject.copies_sample(sample, ids)
+    looked_at = [c for c in (columns if rows is sample else subject.columns_at(rows)) if c.name not in ids]
     y = subject.y if rows is None else subject.y[rows]
     found = relations.repeated_rows(looked_at, y)
     if found is None:
@@ -336,7 +346,7 @@ def _repeated_target(subject: Subject) -> Iterator[AuditFinding]:
 def _target_as_text(subject: Subject, column: pd.Series[Any]) -> Iterator[AuditFinding]:
     if not is_text(column) or not subject.labels:
         return
-    written = columns_alone.numbers_as_text(subject.labels)
+    written = columns_alone.numbers_as_text(subject.labels[:_MOST_COLUMNS])
     if written is not None:
         note, option = written
         text = f"the target {subject.target} {note}, and is taken for {len(subject.labels)} classes"
