@@ -157,31 +157,20 @@ def _dense(known: NDArray[Any]) -> str:
     return f"numbers the rows in another order: {len(known)} distinct whole numbers from {low:.0f} to {high:.0f}"
 
 
-def number_note(column: SampledColumn) -> tuple[str, str] | None:
-    """That a column of text holds numbers, and the option that reads them so."""
+def number_note(column: SampledColumn) -> str:
+    """That a column of text holds numbers."""
     if column.texts is None or column.declared:
-        return None
+        return ""
     return numbers_as_text([str(text) for text in column.texts[:_TEXTS_LOOKED_AT]])
 
 
-def numbers_as_text(texts: Sequence[str]) -> tuple[str, str] | None:
-    """That distinct texts are numbers as people write them, and the option that reads them so, or ''."""
+def numbers_as_text(texts: Sequence[str]) -> str:
+    """That distinct texts are numbers as people write them."""
     hits = [text for text in texts if _NUMBER.fullmatch(text.strip())]
     odd = [text for text in hits if not _PLAIN.fullmatch(text.strip())]
     if len(hits) < ALIKE * len(texts) or not hits or (not odd and len(texts) <= FEW_NUMBERS):
-        return None
-    shown = (odd or hits)[0].strip()
-    return f"holds numbers as text, such as '{shown}'", number_option(odd)
-
-
-def number_option(odd: Sequence[str]) -> str:
-    """What reads such numbers; '' where --numeric alone does."""
-    if any(re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?", text.strip()) for text in odd):
-        several = all(re.search(r",\d{3}(\D|$)", text) for text in odd if "," in text)
-        return "--thousands ," if several else "--decimal ,"
-    if any(re.fullmatch(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)", text.strip()) for text in odd):
-        return "--thousands . --decimal ,"
-    return "--decimal ," if any(re.fullmatch(r"[-+]?\d*,\d+", text.strip()) for text in odd) else ""
+        return ""
+    return f"holds numbers as text, such as '{(odd or hits)[0].strip()}'"
 
 
 def date_note(column: SampledColumn) -> str:

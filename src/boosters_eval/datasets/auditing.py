@@ -221,9 +221,8 @@ def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[st
 
 def _looks(column: SampledColumn) -> dict[str, tuple[str, str]]:
     """What a column looks like, although it is used as something else."""
-    written = columns_alone.number_note(column)
-    if written is not None:
-        return {"number-as-text": (written[0], written[1] or _several("--numeric", [column.name]))}
+    if note := columns_alone.number_note(column):
+        return {"number-as-text": (note, _several("--numeric", [column.name]))}
     if note := columns_alone.date_note(column):
         return {"date": (note, _several("--date", [column.name]))}
     note = columns_alone.id_note(column)
@@ -346,11 +345,10 @@ def _repeated_target(subject: Subject) -> Iterator[AuditFinding]:
 def _target_as_text(subject: Subject, column: pd.Series[Any]) -> Iterator[AuditFinding]:
     if not is_text(column) or not subject.labels:
         return
-    written = columns_alone.numbers_as_text(subject.labels[:_MOST_COLUMNS])
-    if written is not None:
-        note, option = written
+    note = columns_alone.numbers_as_text(subject.labels[:_MOST_COLUMNS])
+    if note:
         text = f"the target {subject.target} {note}, and is taken for {len(subject.labels)} classes"
-        yield _finding(subject, "target-as-text", text, f"{option} --task regression".strip())
+        yield _finding(subject, "target-as-text", text, _several("--numeric", [str(column.name)]))
 
 
 def _missing_target(subject: Subject, missing: int) -> Iterator[AuditFinding]:
