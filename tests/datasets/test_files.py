@@ -133,10 +133,12 @@ def test_a_constant_target(write):
 
 def test_text_in_the_target_of_a_numeric_task(write):
     values = ["1.5", *(["2"] * (N - 2)), "many"]
-    sentence = sentence_of(write(target=values), Task.REGRESSION)
-    assert (
-        sentence
-        == "The target 'target' of data.csv must be finite numbers for regression. Got 'many' in row 60 instead."
+    assert sentence_of(write(target=values), Task.REGRESSION) == (
+        "Column 'target' holds numbers, but 'many' in row 60 is not a number: --numeric target --drop-missing-target"
+        " leaves out such rows, --categorical target keeps the texts."
+    )
+    assert sentence_of(write(target=[f"t{i % 5}" for i in range(N)]), Task.REGRESSION) == (
+        "The target 'target' of data.csv must be finite numbers for regression. Got 't0' in row 1 instead."
     )
 
 
@@ -161,10 +163,13 @@ def test_a_stray_text_late_in_a_long_file_is_one_sentence_and_no_warning(tmp_pat
 
 
 def test_a_name_that_two_columns_have(tmp_path):
-    for name, content in (("a.csv", b"a,y,y\n1,2,3\n"), ("b.csv.gz", gzip.compress(b'"y",a,y\n1,2,3\n'))):
+    for name, content in (
+        ("a.csv", b"a,y,y\n" + b"1,2,3\n2,3,4\n" * 9),
+        ("b.csv.gz", gzip.compress(b'"y",a,y\n' + b"1,2,3\n2,3,4\n" * 9)),
+    ):
         (tmp_path / name).write_bytes(content)
         sentence = sentence_of(f"{tmp_path / name}:y")
-        assert sentence == f"Column names must be unique. {name} has 'y' twice."
+        assert sentence == f"Column names must be unique. {name} has 'y' twice: rename one."
 
 
 def test_objects_that_are_numbers_are_numbers_and_others_are_refused(write):

@@ -22,6 +22,7 @@ from boosters_eval.benchmark.natives import refuse_ignored
 from boosters_eval.benchmark.preparing import FitData, protocol_data
 from boosters_eval.benchmark.protocol import Protocol, load_steps, overridden
 from boosters_eval.benchmark.records import BUSY, BenchmarkResult
+from boosters_eval.benchmark.trivial import trivial_scores
 from boosters_eval.benchmark.usermetrics import UserMetric
 from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.core.errors import MetricInputError
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.measure import Measurement
+    from boosters_eval.benchmark.trivial import Scores
     from boosters_eval.datasets import Table
     from boosters_eval.engine.cell import Lane
     from boosters_eval.runners.base import Runner, Translation
@@ -240,6 +242,7 @@ class Fit(Workload):
         phase("score")
         metrics, said = _score(spec, table, split, data.restore(done.predictions))
         late = late_imports(before)
+        trivial = _trivial(spec, table, split) if spec.protocol is None else {}
         phase("done")
         return BenchmarkResult(
             **identity_of(spec),
@@ -248,6 +251,7 @@ class Fit(Workload):
             fold=cell.repeat.fold,
             metrics=metrics,
             primary_metric=spec.primary_metric,
+            trivial=trivial or None,
             **measured_fields(loaded, translation, done),
             peak_memory_mb=needed.peak_mb,
             first_use_mb=needed.first_use_mb,
@@ -316,6 +320,21 @@ def _score(
         if not math.isfinite(value):
             raise MetricInputError(f"The metric '{name}' must be finite. Got {value} instead.")
     return metrics, tuple(str(warning.message) for warning in caught if issubclass(warning.category, MetricWarning))
+
+
+def _trivial(spec: FitSpec, table: Table, split: Split) -> Scores:
+    """What the trivial rules of the task score on the same rows. A paper has its own references instead."""
+    return trivial_scores(
+        spec.task,
+        (np.asarray(table.y[split.train]), _rows(table.weights, split.train)),
+        np.asarray(table.y[split.valid]),
+        n_classes=spec.n_classes,
+        weights=_rows(table.weights, split.valid),
+        groups=_rows(table.groups, split.valid),
+        sensitive=_rows(table.sensitive, split.valid),
+        quantiles=spec.quantiles,
+        metrics=spec.metrics,
+    )
 
 
 def _data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.benchmark.records import BenchmarkResult
+from boosters_eval.benchmark.trivial import trivial_scores
 from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
 from boosters_eval.datasets import Table, split_rows
@@ -233,11 +234,20 @@ def run_once(
     cold = warm_up(runner, translation, train)
     done = measure(runner, translation, train, np.ascontiguousarray(x_valid, dtype=np.float32))
     late = late_imports(before)
+    y_test = np.asarray(y_valid, dtype=np.float64)
     metrics = compute_metrics(
         config.task,
-        np.asarray(y_valid, dtype=np.float64),
+        y_test,
         done.predictions,
         request.n_classes,
+        quantiles=request.quantiles,
+        metrics=config.metrics,
+    )
+    trivial = trivial_scores(
+        config.task,
+        (np.asarray(y_train, dtype=np.float64), None),
+        y_test,
+        n_classes=request.n_classes,
         quantiles=request.quantiles,
         metrics=config.metrics,
     )
@@ -252,6 +262,7 @@ def run_once(
         profile=config.profile.value,
         metrics=metrics,
         primary_metric=config.dataset.primary_metric or primary_metric(config.task),
+        trivial=trivial or None,
         **measured_fields(runner, translation, done),
         n_train=len(x_train),
         n_valid=len(x_valid),

@@ -96,6 +96,8 @@ class BenchmarkResult(Record, Outcome):
 
     metrics: dict[str, Score]
     primary_metric: str | None = None
+    # By trivial rule, such as "mean": what it scores on the same split; None in older results, and where there is none.
+    trivial: dict[str, dict[str, Score]] | None = None
 
     train_time_s: float | None = None  # building the library's data set and training
     build_time_s: float | None = None

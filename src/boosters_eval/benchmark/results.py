@@ -20,6 +20,7 @@ from boosters_eval.benchmark.records import (
     Unavailable,
     Unsupported,
 )
+from boosters_eval.benchmark.unbeaten import RULES
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, require
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from boosters_eval.core.repeat import Repeat
     from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.stats.significance import TestName
 
@@ -200,12 +202,13 @@ class ResultCollection:
     def to_csv(self, path: str | Path | None = None) -> str:
         """CSV with a line per outcome, also written to `path` if one is given.
 
-        The `status` of a result is ok, or flaky if its cell had failed before. Failed cells and libraries without cells
+        The `status` of a result is ok, or flaky if its cell had failed before; the rules that any library should beat
+        follow, once per split, with the status trivial. Failed cells and libraries without cells
         have a status and a reason instead of numbers: a table must not look whole because something is left out.
         """
         rows = [{**_row(result), **_status(result)} for result in self.results]
         others: list[BenchmarkError | Absence] = [*self.errors, *self.unsupported, *self.unavailable]
-        rows += map(_row_without_numbers, others)
+        rows += [*_trivial_rows(self.results), *map(_row_without_numbers, others)]
         named = dict.fromkeys([*_ROW_FIELDS, *(name for row in rows for name in row)])
         columns = [*(name for name in named if name not in _ROW_END), *_ROW_END]
         buffer = io.StringIO()
@@ -379,6 +382,17 @@ def _row_without_numbers(item: BenchmarkError | Absence) -> dict[str, Any]:
         "status": status,
         "reason": reason,
     }
+
+
+def _trivial_rows(results: Iterable[BenchmarkResult]) -> list[dict[str, Any]]:
+    """What the trivial rules score on each split, once, although each library's result of the split has it."""
+    rows: dict[tuple[str, Repeat, str], dict[str, Any]] = {}
+    for result in results:
+        for rule, scores in (result.trivial or {}).items():
+            same = {name: value for name, value in _row(result).items() if name in _ROW_FIELDS}
+            named = {**same, "library": RULES.get(rule, (rule,))[-1], "split_digest": result.split_digest}
+            rows.setdefault((result.config_name, result.repeat, rule), {**named, **scores, "status": "trivial"})
+    return list(rows.values())
 
 
 def _row(result: BenchmarkResult) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from boosters_eval.benchmark.observations import compare_rows, value_of
+from boosters_eval.benchmark.unbeaten import unbeaten
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.stats.inference import StatisticsInputError
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 TIE = "tie"
 TOO_FEW = "n too small"
 NOT_COMPARABLE = "not comparable"
+NO_BETTER = "none better than trivial"
 
 
 def best_frame(
     results: Iterable[BenchmarkResult], metric: str, *, higher_is_better: bool, alpha: float, test: TestName
 ) -> pd.DataFrame:
-    """One row per config: the library that may be called best, or `tie`, `n too small`, `not comparable`."""
+    """One row per config: the library that may be called best, or `tie`, `n too small`, `not comparable`.
+
+    A leader that is not better than a trivial rule is not called best, whatever the others are.
+    """
     groups = _by_config(results, metric)
     rows = []
     for config, group in groups.items():
@@ -36,6 +41,7 @@ def best_frame(
         leader = table.leader
         if leader is None:
             raise AssertionError("only configs with the metric are grouped")
+        rule = unbeaten(_by_library(group)[leader], metric, higher_is_better=higher_is_better)
         rivals = [table.get(leader, name) for name in table.tied if name != leader]
         shared = table.shared
         rows.append(
@@ -44,12 +50,14 @@ def best_frame(
                 "dataset": group[0].dataset_name,
                 "booster": group[0].booster_type,
                 "metric": metric,
-                "best": _label(leader, rivals),
+                "best": _label(leader, rivals) if rule is None else NO_BETTER,
                 "leader": leader,
                 "mean": shared.means.get(leader, table.summaries[leader].mean),
                 "n": shared.n or table.summaries[leader].n,
                 "tied": tuple(name for name in table.tied if name != leader),
-                "note": " ".join(_notes(table, rivals)),
+                "note": " ".join(
+                    [*_notes(table, rivals), *([f"{leader} is not better than {rule.text}."] if rule else [])]
+                ),
             }
         )
     return pd.DataFrame(rows)

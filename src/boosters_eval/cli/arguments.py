@@ -30,6 +30,11 @@ _SEVERAL = frozenset(
         "--csv",
         "--registry",
         "--own",
+        "--drop",
+        "--keep",
+        "--categorical",
+        "--numeric",
+        "--date",
     }
 )
 # Options whose values, file names among them, may contain commas. For metrics, one separates only before what is no
@@ -37,6 +42,7 @@ _SEVERAL = frozenset(
 _NEVER, _BEFORE_A_NAME = "(?!)", r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
 _SEPARATOR = {
     **dict.fromkeys(("--variants", "--only", "--csv", "--registry"), _NEVER),
+    **dict.fromkeys(("--drop", "--keep", "--categorical", "--numeric", "--date"), _NEVER),
     **dict.fromkeys(("--metric", "-m"), _BEFORE_A_NAME),
 }
 

@@ -1,9 +1,10 @@
-"""The commands `datasets fetch` and `datasets show`."""
+"""The commands `datasets fetch`, `datasets show` and `datasets init`."""
 
 from typing import Annotated, Any
 
 import typer
 
+from boosters_eval.cli.options import DataOptions, data_of, with_options
 from boosters_eval.cli.output import note, print_json, say
 from boosters_eval.core.errors import ConfigError, suggest
 
@@ -35,17 +36,25 @@ def fetch(
 
 
 @datasets.command()
+@with_options(data=DataOptions)
 def show(
+    data: DataOptions,
     name: Annotated[str, typer.Argument(help="A data set, or path/to/file.csv:target.")],
-    *,
     task: Annotated[str | None, typer.Option("--task", help="The task, instead of inferring it.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe a data set, with the distribution of its target."""
     from boosters_eval.datasets import resolve_dataset
+    from boosters_eval.datasets.resolve import check_applicable
     from boosters_eval.datasets.summary import audit_text, plot, summarise
 
-    summary = summarise(resolve_dataset(name, _task(task)))
+    settings = data_of(data)
+    if settings is not None:
+        check_applicable(settings, [name])
+    config = resolve_dataset(name, _task(task), settings)
+    for sentence in config.notes:
+        note(f"Note: {sentence}")
+    summary = summarise(config)
     if json:
         bars = [{"label": bar.label, "count": bar.count} for bar in summary.bars]
         audit = summary.audit.model_dump(mode="json")
@@ -58,6 +67,43 @@ def show(
             say(f"{key:<{width}}  {value}")
     say("\ntarget distribution\n" + plot(summary.bars))
     say("\naudit\n" + "\n".join(audit_text(summary.audit)))
+
+
+@datasets.command()
+@with_options(data=DataOptions)
+def init(
+    data: DataOptions,
+    file: Annotated[str, typer.Argument(metavar="FILE:TARGET", help="A data file and its target column.")],
+    task: Annotated[str | None, typer.Option("--task", help="The task, instead of inferring it.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the settings that are there.")] = False,
+) -> None:
+    """Write FILE.yaml with what was found in a data file, so that it is always read so.
+
+    It is used whenever the file is, and may be edited; options come before it.
+    """
+    from pathlib import Path
+
+    from boosters_eval.core.files import write_atomically
+    from boosters_eval.datasets.config import DataSettings
+    from boosters_eval.datasets.files import examine_file
+    from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_item
+    from boosters_eval.datasets.sidecar import sidecar_path, sidecar_text
+
+    path, target = split_item(file)
+    if not target:
+        raise ConfigError(
+            f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{file}' instead."
+        )
+    settings = data_of(data) or DataSettings()
+    check_applicable(settings, [file])
+    out = sidecar_path(Path(path))
+    if out.exists() and not force:
+        raise ConfigError(f"{out} exists already: use --force to replace it.")
+    found = examine_file(Path(path), target, _task(task), settings)
+    for sentence in found.notes:
+        note(f"Note: {sentence}")
+    write_atomically(out, sidecar_text(Path(path).name, target, found, settings))
+    note(f"Wrote {out}. From now on '{path}' is enough to name this data set.")
 
 
 def _task(name: str | None) -> Any:

@@ -10,7 +10,16 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import Execution, Presentation, settings_of, training_of, typed, with_options
+from boosters_eval.cli.options import (
+    DataOptions,
+    Execution,
+    Presentation,
+    data_of,
+    settings_of,
+    training_of,
+    typed,
+    with_options,
+)
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note, say
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
@@ -22,8 +31,9 @@ CvOption = Annotated[
 ]
 
 
-@with_options(execution=Execution, presentation=Presentation)
+@with_options(data=DataOptions, execution=Execution, presentation=Presentation)
 def compare(
+    data: DataOptions,
     execution: Execution,
     presentation: Presentation,
     dataset: Annotated[
@@ -80,6 +90,7 @@ def compare(
         metrics=metric or (),
         cv=cv,
         task=task,
+        data=data_of(data),
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,

@@ -15,6 +15,7 @@ from boosters_eval.core.text import encodable
 
 _RUN = "How to run"
 _OUT = "Output"
+_DATA = "Files of your own"
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,82 @@ class Presentation:
     ] = False
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more.", rich_help_panel=_OUT)] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.", rich_help_panel=_OUT)] = False
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """How the files of the user are read, and what their columns are used as."""
+
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="COLUMN", help="Columns that are left out.", rich_help_panel=_DATA),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COLUMN",
+            help="Columns that are features although they look like ids, or order or group the rows.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--categorical", metavar="COLUMN", help="Columns that are categories, even numbers.", rich_help_panel=_DATA
+        ),
+    ] = None
+    numeric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--numeric",
+            metavar="COLUMN",
+            help="Columns that are numbers, even as text ($3,750, 12%); what is no number is missing.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
+    date: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--date",
+            metavar="COLUMN",
+            help="Columns that are dates: they become year, month, day, weekday and hour.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
+    drop_missing_target: Annotated[
+        bool,
+        typer.Option("--drop-missing-target", help="Leave out rows without a target.", rich_help_panel=_DATA),
+    ] = False
+    sep: Annotated[
+        str | None,
+        typer.Option(
+            "--sep",
+            help="The separator: one character, or comma, semicolon, tab, pipe, space, whitespace. Default: found out.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option("--decimal", help="The decimal mark. Default: found out.", rich_help_panel=_DATA)
+    ] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option("--thousands", help="The mark between thousands. Default: found out.", rich_help_panel=_DATA),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            "--encoding", help="The encoding, such as utf-8, utf-16, cp1252. Default: found out.", rich_help_panel=_DATA
+        ),
+    ] = None
+
+
+def data_of(options: DataOptions) -> Any:
+    """The settings that were given, or None if none was."""
+    from boosters_eval.datasets.config import DataSettings
+
+    given = {name: value for name, value in asdict(options).items() if value not in (None, False, [])}
+    return DataSettings(**given) if given else None
 
 
 def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -154,6 +154,7 @@ def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
 
 
 def _found_out(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
+    given = column
     try:
         column = plain(name, column)
     except DatasetError as error:
@@ -168,12 +169,15 @@ def _found_out(name: str, column: pd.Series[Any], settings: DataSettings) -> Use
     if column.dtype.kind not in "biuf":
         problem = f"Column '{name}' is of type {column.dtype}: convert it to numbers first, or use"
         return Use("numeric", problem=f"{problem} {option('drop', name)}.")
-    return _number(name, column)
+    return _number(name, column, given)
 
 
 def _text(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
     if looks_like_dates(column):
         return _as_dates(name, column, asked=False)
+    numbers = as_written(column, settings)
+    if numbers is not None:
+        return Use("numeric", {name: numbers})
     problem, note = number_like(name, column, settings)
     distinct = column.nunique()
     if not problem and distinct > MANY_TEXTS and distinct > 0.5 * len(column):
@@ -184,18 +188,30 @@ def _text(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
     return Use("categorical", {name: as_categories(column)}, note, problem)
 
 
-def number_like(name: str, column: pd.Series[Any], settings: DataSettings) -> tuple[str, str]:
+def as_written(column: pd.Series[Any], settings: DataSettings) -> pd.Series[Any] | None:
+    """The numbers of a column whose texts are all written with the marks that the file is said, or found, to have."""
+    if not (settings.decimal or settings.thousands):
+        return None
+    found = parse_numerals(column, settings.decimal, settings.thousands)
+    if found.read < column.notna().sum() or "left out" in found.notation:
+        return None
+    return cast("pd.Series[Any]", _pandas().Series(found.numbers, index=column.index))
+
+
+def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, target: bool = False) -> tuple[str, str]:
     """The problem of texts that look like numbers, and what is to be said of texts that are used as categories."""
     found = parse_numerals(column, settings.decimal, settings.thousands)
     stray = int(column.notna().sum()) - found.read
-    ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as categories"
+    kinds = "classes" if target else "categories"
+    ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as {kinds}"
     if found.read > 9 * stray and found.read == found.plain:
         if not stray:
-            return "", f"column '{name}' has texts that look like numbers, used as categories: {ways}"
+            return "", f"column '{name}' has texts that look like numbers, used as {kinds}: {ways}"
         lost = (column.notna() & np.isnan(found.numbers)).to_numpy()
+        act = "--drop-missing-target leaves out such rows" if target else "makes it missing"
         return (
             f"Column '{name}' holds numbers, but '{column[lost].iloc[0]}' in row {_row(column, lost)} is not a number:"
-            f" {option('numeric', name)} makes it missing, {option('categorical', name)} keeps the texts."
+            f" {option('numeric', name)} {act}, {option('categorical', name)} keeps the texts."
         ), ""
     if found.read > 9 * stray and found.read:
         there = column.notna().to_numpy() & ~np.isnan(found.numbers)
@@ -205,11 +221,12 @@ def number_like(name: str, column: pd.Series[Any], settings: DataSettings) -> tu
         return f"Column '{name}' has numbers written as text, such as {shown}{how}: {ways}.", ""
     if found.read:
         share = f"{found.read} numbers among {int(column.notna().sum())} texts"
-        return "", f"column '{name}' has {share}, used as categories: {option('numeric', name)} reads the numbers only"
+        return "", f"column '{name}' has {share}, used as {kinds}: {option('numeric', name)} reads the numbers only"
     return "", ""
 
 
-def _number(name: str, column: pd.Series[Any]) -> Use:
+def _number(name: str, column: pd.Series[Any], given: pd.Series[Any]) -> Use:
+    """`given` is the column before numbers of any size became floats."""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
@@ -221,10 +238,11 @@ def _number(name: str, column: pd.Series[Any]) -> Use:
         )
         return Use("numeric", problem=problem)
     note = ""
-    if column.dtype.kind in "iu" and np.abs(values).max(initial=0) > EXACT:
-        before, after = column.nunique(), len(np.unique(narrow[~np.isnan(narrow)]))
+    whole = given.dtype.kind in "iu" or all(isinstance(value, int) for value in given.dropna().iloc[:100])
+    if whole and np.nanmax(np.abs(values), initial=0) > EXACT:
+        before, after = given.nunique(), len(np.unique(narrow[~np.isnan(narrow)]))
         if after < before:
-            largest = max(str(column.max()), str(column.min()).lstrip("-"), key=len)
+            largest = max(str(given.max()), str(given.min()).lstrip("-"), key=len)
             note = (
                 f"column '{name}' has whole numbers of up to {len(largest)} digits, which models see as float32:"
                 f" {before} distinct values become {after}; {option('categorical', name)} or {option('drop', name)}"

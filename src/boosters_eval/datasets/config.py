@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Lt, MinLen
+from pydantic import BeforeValidator
 
 from boosters_eval.core.model import Model
 from boosters_eval.datasets.audit import DataAudit
@@ -40,14 +41,17 @@ class DatasetConfig(Model):
     available: Callable[[], str | None] | None = None  # None, or one sentence on why it is not here
 
 
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+
+
 class DataSettings(Model):
     """How a user's table is read and used; columns are given by name. What is not set is found out from the data."""
 
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()  # as features, although they look like ids or are constant; others stay as they are
-    categorical: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    date: tuple[str, ...] = ()  # each becomes year, month, day, weekday and hour
+    drop: Names = ()
+    keep: Names = ()  # as features, although they look like ids or are constant; others stay as they are
+    categorical: Names = ()
+    numeric: Names = ()
+    date: Names = ()  # each becomes year, month, day, weekday and hour
     drop_missing_target: bool = False
     sep: str | None = None
     decimal: str | None = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from boosters_eval.datasets.config import DataSettings
+    from boosters_eval.datasets.reading import FileReading
     from boosters_eval.datasets.table import Table
 
 GROUP_COLUMN = "qid"
@@ -36,6 +37,7 @@ class Examined:
     columns: tuple[AuditedColumn, ...]  # in the order of the file
     audit: DataAudit
     notes: tuple[str, ...] = ()
+    reading: FileReading | None = None  # None: it came as a data frame
 
 
 def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, settings: DataSettings) -> Examined:
@@ -51,7 +53,11 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
         problems.append(f"{source} has a header but no rows.")
     if not len(frame) or target not in names:
         raise _refusal(source, problems)
+    if target in settings.numeric:
+        frame = _numeric_target(frame, target, settings, problems, notes)
     frame = _with_target(source, frame, target, settings, problems, notes)
+    if len(frame) < MIN_ROWS:  # of which nothing more can be said
+        raise _refusal(source, problems)
     groups = None
     if task is Task.RANKING:
         frame, groups = _by_query(source, frame, problems)
@@ -95,6 +101,16 @@ def _refusal(source: str, problems: list[str]) -> DataFileError:
     if len(problems) == 1:
         return DataFileError(problems[0])
     return DataFileError("\n  - ".join([f"{source} cannot be used as it is, for {len(problems)} reasons:", *problems]))
+
+
+def _numeric_target(
+    frame: pd.DataFrame, target: str, settings: DataSettings, problems: list[str], notes: list[str]
+) -> pd.DataFrame:
+    """With the target as numbers, as asked: a row in which it is none is a row without a target."""
+    use = use_column(target, frame[target], settings)
+    problems += [use.problem] if use.problem else []
+    notes += [use.note] if use.note else []
+    return frame.assign(**use.columns)
 
 
 def _with_target(

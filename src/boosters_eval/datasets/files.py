@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,18 +33,10 @@ def config_from_file(
 ) -> DatasetConfig:
     """Read the file, find out what it is, and declare it; the rows are read once."""
     file = Path(path)
-    try:
-        check_regular(file)
-        stamp = file.stat().st_mtime_ns
-    except FileNotFoundError:
-        raise ConfigError(f"The data file {path} does not exist.") from None
-    except OSError as error:
-        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
-    asked = settings or DataSettings()
-    found = _read(file.resolve(), stamp, target, task, asked)
+    found = examine_file(file, target, task, settings)
 
     def load() -> Table:
-        table = _read(file.resolve(), stamp, target, task, asked).table
+        table = examine_file(file, target, task, settings).table
         _read.cache_clear()  # from here on the cache on disk has it
         return table
 
@@ -62,9 +55,24 @@ def config_from_frame(
     return _declared(f"{name}.{target}", f"data frame:{target}", found, lambda: found.table, task)
 
 
+def examine_file(file: Path, target: str, task: Task | None = None, settings: DataSettings | None = None) -> Examined:
+    """What the file is found to be. The last one is kept."""
+    try:
+        check_regular(file)
+        stamp = file.stat().st_mtime_ns
+    except FileNotFoundError:
+        raise ConfigError(f"The data file {file} does not exist.") from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read {file}: {error.strerror}.") from None
+    return _read(file.resolve(), stamp, target, task, settings or DataSettings())
+
+
 @lru_cache(maxsize=1)
 def _read(file: Path, stamp: int, target: str, task: Task | None, settings: DataSettings) -> Examined:  # noqa: ARG001 (a newer file is read anew)
-    return examine(file.name, read_file(file), target, task, settings)
+    frame, reading = read_file(file, settings)
+    marks = {"decimal": reading.decimal or settings.decimal, "thousands": reading.thousands or settings.thousands}
+    found = examine(file.name, frame, target, task, settings.replace(**marks))
+    return replace(found, reading=reading, notes=(*reading.notes, *found.notes))
 
 
 def _as_pandas(frame: Any) -> pd.DataFrame:
@@ -88,6 +96,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
     }
     said = [f"task {'given' if given else 'inferred'}: {found.task.value} ({found.reason})"]
     said += [f"{what}: {', '.join(names) or 'none'}" for what, names in lists.items() if names or what == "categorical"]
+    said += [f"reading: {found.reading.text}"] if found.reading and found.reading.text else []
     safe = re.sub(r"[^\w.+-]", "_", name)
     config = DatasetConfig(
         name=safe,
@@ -104,7 +113,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
         source=source,
         licence="the user's own",
         notes=found.notes,
-        audit=found.audit.replace(dataset=safe),
+        audit=found.audit.replace(dataset=safe, reading=found.reading.text if found.reading else ""),
     )
     try:
         checks.as_table(config, table)  # what is still wrong with it is a mistake in the user's data

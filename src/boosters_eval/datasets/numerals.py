@@ -22,6 +22,7 @@ NOTATIONS: tuple[tuple[str, str | None], ...] = (
     (",", " "),
     (".", "'"),
 )
+LOOKED_AT = 2000  # distinct texts by which the notation is chosen
 _CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 _SPACES = "\u00a0\u202f\u2009"  # not to be broken, narrow, thin: all separate thousands somewhere
 _AFFIXES = re.compile(rf"(?P<sign>[-+]?)\s*(?:{_CURRENCY})?\s*(?P<core>.*?)\s*(?P<unit>%|{_CURRENCY})?", re.DOTALL)
@@ -46,13 +47,10 @@ def parse_numerals(column: pd.Series[Any], decimal: str | None = None, thousands
     weights = np.bincount(codes[codes >= 0], minlength=len(texts))
     plain = np.isfinite(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=np.float64))
     cores, marks = zip(*map(_core, texts), strict=True) if texts else ((), ())
-    fitting = [n for n in NOTATIONS if decimal in (None, n[0]) and (thousands is None or n[1] in (None, thousands))]
-    if decimal is not None or thousands is not None:
-        fitting.append((decimal or ("," if thousands == "." else "."), thousands))
-    tried = [(notation, _values(cores, notation)) for notation in fitting]
-    counts = [int(weights[~np.isnan(values)].sum()) for _, values in tried]
-    best = int(np.argmax(counts))
-    (mark, group), values = tried[best]
+    fitting = [n for n in NOTATIONS if decimal in (None, n[0]) and (thousands is None or n[1] == thousands)]
+    fitting = fitting or [(decimal or ("," if thousands == "." else "."), thousands)]
+    mark, group = max(fitting, key=lambda notation: int((~np.isnan(_values(cores[:LOOKED_AT], notation))).sum()))
+    values = _values(cores, (mark, group))
     read = ~np.isnan(values)
     used = {char for core, good in zip(cores, read, strict=True) if good for char in core}
     told = [f"'{group}' separates thousands"] if group and group in used else []
@@ -60,7 +58,7 @@ def parse_numerals(column: pd.Series[Any], decimal: str | None = None, thousands
     left_out = sorted({each for found, good in zip(marks, read, strict=True) if good for each in found})
     told += [f"{' and '.join(map(repr, left_out))} left out"] if left_out else []
     every = np.append(values, np.nan)[codes]
-    return Numerals(every, ", ".join(told), int(counts[best]), int(weights[plain].sum()))
+    return Numerals(every, ", ".join(told), int(weights[read].sum()), int(weights[plain].sum()))
 
 
 def _core(text: str) -> tuple[str, tuple[str, ...]]:

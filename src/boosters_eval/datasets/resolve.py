@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ConfigError
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.config import DataSettings
 
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
+TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+SUFFIXES = (*TEXT_SUFFIXES, ".parquet", ".feather", ".arff", ".arff.gz")
+_OF_TEXT = ("sep", "encoding")
 
 
 def resolve_dataset(
@@ -24,30 +27,58 @@ def resolve_dataset(
     if isinstance(item, DatasetConfig) or item in DATASETS:
         config = item if isinstance(item, DatasetConfig) else DATASETS[item]
         return config if task is None or task is config.task else _as_task(config, task)
-    if item.endswith(SUFFIXES):
-        raise ConfigError(f"The data set '{item}' names no target column: write '{item}:column'.")
-    path, colon, target = item.rpartition(":")
-    if colon and path.endswith(SUFFIXES):
-        from boosters_eval.datasets.files import config_from_file  # noqa: PLC0415 (pandas only where a file is read)
-
-        return config_from_file(path, target, task, settings)
-    if colon or "/" in item:
+    path, target = split_item(item)
+    if path.endswith(SUFFIXES):
+        return _from_file(path, target, task, settings)
+    if ":" in item or "/" in item:
         raise ConfigError(
             f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{item}' instead."
         )
     return DATASETS[item]
 
 
+def split_item(item: str) -> tuple[str, str | None]:
+    """The path of a file and its target; the name of a column may have colons too."""
+    colons = [position for position, char in enumerate(item) if char == ":"]
+    found = next((position for position in colons if item[:position].endswith(SUFFIXES)), None)
+    return (item, None) if found is None else (item[:found], item[found + 1 :])
+
+
 def check_applicable(settings: DataSettings, items: Sequence[object]) -> None:
     """Refuse settings that none of the data sets could follow."""
-    given = sorted(name for name in settings.model_fields_set if getattr(settings, name) not in ((), None, False))
-    if given and not any(map(is_file, items)):
-        raise ConfigError(f"The '{given[0]}' parameter is for data files. Got none among the data sets.")
+    given = [name for name in type(settings).model_fields if getattr(settings, name) not in ((), None, False)]
+    files = [split_item(item)[0] for item in items if isinstance(item, str) and item not in DATASETS]
+    for name in given:
+        accepted = TEXT_SUFFIXES if name in _OF_TEXT else SUFFIXES
+        if not any(file.endswith(accepted) for file in files):
+            kind = "text files" if name in _OF_TEXT else "data files"
+            raise ConfigError(
+                f"The '{name}' parameter is for {kind}, such as data.csv:target. Got none of them instead."
+            )
 
 
-def is_file(item: object) -> bool:
-    """Whether a file is meant, to which the settings of data apply."""
-    return isinstance(item, str) and item not in DATASETS and item.rpartition(":")[0].endswith(SUFFIXES)
+def _from_file(path: str, target: str | None, task: Task | None, settings: DataSettings | None) -> DatasetConfig:
+    """The file as its sidecar says, unless something else was given."""
+    from boosters_eval.datasets.files import config_from_file  # noqa: PLC0415 (pandas only where a file is read)
+    from boosters_eval.datasets.sidecar import merged, read_sidecar, sidecar_path  # noqa: PLC0415 (likewise YAML)
+
+    file = Path(path)
+    try:
+        sidecar = read_sidecar(file)
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from None
+    wanted = target or (sidecar.target if sidecar else None)
+    if not wanted:
+        raise ConfigError(
+            f"The data set '{path}' names no target column: write '{path}:column', or keep it in {path}.yaml by"
+            f" 'boosters-eval datasets init {path}:column'."
+        )
+    if sidecar is None:
+        return config_from_file(path, wanted, task, settings)
+    used, notes = merged(sidecar_path(file).name, sidecar, settings)
+    known = sidecar.task if wanted == sidecar.target else None
+    config = config_from_file(path, wanted, task or known, used)
+    return config.replace(notes=(*notes, *config.notes))
 
 
 def _as_task(config: DatasetConfig, task: Task) -> DatasetConfig:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.core.errors import DataFileError, DatasetError
-from boosters_eval.datasets.columns import as_categories, few, number_like, option, texts_of
+from boosters_eval.datasets.columns import as_categories, as_written, few, number_like
 from boosters_eval.datasets.dates import is_date, looks_like_dates
 from boosters_eval.datasets.frames import is_text, numbers, plain
-from boosters_eval.datasets.numerals import parse_numerals
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
@@ -38,39 +37,29 @@ def target_values(
 def _as_asked(
     source: str, name: str, column: pd.Series[Any], task: Task | None, settings: DataSettings
 ) -> tuple[pd.Series[Any], str]:
-    """The column as numbers or as texts, if that is asked for; what looks like numbers but is text is refused."""
+    """The column as numbers or as texts; what looks like numbers but is text is refused, unless that is asked for."""
+    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
+
     if name in settings.date:
         raise DataFileError(f"The target '{name}' of {source} cannot be given to --date: a date is no target.")
     if name in settings.categorical:
         return as_categories(column), ""
-    if name in settings.numeric and is_text(column):
-        return _as_numbers(name, column, settings)
     column = plain(name, column)
     if is_date(column) or (is_text(column) and looks_like_dates(column)):
         raise DataFileError(f"The target '{name}' of {source} holds dates: a date is no target.")
-    if not is_text(column) or (task is not None and not task.is_classification) or column.nunique() == 2:
+    if not is_text(column) or isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() == 2:
         return column, ""
-    problem, note = number_like(name, column, settings)
-    if not problem and note and column.nunique() > MAX_CLASSES_OF_NUMBERS and "look like numbers" in note:
-        ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as classes"
-        problem = f"The target '{name}' of {source} has texts that look like numbers: {ways}."
+    written = as_written(column, settings)
+    if written is not None:
+        return written, ""
+    problem, note = number_like(name, column, settings, target=True)
+    if task is not None and not task.is_classification and not problem:
+        return column, ""
+    if note and "look like numbers" in note and column.nunique() > MAX_CLASSES_OF_NUMBERS:
+        problem = f"The target {note.removeprefix('column ')}."
     if problem:
         raise DataFileError(problem)
-    return column, note.replace("categories", "classes")
-
-
-def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> tuple[pd.Series[Any], str]:
-    import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
-
-    found = parse_numerals(texts_of(column), settings.decimal, settings.thousands)
-    wrong = np.flatnonzero(np.isnan(found.numbers))
-    if len(wrong):
-        raise DataFileError(
-            f"--numeric: the target '{name}' has '{column.iloc[wrong[0]]}' in row {column.index[wrong[0]] + 1},"
-            " which is no number."
-        )
-    note = f"the target '{name}' is read as numbers: {found.notation}" if found.notation else ""
-    return pd.Series(found.numbers, index=column.index), note
+    return column, note
 
 
 def _infer(column: pd.Series[Any], target: str) -> tuple[Task, str]:

@@ -53,6 +53,7 @@ class MetricInfo:
     low: float | None = None  # what no value can be below; None: unbounded, or unknown of a user's metric
     high: float | None = None
     resolution: Resolution = "unknown"
+    constant_is_best: bool = False  # whether the same prediction for every row cannot be beaten, whatever the data
 
     @property
     def built_in(self) -> bool:
@@ -263,6 +264,7 @@ _BUILTIN = (
         low=0.0,
         high=1.0,
         resolution="continuous",
+        constant_is_best=True,
     ),
     MetricInfo(
         "mlogloss",
@@ -349,6 +351,7 @@ _BUILTIN = (
         label="Demographic parity",
         low=0.0,
         high=1.0,
+        constant_is_best=True,
     ),
     MetricInfo(
         "equalized_odds",
@@ -362,6 +365,7 @@ _BUILTIN = (
         label="Equalized odds",
         low=0.0,
         high=1.0,
+        constant_is_best=True,
     ),
 )
 

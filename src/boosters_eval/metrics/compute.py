@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.errors import MetricInputError
 from boosters_eval.metrics.catalog import FAIRNESS, METRICS, PRIMARY, SECONDARY, as_task
 from boosters_eval.metrics.metric import for_task, get
 from boosters_eval.metrics.task import Task
@@ -46,11 +48,13 @@ def compute_metrics(
     sensitive: Any = None,
     quantiles: Iterable[float] = (),
     metrics: Iterable[str | Metric] = (),
+    skip_undefined: bool = False,
 ) -> dict[str, float]:
     """All scores of a task by spec.
 
     For quantile predictions, pinball and crps score the levels of `quantiles` (or those that they name), point
     metrics score the median. `mae` is left out there when the median was not predicted and nobody asked for it.
+    `skip_undefined` leaves out whatever has no score here, instead of refusing it.
     """
     task, extra = as_task(task), tuple(metrics)
     wanted = task_metrics(task, extra, sensitive=sensitive is not None)
@@ -65,5 +69,6 @@ def compute_metrics(
         chosen = (metric, y_pred) if pick is None else pick(metric, optional=metric.spec in optional)
         if chosen is not None:
             scored, columns = chosen
-            scores[metric.spec] = scored.compute(columns, y_true, sample_weight, groups=groups, sensitive=sensitive)
+            with suppress(*((MetricInputError,) if skip_undefined else ())):
+                scores[metric.spec] = scored.compute(columns, y_true, sample_weight, groups=groups, sensitive=sensitive)
     return scores

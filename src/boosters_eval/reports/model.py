@@ -143,6 +143,8 @@ class ReportTable(_Strict):
     details: tuple[str, ...] = ()  # after the name in the title, such as "5 seeds"
     notes: tuple[str, ...] = ()
     pairs: tuple[PairVerdict, ...] = ()
+    answer: str = ""  # in one sentence: who is best, by how much, and what to do next
+    trivial: tuple[Row, ...] = ()  # what takes no skill, shown below the rows; never ranked, judged or drawn with them
 
     @property
     def title(self) -> str:

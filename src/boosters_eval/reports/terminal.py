@@ -1,18 +1,21 @@
-"""The tables on a terminal, through Rich."""
+"""Reports on a terminal: the answers first, then the tables, then as many notes as fit a screen."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.table import Table as RichTable
 from rich.text import Text
 
+from boosters_eval.reports.layout import NARROWEST, Grid, Span, lay_out, wrapped_with_indent
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from rich.console import Console
 
     from boosters_eval.reports.model import CellStatus, Report, ReportTable, Row, TableCell
 
+NOTE_LINES = 16  # for the notes of a whole report, which leaves a third of a small screen for the tables
 _STYLES: dict[CellStatus, str] = {
     "ok": "",
     "pass": "green",
@@ -26,35 +29,93 @@ _STYLES: dict[CellStatus, str] = {
 }
 
 
-def print_report(report: Report, console: Console) -> None:
-    """Print every table with its notes. Names are inserted as Text, so that none is read as markup."""
-    for table in report.tables:
-        console.print(Text(table.title, style="bold"))
-        console.print(_grid(table, styled=console.is_terminal))
-        for note in table.notes:
-            console.print(Text(f"Note: {note}", style="dim"))
+def print_report(report: Report, console: Console, *, every_note: bool = True, how: str = "-v") -> None:
+    """Print answers, tables and notes; without `every_note`, those that fit, and `how` to see the others.
+
+    On a terminal everything fits its width, and nothing is cut; elsewhere lines are as long as they must be.
+    """
+    width = max(console.width, NARROWEST) if console.is_terminal else None
+    tables = report.tables
+    shown = _chosen([report.notes, *(table.notes for table in tables)], width, every=every_note)
+    if len(tables) > 1 and any(table.answer for table in tables):
+        _print_lines(console, (_sentence(f"{t.name}: {t.answer}", width) for t in tables if t.answer))
         console.print()
-    for note in report.notes:
-        console.print(Text(f"Note: {note}", style="dim"))
+    for table, notes in zip(tables, shown[1:], strict=True):
+        _print_lines(console, [_sentence(table.title, width, "bold")])
+        if len(tables) == 1 and table.answer:
+            _print_lines(console, [_sentence(table.answer, width)])
+        _print_lines(console, [lay_out(_grid(table, styled=_styled(console)), width)])
+        _print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in notes))
+        console.print()
+    _print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in shown[0]))
+    hidden = sum(len(table.notes) for table in tables) + len(report.notes) - sum(map(len, shown))
+    if hidden:
+        text = f"{hidden} more note{'' if hidden == 1 else 's'}: {how}"
+        _print_lines(console, [_sentence(text, width, "dim")])
 
 
-def _grid(table: ReportTable, *, styled: bool) -> RichTable:
-    grid = RichTable(box=box.SQUARE, header_style="bold")
-    for heading in (*table.row_names, *(column.heading for column in table.columns)):
-        grid.add_column(Text(heading), no_wrap=True)
-    if table.counted:
-        grid.add_column("n", justify="right")
-    for row in table.rows:
-        grid.add_row(*_texts(row, styled=styled), *([Text(row.count)] if table.counted else []))
-    return grid
+def print_grid(grid: Grid, console: Console) -> None:
+    """Print a table; outside a terminal, one line per row."""
+    _print_lines(console, [lay_out(grid, console.width if console.is_terminal else None)])
 
 
-def _texts(row: Row, *, styled: bool) -> list[Text]:
-    return [*map(Text, row.names), *(_text(cell, styled=styled) for cell in row.cells)]
+def _styled(console: Console) -> bool:
+    """Whether bold and colours are seen: a dumb terminal has neither."""
+    return console.is_terminal and console.color_system is not None
 
 
-def _text(cell: TableCell, *, styled: bool) -> Text:
+def _print_lines(console: Console, blocks: Iterable[Iterable[Text]]) -> None:
+    """Lines that are fitted already: Rich must neither wrap nor crop them."""
+    for block in blocks:
+        for line in block:
+            console.print(line, no_wrap=True, overflow="ignore", crop=False, soft_wrap=True)
+
+
+def _sentence(text: str, width: int | None, style: str = "") -> list[Text]:
+    """Text is inserted as such, so that no name is read as markup."""
+    lines = [text] if width is None else wrapped_with_indent(text, width)
+    return [Text(line, style=style) for line in lines]
+
+
+def _chosen(groups: Sequence[Sequence[str]], width: int | None, *, every: bool) -> list[list[str]]:
+    """The notes to show of each group: the first one of every group, then the second ones, while there is room."""
+    if every or width is None:
+        return [list(notes) for notes in groups]
+    shown: list[list[str]] = [[] for _ in groups]
+    left = NOTE_LINES
+    for place in range(max(map(len, groups), default=0)):
+        for notes, chosen in zip(groups, shown, strict=True):
+            if place < len(notes):
+                left -= len(wrapped_with_indent(f"Note: {notes[place]}", width))
+                if left < 0:
+                    return shown
+                chosen.append(notes[place])
+    return shown
+
+
+def _grid(table: ReportTable, *, styled: bool) -> Grid:
+    rows = [_spans(row, counted=table.counted, styled=styled) for row in table.rows]
+    rows += [
+        tuple(Span(span.text, "dim") for span in _spans(row, counted=table.counted, styled=styled))
+        for row in table.trivial
+    ]
+    return Grid(
+        headings=table.headings,
+        rows=tuple(rows),
+        keys=len(table.row_names),
+        whole=True,
+        framed=True,
+        right=frozenset({len(table.headings) - 1}) if table.counted else frozenset(),
+    )
+
+
+def _spans(row: Row, *, counted: bool, styled: bool) -> tuple[Span, ...]:
+    names = map(Span, row.names)
+    return (*names, *(_span(cell, styled=styled) for cell in row.cells), *([Span(row.count)] if counted else []))
+
+
+def _span(cell: TableCell, *, styled: bool) -> Span:
     """Bold and coloured if the terminal supports it, otherwise with asterisks. The status is always shown as a word."""
     if cell.best and not styled:
-        return Text(f"**{cell.shown}**")
-    return Text(cell.shown, style="bold green" if cell.best else _STYLES[cell.status])
+        return Span(f"**{cell.shown}**")
+    return Span(cell.shown, "bold green" if cell.best else _STYLES[cell.status])

@@ -42,6 +42,9 @@ def markdown_section(table: ReportTable, *, level: int = 2) -> str:
     for row in table.rows:
         cells = [f"**{escape(cell.shown)}**" if cell.best else escape(cell.shown) for cell in row.cells]
         rows.append([*map(escape, row.names), *cells, *([row.count] if table.counted else [])])
+    for row in table.trivial:
+        cells = [*map(escape, row.names), *(escape(cell.shown) for cell in row.cells)]
+        rows.append([f"*{cells[0]}*", *cells[1:], *([row.count] if table.counted else [])])
     parts = [f"{'#' * level} {escape(table.title)}\n", markdown_table([*map(escape, table.headings)], rows)]
     if totals := _totals(table):
         parts.append(totals)
@@ -64,7 +67,7 @@ def render_markdown(report: Report) -> str:
 
 
 def render_csv(report: Report) -> str:
-    """One line per cell: full numbers for programs, the text for people."""
+    """One line per cell: full numbers for programs, the text for people. Trivial rows have a status of their own."""
     keys = list(dict.fromkeys(key for table in report.tables for key in table.keys))
     names = list(dict.fromkeys(name for table in report.tables for name in table.row_names))
     identity = [key.lower().replace(" ", "_") for key in (*keys, *names)]
@@ -73,12 +76,12 @@ def render_csv(report: Report) -> str:
     headings = ["table", *identity, "column", "mean", "std", "n", "failed", "status", "text", "best"]
     writer.writerow(map(csv_cell, _unique(headings)))
     for table in report.tables:
-        for row in table.rows:
+        for row, status in (*((row, "") for row in table.rows), *((row, "trivial") for row in table.trivial)):
             named = dict(zip(table.row_names, row.names, strict=True))
             start = [table.name, *(table.keys.get(key) for key in keys), *(named.get(name) for name in names)]
             for column, cell in zip(table.columns, row.cells, strict=True):
                 numbers = (cell.mean, cell.std, cell.n, row.failed)
-                line = (*start, column.name, *numbers, cell.status, cell.text, str(cell.best).lower())
+                line = (*start, column.name, *numbers, status or cell.status, cell.text, str(cell.best).lower())
                 writer.writerow(map(csv_cell, line))
     return buffer.getvalue()
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from scipy.special import stdtrit
 
 from boosters_eval.stats.inference import StatisticsInputError, StudentT, freedom
+from boosters_eval.stats.power import detectable_errors
 from boosters_eval.stats.significance import DEFAULT_ALPHA, DEFAULT_ROPE
 
 if TYPE_CHECKING:
@@ -107,3 +108,17 @@ def splits_to_decide(found: Comparison, overlap: float, level: Callable[[int], f
         return 2 * fitted.greater(0.0) <= (found.alpha if level is None else level(count))
 
     return next(filter(significant, range(found.n + 1, _MANY_SPLITS + 1)), None)
+
+
+def detectable_with(splits: int, shown: float, n: int, *, level: float, overlap: float) -> float:
+    """The difference that so many splits would show in four out of five runs, if `n` splits could show `shown`.
+
+    How much the splits vary is known from those n only. `level` is the alpha of the test, `overlap` n_test / n_train
+    of the corrected test and 0 of others. More splits of the same rows show less and less.
+    """
+
+    def errors(count: int) -> float:
+        critical = float(stdtrit(freedom(count, overlap), 1 - level / 2))
+        return detectable_errors(critical, count - 1, n - 1) * math.sqrt(1 / count + overlap)
+
+    return shown * errors(splits) / errors(n)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.observations import observe
 from boosters_eval.benchmark.records import Unsupported
-from boosters_eval.benchmark.tables import notes
+from boosters_eval.benchmark.tables import notes, trivial
+from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.benchmark.tables.contenders import absences, group
-from boosters_eval.benchmark.tables.verdicts import column_levels, judge
+from boosters_eval.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
-    from boosters_eval.reports.model import CellStatus, PairVerdict
+    from boosters_eval.reports.model import CellStatus
     from boosters_eval.stats.significance import TestName
 
 # What is measured besides the metrics; lower is better for all of them.
@@ -58,6 +59,9 @@ class TableOptions:
     alpha: float
     highlight: bool
     require_significance: bool
+    more: bool = True  # whether more seeds can be advised: not after --seeds auto, which adds them itself
+    option: bool = True  # whether the command that ran is known to take --seeds
+    remarks: tuple[str, ...] = ()  # on every table
 
 
 def build_tables(
@@ -79,7 +83,17 @@ def build_tables(
     for name, better in collection.metadata.user_metrics.items():
         declare_metric(name, higher_is_better=better)
     level = collection.metadata.level(alpha)
-    options = TableOptions(metrics, times, test, level, highlight, require_significance)
+    options = TableOptions(
+        metrics,
+        times,
+        test,
+        level,
+        highlight,
+        require_significance,
+        more=not collection.metadata.seeds_rule,
+        option=collection.suite in (None, "compare"),
+        remarks=("the run is incomplete",) if collection.metadata.n_missing else (),
+    )
     absent = absences(collection)
     tables = [
         _table(name, list(rows.values()), absent.get(name, []), options) for name, rows in group(collection).items()
@@ -93,19 +107,24 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     first = results[0] if results else contenders[0].errors[0]
     columns = _columns(results, options)
     grid = [[_cell(contender, column, options) for column in columns] for contender in contenders]
-    pairs: list[PairVerdict] = []
+    judged: dict[str, Judgement] = {}
     levels = column_levels(columns, test=options.test, alpha=options.alpha)
+    losers = trivial.losers(contenders, columns)
     for position, column in enumerate(columns):
         if column.name not in levels:
             continue
         found = judge(clean(name), column, contenders, test=options.test, alpha=levels[column.name])
-        pairs += found.comparisons
+        judged[column.name] = found
         best = found.winners if options.require_significance else found.leaders
+        beaten = losers.get(column.name, {})
         for index in best if options.highlight else ():
+            if contenders[index].name in beaten:
+                continue  # best among the libraries, but worse than what takes no skill
             grid[index][position] = dataclasses.replace(grid[index][position], best=True)
+    pairs = [pair for found in judged.values() for pair in found.comparisons]
     row_names = ("Library", "Variant") if any(c.variant is not None for c in contenders) else ("Library",)
     rows = [_row(c, row_names, tuple(cells)) for c, cells in zip(contenders, grid, strict=True)]
-    return ReportTable(
+    table = ReportTable(
         name=clean(name),
         row_names=row_names,
         columns=columns,
@@ -117,9 +136,27 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             "profile": clean(first.profile),
         },
         details=(_splits(results), *(("library defaults",) if first.profile == "defaults" else ())),
-        notes=notes.of_table(contenders, columns, pairs),
+        notes=notes.of_table(contenders, columns, pairs, losers),
         pairs=tuple(pairs),
+        trivial=trivial.rows(contenders, columns, row_names),
     )
+    deciding = deciding_column(columns)
+    doubts = notes.remarks(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
+    more = None if deciding is None else _more_splits(deciding, contenders, options)
+    return dataclasses.replace(table, answer=answer_of(table, judged, more=more, remarks=(*doubts, *options.remarks)))
+
+
+def _more_splits(column: Column, contenders: Sequence[Contender], options: TableOptions) -> MoreSplits | None:
+    """How more splits could decide; None where it is not known what they would show."""
+    from boosters_eval.stats.observations import ASSUMED_RATIO, split_ratio  # noqa: PLC0415 (loads scipy)
+
+    if not options.more or options.test == "welch":
+        return None
+    results = [result for contender in contenders for result in contender.results]
+    corrected = options.test == "corrected" and column.name not in RESOURCES
+    overlap = (split_ratio(observe(results, column.name).values()) or ASSUMED_RATIO) if corrected else 0.0
+    folds = len({result.fold for result in results if result.fold is not None})
+    return MoreSplits(overlap, folds, options.option)
 
 
 def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Column, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from boosters_eval.benchmark.tables import trivial
 from boosters_eval.benchmark.tables.audit import severe_notes
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.core.text import clean
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
+    from boosters_eval.benchmark.tables.trivial import Losers
     from boosters_eval.reports.model import Column, PairVerdict, ReportTable
 
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
@@ -26,19 +28,33 @@ _SURE = 0.1  # of alpha: a p-value below this share of it stands even then
 
 
 def of_table(
-    contenders: Sequence[Contender], columns: Sequence[Column], pairs: Sequence[PairVerdict]
+    contenders: Sequence[Contender], columns: Sequence[Column], pairs: Sequence[PairVerdict], losers: Losers
 ) -> tuple[str, ...]:
-    """Failures, unequal capacity, and the verdicts on the primary metric."""
+    """Failures, who is not better than a trivial rule, unequal capacity, and the verdicts on the primary metric."""
     primary = [column.name for column in columns if column.primary]
     judged = [pair for pair in pairs if pair.metric in primary]
     found = (
         *_failures(contenders),
+        *trivial.notes(losers, columns, contenders),
         *_capacity(contenders),
         *_decided(judged),
         *_undecided(judged),
         *_skewed(contenders, pairs),
     )
     return tuple(map(clean, found))
+
+
+def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:
+    """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
+    tried = {contender.name: sum(bool(r.failed_before) for r in contender.results) for contender in contenders}
+    out = [
+        f"{count(cells)} cell{'' if cells == 1 else 's'} of {name} finished only after failing"
+        for name, cells in tried.items()
+        if cells
+    ]
+    if _skewed(contenders, pairs):
+        out.append("few test rows may have decided (see the notes)")
+    return tuple(map(clean, out))
 
 
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ class Judgement:
 
     winners: tuple[int, ...] = ()
     leaders: tuple[int, ...] = ()  # the best means over the splits that all have, whatever their uncertainty
+    tied: tuple[str, ...] = ()  # the name of the first leader, then those that were not shown to be worse than it
     comparisons: tuple[PairVerdict, ...] = ()
 
 
@@ -38,14 +39,22 @@ def column_levels(columns: Sequence[Column], *, test: TestName, alpha: float) ->
     that a table with many columns is hardly more often wrong than one with a single column. By the RFC's rule
     (Welch's test) each column stands alone.
     """
-    judged = [column for column in columns if column.higher_is_better is not None and not column.indicative]
-    if not judged:
-        return {}
-    deciding = next((column for column in judged if column.primary), judged[0])
+    judged = _judged(columns)
+    deciding = deciding_column(columns)
     if test == "welch":
         return {column.name: alpha for column in judged}
     shared = SECONDARY_SHARE * alpha / max(len(judged) - 1, 1)
     return {column.name: alpha if column is deciding else shared for column in judged}
+
+
+def deciding_column(columns: Sequence[Column]) -> Column | None:
+    """The column that decides a table: the primary one, or else the first that is judged."""
+    judged = _judged(columns)
+    return next((column for column in judged if column.primary), next(iter(judged), None))
+
+
+def _judged(columns: Sequence[Column]) -> list[Column]:
+    return [column for column in columns if column.higher_is_better is not None and not column.indicative]
 
 
 def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: TestName, alpha: float) -> Judgement:
@@ -63,6 +72,7 @@ def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: 
     return Judgement(
         winners=() if found.winner is None else (row_of[found.winner],),
         leaders=tuple(row_of[name] for name in found.leaders) if found.pairs else (),
+        tied=tuple(sorted(found.tied, key=lambda name: name != found.leader)) if found.pairs else (),
         comparisons=tuple(_comparison(table, column, a, b, pair) for (a, b), pair in found.pairs.items()),
     )
 

@@ -16,13 +16,21 @@ def text(value: object) -> str:
     return html.escape(str(value), quote=True)
 
 
-def grid(headings: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", kind: str = "") -> str:
-    """A table of finished cells (`<td>` or `<th>` elements) under escaped headings."""
+def grid(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    below: Iterable[Sequence[str]] = (),
+    caption: str = "",
+    kind: str = "",
+) -> str:
+    """A table of finished cells (`<td>` or `<th>` elements) under escaped headings; the rows below are not sorted."""
     head = "".join(f'<th scope="col">{text(heading)}</th>' for heading in headings)
-    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    body, last = ("".join(f"<tr>{''.join(row)}</tr>" for row in part) for part in (rows, below))
+    foot = f"<tfoot>{last}</tfoot>" if last else ""
     title = f"<caption>{text(caption)}</caption>" if caption else ""
     attribute = f' class="{kind}"' if kind else ""
-    return f"<table{attribute}>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table{attribute}>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table>"
 
 
 def plain(value: object) -> str:
@@ -38,7 +46,8 @@ def numeric(shown: str, value: float | None) -> str:
 
 def result_grid(table: ReportTable, *, caption: str = "", kind: str = "") -> str:
     """A table of the model."""
-    return grid(table.headings, (_row(table, row) for row in table.rows), caption=caption, kind=kind)
+    rows, trivial = ((_row(table, row) for row in part) for part in (table.rows, table.trivial))
+    return grid(table.headings, rows, below=trivial, caption=caption, kind=kind)
 
 
 def render_fragment(report: Report) -> str:

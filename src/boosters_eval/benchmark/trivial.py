@@ -1,0 +1,113 @@
+"""The trivial rules that any library should beat: scored in each cell on its own split, outside the clock."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.metrics import compute_metrics, find
+from boosters_eval.metrics.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+Scores = dict[str, dict[str, float]]  # by rule, then by metric
+
+_DIGITS = 6  # that are stored: a journal may have 100 000 lines, and each has them
+
+
+def trivial_scores(
+    task: Task,
+    train: tuple[NDArray[Any], NDArray[Any] | None],
+    y_valid: NDArray[Any],
+    *,
+    n_classes: int | None,
+    weights: Any = None,
+    groups: Any = None,
+    sensitive: Any = None,
+    quantiles: tuple[float, ...] = (),
+    metrics: Iterable[str] = (),
+) -> Scores:
+    """The score of each rule of the task. It learns from the training targets and their weights alone.
+
+    A metric that such a prediction cannot have is left out, and so is one that it has perfectly whatever the data:
+    a constant is calibrated, and treats all groups alike.
+    """
+    found: Scores = {}
+    for rule, predictions in _predictions(task, *train, len(y_valid), n_classes, quantiles, groups).items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scores = compute_metrics(
+                task,
+                y_valid,
+                predictions,
+                n_classes,
+                weights,
+                groups=groups,
+                sensitive=sensitive,
+                quantiles=quantiles,
+                metrics=metrics,
+                skip_undefined=True,
+            )
+        kept = {name: _short(value) for name, value in scores.items() if math.isfinite(value) and _tells(name)}
+        if kept:
+            found[rule] = kept
+    return found
+
+
+def _tells(metric: str) -> bool:
+    known = find(metric)
+    return known is None or not known.info.constant_is_best
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _predictions(
+    task: Task,
+    y: NDArray[Any],
+    weights: NDArray[Any] | None,
+    n_valid: int,
+    n_classes: int | None,
+    quantiles: tuple[float, ...],
+    groups: Any,
+) -> dict[str, NDArray[Any]]:
+    match task:
+        case Task.REGRESSION:
+            mean, (median,) = np.average(y, weights=weights), _quantiles(y, weights, (0.5,))
+            return {"mean": np.full(n_valid, mean), "median": np.full(n_valid, median)}
+        case Task.QUANTILE:
+            return {"quantiles": np.tile(_quantiles(y, weights, quantiles or (0.5,)), (n_valid, 1))}
+        case Task.BINARY:
+            return {"priors": np.full(n_valid, np.average(y, weights=weights))}
+        case Task.MULTICLASS:
+            counts = np.bincount(y.astype(np.int64), weights=weights, minlength=n_classes or 0)
+            return {"priors": np.tile(counts / counts.sum(), (n_valid, 1))}
+        case Task.RANKING:
+            return {} if groups is None else {"order": -_places(np.asarray(groups))}
+
+
+def _quantiles(y: NDArray[Any], weights: NDArray[Any] | None, levels: tuple[float, ...]) -> NDArray[np.float64]:
+    """Quantiles of the targets; of weighted ones, the first value that reaches the level's share of all weight."""
+    if weights is None:
+        return np.asarray(np.quantile(y, levels), dtype=np.float64)
+    order = np.argsort(y, kind="stable")
+    reached = np.cumsum(weights[order])
+    at = np.searchsorted(reached, np.asarray(levels) * reached[-1])
+    return np.asarray(y[order][np.minimum(at, len(y) - 1)], dtype=np.float64)
+
+
+def _places(groups: NDArray[Any]) -> NDArray[np.float64]:
+    """The place of each row in its query, in the order of the data."""
+    order = np.argsort(groups, kind="stable")
+    sorted_groups = groups[order]
+    starts = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]])
+    places = np.empty(len(groups))
+    places[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(np.r_[starts, len(groups)]))
+    return places

@@ -1,0 +1,66 @@
+"""Which results are not better than a trivial rule, which takes no skill. Nothing scientific is imported here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boosters_eval.metrics import find
+from boosters_eval.reports.numbers import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from boosters_eval.benchmark.records import BenchmarkResult
+
+# What each rule is called in a sentence, and, in fewer letters, in a table.
+RULES = {
+    "mean": ("predicting the mean", "predict the mean"),
+    "median": ("predicting the median", "predict the median"),
+    "quantiles": ("predicting the training quantiles", "predict quantiles"),
+    "priors": ("predicting the class priors", "predict the priors"),
+    "order": ("keeping the query's order", "keep the order"),
+}
+_SAME = 1e-5  # of the rule's score: an advantage below it may be one of rounding, and is none to anybody
+
+
+@dataclass(frozen=True)
+class TrivialScore:
+    """A trivial rule, and its mean in one metric."""
+
+    rule: str
+    mean: float
+
+    @property
+    def text(self) -> str:
+        """The rule and its score, for a sentence."""
+        return f"{RULES.get(self.rule, (self.rule,))[0]} ({number(self.mean)})"
+
+
+def unbeaten(results: Iterable[BenchmarkResult], metric: str, *, higher_is_better: bool) -> TrivialScore | None:
+    """The best trivial rule and its mean, if the results of one row are not better than it on the splits of both.
+
+    None if they are better, or if nothing is known of a rule in this metric. What is not a metric has no rule.
+    """
+    sign = 1.0 if higher_is_better else -1.0
+    known = find(metric)
+    scale = abs((known.high if known else None) or 0.0)  # of a score that may well be 0, such as R²
+    worst: TrivialScore | None = None
+    for rule, pairs in _paired(results, metric).items():
+        ours, theirs = (math.fsum(values) / len(pairs) for values in zip(*pairs, strict=True))
+        # Written so that a mean that is not a number is not better than anything.
+        beaten = sign * (ours - theirs) > _SAME * max(abs(theirs), scale)
+        if not beaten and (worst is None or sign * theirs > sign * worst.mean):
+            worst = TrivialScore(rule, theirs)
+    return worst
+
+
+def _paired(results: Iterable[BenchmarkResult], metric: str) -> Mapping[str, list[tuple[float, float]]]:
+    """For each rule, the row's score and the rule's, on every split that has both."""
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for result in results:
+        for rule, scores in (result.trivial or {}).items():
+            if metric in scores and metric in result.metrics:
+                pairs.setdefault(rule, []).append((result.metrics[metric], scores[metric]))
+    return pairs

@@ -1,0 +1,118 @@
+"""The file `data.csv.yaml` beside a data file: how it is read, so that a comparison of it is repeatable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml
+
+from boosters_eval.core.errors import ConfigError, FileFormatError
+from boosters_eval.core.files import read_text
+from boosters_eval.datasets.config import DataSettings
+from boosters_eval.metrics.task import Task  # noqa: TC001 (pydantic needs it)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boosters_eval.datasets.examine import Examined
+
+MAX_SIDECAR = 2**22  # bytes: the names of the most columns that can be read take about one million
+
+
+class Sidecar(DataSettings):
+    """What is known about a data file; what is not set is found out from the data."""
+
+    schema_version: Literal[1]
+    kind: Literal["boosters-eval data"]
+    target: str | None = None
+    task: Task | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that are in the file."""
+        return {name: getattr(self, name) for name in DataSettings.model_fields if name in self.model_fields_set}
+
+
+def sidecar_path(file: Path) -> Path:
+    """Where the sidecar of a data file is."""
+    return file.with_name(f"{file.name}.yaml")
+
+
+def read_sidecar(file: Path) -> Sidecar | None:
+    """The sidecar of a data file, or None if it has none. A key that is unknown or there twice is a mistake."""
+    path = sidecar_path(file)
+    if not path.exists():
+        return None
+    text = read_text(path, limit=MAX_SIDECAR)
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            raise FileFormatError(f"{path} has aliases, which this program never writes.")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        what = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise FileFormatError(f"{path} is not YAML: {what}.") from None
+    if not isinstance(content, dict) or not isinstance(root, yaml.MappingNode):
+        raise FileFormatError(f"{path} must be a mapping of keys to values, as 'datasets init' writes it.")
+    keys = [key.value for key, _ in root.value if isinstance(key, yaml.ScalarNode)]
+    doubled = next((key for key in keys if keys.count(key) > 1), None)
+    if doubled is not None:
+        raise FileFormatError(f"{path} has the key '{doubled}' twice.")
+    try:
+        return Sidecar.model_validate({str(key): value for key, value in content.items()})
+    except ConfigError as error:
+        said = str(error).replace(" of Sidecar ", " ").replace("Sidecar has", "It has").replace(" parameter ", " key ")
+        raise FileFormatError(f"{path} cannot be used. {said}") from None
+
+
+def merged(name: str, sidecar: Sidecar, given: DataSettings | None) -> tuple[DataSettings, list[str]]:
+    """The settings of a sidecar, replaced one by one by those that were given; what is replaced is said."""
+    own = sidecar.settings
+    asked = {} if given is None else {field: getattr(given, field) for field in given.model_fields_set}
+    used = {**own, **asked}
+    shown = [f"{field} {_shown(value)}" for field, value in own.items() if field not in asked and _shown(value)]
+    notes = [f"{name} is used" + (f": {', '.join(shown)}" if shown else "")]
+    notes += [
+        f"--{field.replace('_', '-')} replaces the {field} of {name} ({_shown(own[field])})"
+        for field in asked
+        if field in own and own[field] != asked[field]
+    ]
+    return DataSettings(**used), notes
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(value)
+    return "yes" if value is True else repr(value) if value else ""
+
+
+def sidecar_text(source: str, target: str, found: Examined, settings: DataSettings) -> str:
+    """The sidecar of a file that has been examined, as YAML: the settings that were found and those that were asked."""
+    roles = {role: [column.name for column in found.columns if column.role == role] for role in ("categorical", "date")}
+    content: dict[str, Any] = {
+        "schema_version": 1,
+        "kind": "boosters-eval data",
+        "target": target,
+        "task": found.task.value,
+    }
+    for field in ("sep", "decimal", "thousands", "encoding"):
+        value = getattr(found.reading, field, None) or getattr(settings, field)
+        content |= {field: value} if value else {}
+    for field in ("drop", "keep", "numeric", "categorical", "date"):
+        names = list(dict.fromkeys((*getattr(settings, field), *roles.get(field, ()))))
+        content |= {field: names} if names else {}
+    content |= {"drop_missing_target": True} if settings.drop_missing_target else {}
+    others = [
+        column.name for column in found.columns if column.role == "numeric" and column.name not in settings.numeric
+    ]
+    head = (
+        f"# How boosters-eval reads {source}; written by 'boosters-eval datasets init'. Options replace what is here."
+    )
+    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    reason = f"# task: {found.reason}"
+    tail = [f"#   {yaml.safe_dump(name, allow_unicode=True, width=10**6).splitlines()[0]}" for name in others]
+    return "\n".join(
+        [head.replace("\n", " "), body.rstrip(), reason.replace("\n", " "), "# numeric as found:", *tail, ""]
+    )
