@@ -73,6 +73,7 @@ class DataAudit(Model):
     n_columns: int = 0  # without the target
     findings: tuple[AuditFinding, ...] = ()
     sampled: int | None = None  # the rows that were looked at; None: all of them
+    sampled_columns: int | None = None
 
     @property
     def severe(self) -> tuple[AuditFinding, ...]:
@@ -93,7 +94,9 @@ class DataAudit(Model):
         why = f" ({self.reason})" if self.reason else ""
         classes = f", {self.n_classes} classes" if self.n_classes else ""
         roles = ", ".join(f"{len(names)} {role}" for role, names in self.by_role().items() if role != "target")
-        looked = f"; {self.sampled} rows were looked at" if self.sampled is not None else ""
+        counts = ((self.sampled, "rows"), (self.sampled_columns, "columns"))
+        parts = [f"{count} {what}" for count, what in counts if count is not None]
+        looked = f"; {' and '.join(parts)} were looked at" if parts else ""
         read = f"; read with {self.reading}" if self.reading else ""
         columns = f"{self.n_columns} column" + ("" if self.n_columns == 1 else "s")
         return f"{self.dataset}: {self.task.value}{why}, {self.rows} rows{classes}, {columns} ({roles}){looked}{read}"

@@ -105,7 +105,8 @@ def constant_note(column: SampledColumn) -> str:
     if len(column.counts) != 1 or column.missing:
         return ""
     whole = column.whole()
-    return f"is always {_shown(column, column.known[0])}" if (whole == whole[0]).all() else ""
+    inexact = not column.categorical and whole.dtype.kind == "f" and abs(whole[0]) >= KEY  # they may well differ
+    return f"is always {_shown(column, column.known[0])}" if not inexact and (whole == whole[0]).all() else ""
 
 
 def almost_constant_note(column: SampledColumn) -> str:
@@ -127,7 +128,7 @@ def id_note(column: SampledColumn) -> str:
     if column.texts is not None:
         return f"has {distinct} distinct texts in {rows} rows" if distinct >= ALMOST_UNIQUE * rows else ""
     largest = float(np.abs(column.known).max())
-    if largest >= KEY and distinct > LEAST_ROWS:
+    if largest >= KEY and (len(np.unique(column.whole())) > LEAST_ROWS or column.whole().dtype.kind == "f"):
         digits = len(str(int(largest)))
         return f"holds whole numbers of up to {digits} digits, and the float32 of the libraries keeps {_FLOAT32_DIGITS}"
     named = _NAMED_ID.fullmatch(column.name) is not None

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 SAMPLE = 20_000  # rows; of more, so many are looked at
+MOST_COLUMNS = 1_000  # that are looked at
+_FEWEST, _VALUES = 2_000, 10_000_000  # of wide tables fewer rows, so that there are at most so many values
 _HASHED = 8  # numeric columns by which copies of rows are found in a large table
 _STREAM = 5  # keeps this use of the stream apart from its others
 
@@ -41,13 +43,22 @@ class Subject:
     columns_at: Callable[[Rows | None], tuple[SampledColumn, ...]]  # the features in some rows, or in all
     numbers: Callable[[str], NDArray[Any]]  # a column of numbers, in all rows
     numeric: tuple[str, ...]  # the names of these columns
+    width: int  # columns that are looked at
     by_option: bool = True  # whether options of the command line act on it
     asked: frozenset[str] = frozenset()  # columns that the user wants as they are
     dates: frozenset[str] = frozenset()  # columns that are used as dates
 
+    @property
+    def limit(self) -> int:
+        """How many rows are looked at, if there are more."""
+        return max(_FEWEST, min(SAMPLE, _VALUES // max(self.width, 1)))
+
     def sample(self) -> Rows | None:
-        """The rows that are looked at, always the same; None: all of them."""
-        return sample_rows(len(self.y))
+        """The rows that are looked at, always the same and in their order; None: all of them."""
+        rows = len(self.y)
+        if rows <= self.limit:
+            return None
+        return np.flatnonzero(Stream(0, _STREAM, rows).uniform(rows) < self.limit / rows).astype(np.int64)
 
     def copies_sample(self, sample: Rows | None, ids: Collection[str]) -> Rows | None:
         """The rows among which copies are counted: with each of them, all of its copies are there.
@@ -60,16 +71,9 @@ class Subject:
         numbers = [self.numbers(name) for name in [name for name in self.numeric if name not in ids][:_HASHED]]
         if not numbers:
             return sample
-        every = -(-len(self.y) // SAMPLE)
+        every = -(-len(self.y) // self.limit)
         chosen = np.flatnonzero(row_hash(numbers) % np.uint64(every) == 0)
-        return chosen if SAMPLE // 4 <= len(chosen) <= 4 * SAMPLE else sample
-
-
-def sample_rows(rows: int) -> Rows | None:
-    """About SAMPLE row numbers in their order, or None where there are no more than that."""
-    if rows <= SAMPLE:
-        return None
-    return np.flatnonzero(Stream(0, _STREAM, rows).uniform(rows) < SAMPLE / rows).astype(np.int64)
+        return chosen if self.limit // 4 <= len(chosen) <= 4 * self.limit else sample
 
 
 def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[Rows | None], tuple[SampledColumn, ...]]:
@@ -86,7 +90,7 @@ def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[Rows | Non
             all_rows=None if rows is None else lambda: values,
         )
 
-    return lambda rows: tuple(column(position, rows) for position in range(table.x.shape[1]))
+    return lambda rows: tuple(column(position, rows) for position in range(len(names)))
 
 
 def column_of_frame(name: str, column: pd.Series[Any], rows: Rows | None, role: ColumnRole) -> SampledColumn:
@@ -103,7 +107,7 @@ def column_of_frame(name: str, column: pd.Series[Any], rows: Rows | None, role: 
             declared=isinstance(column.dtype, types.CategoricalDtype) or not is_text(column),
             all_rows=None if rows is None else lambda: _coded(column)[0],
         )
-    return SampledColumn(name, _as_numbers(some), all_rows=None if rows is None else lambda: _exact_numbers(column))
+    return SampledColumn(name, _as_numbers(some), all_rows=lambda: _exact_numbers(column))
 
 
 def coded_target(column: pd.Series[Any], *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:
@@ -126,7 +130,7 @@ def _coded(column: pd.Series[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
 
 
 def _as_numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
-    """Numbers, times as numbers of nanoseconds; what is neither is missing."""
+    """Finite numbers, and times as numbers of nanoseconds; what is neither is missing."""
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     kind = column.dtype.kind
@@ -138,7 +142,8 @@ def _as_numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
             column = pd.to_numeric(column, errors="coerce")
         except (TypeError, ValueError):  # such as an interval
             return np.full(len(column), np.nan)
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    found = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where(np.isinf(found), np.nan, found)
 
 
 def _exact_numbers(column: pd.Series[Any]) -> NDArray[Any]:

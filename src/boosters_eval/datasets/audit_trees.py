@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LEAST_ROWS = 30  # with fewer, a random column predicts a rare class now and then
 LEAST_OF_CLASS = 5  # rows: with fewer, even a random column can sort a class out perfectly
 _DEPTH_OF_CLASSES, _DEPTH_OF_NUMBERS = 3, 6  # a number needs more steps to be followed
+_ROWS_OF_LEAF = 8  # on average, if a number has few rows
 _BINS = 256
 _FOLDS, _FEW_ROWS = 5, 2_000  # folds below so many rows; above, two halves are enough
 _STREAM = 6  # keeps this use of the stream apart from its others
@@ -39,6 +40,8 @@ class Target:
             self.usable = len(y) >= LEAST_ROWS and y.min() < y.max()
             order = np.zeros(len(y), dtype=np.int64)
         self.folds = _folds(order)
+        bits = max(len(y) // _ROWS_OF_LEAF, 1).bit_length() - 1
+        self.depth = _DEPTH_OF_CLASSES if classes else min(_DEPTH_OF_NUMBERS, bits)
 
     @property
     def measure(self) -> str:
@@ -61,7 +64,7 @@ def alone(column: _Floats, target: Target, bound: float, *, categorical: bool) -
     not tried on others.
     """
     if not (target.classes or categorical or np.isnan(column).any() or column.min() == column.max()):
-        same_order = float(np.corrcoef(ranks(column), target.columns[:, 0])[0, 1] ** 2)
+        same_order = _correlation(ranks(column), target.columns[:, 0]) ** 2
         if same_order >= bound:  # few rows make a tree too coarse to see it
             return same_order
     bins = _levels(column) if categorical else _binned(column)
@@ -85,6 +88,11 @@ def ranks(values: _Floats) -> _Floats:
     ends = np.cumsum(counts)
     middle: _Floats = (ends - (counts + 1) / 2)[codes] / max(len(values) - 1, 1)
     return middle
+
+
+def _correlation(a: _Floats, b: _Floats) -> float:
+    a, b = a - a.mean(), b - b.mean()
+    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
 
 def _folds(labels: _Codes) -> _Codes:
@@ -130,7 +138,7 @@ def _learned(bins: _Codes, target: _Floats, size: int, kind: Target, categorical
     above = np.concatenate([[0.0], np.cumsum(counts)])
     totals = np.concatenate([np.zeros((1, sums.shape[1])), np.cumsum(sums, axis=0)])
     means = np.empty_like(sums)
-    todo = [(0, size, _DEPTH_OF_CLASSES if kind.classes else _DEPTH_OF_NUMBERS)]
+    todo = [(0, size, kind.depth)]
     while todo:
         low, high, depth = todo.pop()
         cut = _cut(above[low : high + 1], totals[low : high + 1]) if depth else None

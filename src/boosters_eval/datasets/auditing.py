@@ -11,6 +11,7 @@ from boosters_eval.datasets import audit_columns as columns_alone
 from boosters_eval.datasets import audit_relations as relations
 from boosters_eval.datasets.audit import KINDS, AuditedColumn, AuditFinding, DataAudit
 from boosters_eval.datasets.audit_subject import (
+    MOST_COLUMNS,
     Subject,
     coded_target,
     column_of_frame,
@@ -67,7 +68,11 @@ def audit_frame(
         for label in frame.columns
         if str(label) != target
     }
-    used = {str(label): label for label in frame.columns if str(label) in roles and roles[str(label)].used}
+    used = dict(
+        [(str(label), label) for label in frame.columns if str(label) in roles and roles[str(label)].used][
+            :MOST_COLUMNS
+        ]
+    )
     numeric = {
         name: label
         for name, label in used.items()
@@ -87,6 +92,7 @@ def audit_frame(
         columns_at=columns_at,
         numbers=lambda name: rows[numeric[name]].to_numpy(dtype=np.float64, na_value=np.nan),
         numeric=tuple(numeric),
+        width=len(used),
         asked=frozenset(asked),
         dates=frozenset(name for name, column in roles.items() if column.role == "date"),
     )
@@ -108,9 +114,10 @@ def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
         target="the target",
         y=y,
         labels=tuple(map(str, range(classes))),
-        columns_at=columns_of_table(table, names),
+        columns_at=columns_of_table(table, names[:MOST_COLUMNS]),
         numbers=lambda name: np.asarray(table.x[:, plain[name]]),
         numeric=tuple(plain),
+        width=min(width, MOST_COLUMNS),
         by_option=False,
     )
     roles = {
@@ -161,6 +168,7 @@ def _audit(
         n_columns=sum(column.role != "target" for column in audited),
         findings=tuple(sorted(findings, key=lambda finding: KINDS.index(finding.kind))),
         sampled=None if sample is None else len(sample),
+        sampled_columns=subject.width if subject.width < sum(column.used for column in audited) else None,
     )
 
 
@@ -225,7 +233,7 @@ def _looks(column: SampledColumn) -> dict[str, tuple[str, str]]:
         return {"number-as-text": (note, _several("--numeric", [column.name]))}
     if note := columns_alone.date_note(column):
         return {"date": (note, _several("--date", [column.name]))}
-    note = columns_alone.id_note(column)
+    note = "" if columns_alone.is_named_time(column.name) else columns_alone.id_note(column)
     return {"id": (note, "")} if note else {}
 
 
