@@ -28,33 +28,46 @@ class Target:
 
     def __init__(self, y: _Floats, *, classes: bool) -> None:
         self.classes = classes
-        if classes:
-            labels, codes = np.unique(y, return_inverse=True)
-            counts = np.bincount(codes)
-            kept = np.flatnonzero(counts >= LEAST_OF_CLASS)
-            self.columns = (codes[:, None] == kept[-1:] if len(labels) == 2 else codes[:, None] == kept).astype(float)
-            self.usable = len(kept) >= 2 and counts[kept].sum() >= max(LEAST_ROWS, 0.9 * len(y))
-            order = codes
-        else:
-            self.columns = ranks(y)[:, None]
-            self.usable = len(y) >= LEAST_ROWS and y.min() < y.max()
-            order = np.zeros(len(y), dtype=np.int64)
-        self.folds = _folds(order)
-        bits = max(len(y) // _ROWS_OF_LEAF, 1).bit_length() - 1
+        rows = len(y)
+        labels, codes = np.unique(y, return_inverse=True) if classes else (y, np.zeros(rows, dtype=np.int64))
+        self.folds = _folds(codes)
+        self.n_folds = int(self.folds.max()) + 1
+        self.ranks = ranks(y)
+        bits = max(rows // _ROWS_OF_LEAF, 1).bit_length() - 1
         self.depth = _DEPTH_OF_CLASSES if classes else min(_DEPTH_OF_NUMBERS, bits)
+        counts = np.bincount(codes)
+        self._kept = np.flatnonzero(counts >= LEAST_OF_CLASS)[-1 if len(labels) == 2 else 0 :]
+        self._codes, self._labels = codes, len(counts)
+        if classes:
+            enough = counts[counts >= LEAST_OF_CLASS]
+            self.usable = len(enough) >= 2 and enough.sum() >= max(LEAST_ROWS, 0.9 * rows)
+        else:
+            self.usable = rows >= LEAST_ROWS and bool(y.min() < y.max())
 
     @property
     def measure(self) -> str:
         """What `alone` gives."""
         return "AUC" if self.classes else "R² of the ranks"
 
-    def score(self, found: _Floats) -> float:
-        """AUC or R² of predictions."""
+    def counted(self, bins: _Codes, size: int) -> tuple[_Floats, _Floats]:
+        """The rows of each fold and bin, and the sums of the target's columns in them."""
+        place = self.folds * size + bins
+        width = self.n_folds * size
+        if not self.classes:
+            counts = np.bincount(place, minlength=width).reshape(self.n_folds, size)
+            sums = np.bincount(place, weights=self.ranks, minlength=width).reshape(self.n_folds, size, 1)
+            return counts.astype(float), sums
+        flat = np.bincount(place * self._labels + self._codes, minlength=width * self._labels).astype(np.float64)
+        by_class: _Floats = flat.reshape(self.n_folds, size, self._labels)
+        return by_class.sum(axis=2), by_class[:, :, self._kept]
+
+    def score(self, predicted: _Floats, counts: _Floats, sums: _Floats) -> float:
+        """AUC or R² of what is predicted for each bin, from the rows that are in it and the sums of their targets."""
         if self.classes:
-            pairs = zip(found.T, self.columns.T, strict=True)
-            return float(np.mean([_auc(scores, hits > 0) for scores, hits in pairs]))
-        truth = self.columns[:, 0]
-        return 1 - float(((truth - found[:, 0]) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+            return float(np.mean([_auc(predicted[:, k], sums[:, k], counts) for k in range(sums.shape[1])]))
+        squares = float((self.ranks**2).sum())
+        missed = squares - float((predicted * (2 * sums - predicted * counts[:, None])).sum())
+        return 1 - missed / (squares - float(self.ranks.sum()) ** 2 / len(self.ranks))
 
 
 def alone(column: _Floats, target: Target, bound: float, *, categorical: bool) -> float | None:
@@ -64,21 +77,24 @@ def alone(column: _Floats, target: Target, bound: float, *, categorical: bool) -
     not tried on others.
     """
     if not (target.classes or categorical or np.isnan(column).any() or column.min() == column.max()):
-        same_order = _correlation(ranks(column), target.columns[:, 0]) ** 2
+        same_order = _correlation(ranks(column), target.ranks) ** 2
         if same_order >= bound:  # few rows make a tree too coarse to see it
             return same_order
     bins = _levels(column) if categorical else _binned(column)
-    size = int(bins.max()) + 1
-    truth = target.columns
-    if target.score(_means(bins, truth, size)[bins]) < bound:
+    counts, sums = target.counted(bins, int(bins.max()) + 1)
+    all_counts, all_sums = counts.sum(axis=0), sums.sum(axis=0)
+    best = all_sums / np.maximum(all_counts, 1)[:, None]  # no tree on these bins fits better
+    if target.score(best, all_counts, all_sums) < bound:
         return None
-    if not categorical and target.score(_learned(bins, truth, size, target, categorical)[bins]) < bound:
+
+    def learned(counts: _Floats, sums: _Floats) -> _Floats:
+        return _by_level(counts, sums) if categorical else _by_leaf(counts, sums, target.depth)
+
+    if target.score(learned(all_counts, all_sums), all_counts, all_sums) < bound:
         return None
-    found = np.empty_like(truth)
-    for fold in range(int(target.folds.max()) + 1):
-        test = target.folds == fold
-        found[test] = _learned(bins[~test], truth[~test], size, target, categorical)[bins[test]]
-    score = target.score(found)
+    folds = range(target.n_folds)
+    predicted = np.concatenate([learned(all_counts - counts[fold], all_sums - sums[fold]) for fold in folds])
+    score = target.score(predicted, counts.reshape(-1), sums.reshape(len(predicted), -1))
     return score if score >= bound else None
 
 
@@ -117,36 +133,25 @@ def _binned(column: _Floats) -> _Codes:
     return np.where(np.isnan(column), 0, found)
 
 
-def _sums(bins: _Codes, target: _Floats, size: int) -> tuple[_Floats, _Floats]:
-    counts = np.bincount(bins, minlength=size).astype(float)
-    return counts, np.stack([np.bincount(bins, weights=column, minlength=size) for column in target.T], axis=1)
-
-
-def _means(bins: _Codes, target: _Floats, size: int) -> _Floats:
-    """The mean of each bin: no tree on these bins fits better."""
-    counts, sums = _sums(bins, target, size)
-    found: _Floats = sums / np.maximum(counts, 1)[:, None]
+def _by_level(counts: _Floats, sums: _Floats) -> _Floats:
+    """The mean of each category, drawn towards that of all rows: a rare category is not trusted."""
+    found: _Floats = (sums + sums.sum(axis=0) / counts.sum()) / (counts + 1)[:, None]
     return found
 
 
-def _learned(bins: _Codes, target: _Floats, size: int, kind: Target, categorical: bool) -> _Floats:
-    """What is predicted for each bin: the mean of its leaf, or of its category."""
-    counts, sums = _sums(bins, target, size)
-    if categorical:
-        shrunk: _Floats = (sums + target.mean(axis=0)) / (counts + 1)[:, None]  # a rare category is not trusted
-        return shrunk
+def _by_leaf(counts: _Floats, sums: _Floats, depth: int) -> _Floats:
+    """The means of the leaves of a tree, for each bin."""
     above = np.concatenate([[0.0], np.cumsum(counts)])
     totals = np.concatenate([np.zeros((1, sums.shape[1])), np.cumsum(sums, axis=0)])
     means = np.empty_like(sums)
-    todo = [(0, size, kind.depth)]
+    todo = [(0, len(counts), depth)]
     while todo:
-        low, high, depth = todo.pop()
-        cut = _cut(above[low : high + 1], totals[low : high + 1]) if depth else None
+        low, high, left = todo.pop()
+        cut = _cut(above[low : high + 1], totals[low : high + 1]) if left else None
         if cut is None:
-            rows = above[high] - above[low]
-            means[low:high] = (totals[high] - totals[low]) / rows if rows else target.mean(axis=0)
+            means[low:high] = (totals[high] - totals[low]) / max(above[high] - above[low], 1)
         else:
-            todo += [(low, low + cut, depth - 1), (low + cut, high, depth - 1)]
+            todo += [(low, low + cut, left - 1), (low + cut, high, left - 1)]
     return means
 
 
@@ -165,10 +170,10 @@ def _cut(above: _Floats, totals: _Floats) -> int | None:
     return best + 1 if gain[best] > nothing * (1 + 1e-12) + 1e-12 else None
 
 
-def _auc(scores: _Floats, hits: NDArray[np.bool_]) -> float:
+def _auc(scores: _Floats, inside: _Floats, counts: _Floats) -> float:
     """The chance that a row of the class has the higher score; half of a tie counts."""
     _, codes = np.unique(scores, return_inverse=True)
-    inside, outside = np.bincount(codes[hits], minlength=codes.max() + 1), np.bincount(codes[~hits])
-    outside = np.pad(outside, (0, len(inside) - len(outside)))
-    below = np.cumsum(outside) - outside
-    return float((inside * (below + outside / 2)).sum() / (inside.sum() * outside.sum()))
+    hits = np.bincount(codes, weights=inside)
+    others = np.bincount(codes, weights=counts - inside)
+    below = np.cumsum(others) - others
+    return float((hits * (below + others / 2)).sum() / (hits.sum() * others.sum()))
