@@ -65,8 +65,8 @@ def show(
     for key, value in shown.items():
         if value:
             say(f"{key:<{width}}  {value}")
-    say("\ntarget distribution\n" + plot(summary.bars))
     say("\naudit\n" + "\n".join(audit_text(summary.audit)))
+    say("\ntarget distribution\n" + plot(summary.bars))
 
 
 @datasets.command()

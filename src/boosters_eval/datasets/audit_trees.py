@@ -40,7 +40,7 @@ class Target:
         self._codes, self._labels = codes, len(counts)
         if classes:
             enough = counts[counts >= LEAST_OF_CLASS]
-            self.usable = len(enough) >= 2 and enough.sum() >= max(LEAST_ROWS, 0.9 * rows)
+            self.usable = len(enough) >= 2 and int(enough.sum()) >= max(LEAST_ROWS, 0.9 * rows)
         else:
             self.usable = rows >= LEAST_ROWS and bool(y.min() < y.max())
 
