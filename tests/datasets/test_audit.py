@@ -302,6 +302,14 @@ def test_rare_classes_and_one_that_is_nearly_all_are_said():
     assert audited(a_frame(2_000, y=classes(0.05)), Task.BINARY).findings == ()
 
 
+def test_folds_need_as_many_rows_of_a_class():
+    audit = audited(a_frame(200, y=["a"] * 185 + ["b"] * 15), Task.BINARY)
+    assert audit.for_folds(None).findings == audit.for_folds(15).findings == ()
+    finding = only(audit.for_folds(20))
+    assert (finding.kind, finding.option) == ("rare-class", "--cv 15")
+    assert finding.text == "class 'b' has 15 rows: some of the 20 folds have none of them to test on"
+
+
 def test_the_target_itself_is_looked_at():
     numbers = [f"{value},5" for value in range(20)] * 10
     audit = audited(a_frame(y=numbers), Task.MULTICLASS)

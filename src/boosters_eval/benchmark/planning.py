@@ -231,7 +231,7 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     plan, stored = make_plan(benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish)
     said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
-    audits = {c.dataset.name: audit_of(c.dataset, stored[c.dataset.name]) for c in configs}
+    audits = {c.dataset.name: audit_of(c.dataset, stored[c.dataset.name]).for_folds(c.folds) for c in configs}
     return PreparedRun(
         plan, FitInputs(stored, splitters), settings, benchmarks, tuple(dict.fromkeys(said)), audits=audits
     )

@@ -80,6 +80,17 @@ class DataAudit(Model):
         """The findings because of which scores cannot be trusted."""
         return tuple(finding for finding in self.findings if finding.severe)
 
+    def for_folds(self, folds: int | None) -> DataAudit:
+        """The audit for a split into folds: what classes lack then, unless it is said already."""
+        short = sorted((count, name) for name, count in self.classes.items() if count < (folds or 0))
+        if not short or any(finding.kind == "rare-class" for finding in self.findings):
+            return self
+        count, name = short[0]
+        text = f"class '{name}' has {count} rows: some of the {folds} folds have none of them to test on"
+        found = AuditFinding(kind="rare-class", text=text, option=f"--cv {max(2, count)}")
+        findings = sorted((*self.findings, found), key=lambda finding: KINDS.index(finding.kind))
+        return self.replace(findings=tuple(findings))
+
     def by_role(self) -> dict[str, list[str]]:
         """The names of the columns by what is done with them; one that is no feature counts as not used."""
         found: dict[str, list[str]] = {}
