@@ -21,7 +21,7 @@ from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.output import note, say
 from boosters_eval.cli.streams import steady
 from boosters_eval.cli.wording import as_options
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DataFileError, ExitCode, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +76,11 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = _command()(args=spread(list(arguments)), prog_name="boosters-eval", standalone_mode=False)
     except BoostersEvalError as error:
-        return _fail(as_options(str(error), arguments), error.exit_code)
+        first, *others = error.lines if isinstance(error, DataFileError) else [str(error)]
+        code = _fail(as_options(first, arguments), error.exit_code)
+        for line in others:
+            note(line)
+        return code
     except _ParserError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; its module differs as well
             sys.stdout.write(f"{error}\n")

@@ -67,6 +67,15 @@ class DatasetError(BoostersEvalError):
 class DataFileError(ConfigError, DatasetError):
     """A file or data frame of the user that cannot be used as it is: each problem, with the option that acts on it."""
 
+    def __init__(self, sentence: str, problems: Iterable[str] = ()) -> None:
+        self.sentence, self.problems = sentence, tuple(problems)  # if there are several
+        super().__init__("\n  - ".join([sentence, *self.problems]))
+
+    @property
+    def lines(self) -> list[str]:
+        """The message as lines for a terminal."""
+        return [self.sentence, *(f"  - {problem}" for problem in self.problems)]
+
 
 class RunError(BoostersEvalError):
     """The run could not go on: a locked or damaged journal, a disk that is full."""

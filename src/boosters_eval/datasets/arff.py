@@ -12,7 +12,7 @@ from boosters_eval.datasets.dates import parse_dates
 if TYPE_CHECKING:
     import pandas as pd
 
-_NAME = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{},]+)"""
+_NAME = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{},'"][^\s{},]*)"""
 _ATTRIBUTE = re.compile(rf"@attribute\s+(?P<name>{_NAME})\s+(?P<type>.+)", re.IGNORECASE)
 _VALUE = re.compile(rf"\s*(?P<value>{_NAME})\s*(?:,|$)")
 _NUMERIC = ("numeric", "real", "integer")
@@ -90,8 +90,9 @@ def _unquoted(text: str) -> str:
 def _typed(source: str, name: str, kind: str | list[str], column: pd.Series[Any]) -> pd.Series[Any]:
     import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
 
-    texts = column.str.strip()
+    texts = column.str.strip().str.replace(r"""^(['"])(.*)\1$""", r"\2", regex=True)  # a file may have both quotes
     if isinstance(kind, list):
+        texts = texts.where(~column.isin(kind), column)  # spaces within quotes are part of a name
         wrong = texts.notna() & ~texts.isin(kind)
         if wrong.any():
             row = int(wrong.to_numpy().argmax()) + 1

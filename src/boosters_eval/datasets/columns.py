@@ -87,7 +87,8 @@ def as_categories(column: pd.Series[Any]) -> pd.Series[Any]:
     """Any column as categories. A whole number is named without a point, wherever it was stored with one."""
     if isinstance(column.dtype, _pandas().CategoricalDtype):
         return column
-    return texts_of(column).astype("category")
+    texts = column if is_text(column) and column.dtype != object else texts_of(column)
+    return texts.astype("category")
 
 
 def texts_of(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -204,7 +205,8 @@ def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, ta
     stray = int(column.notna().sum()) - found.read
     kinds = "classes" if target else "categories"
     ways = f"{option('numeric', name)} reads them as numbers, {option('categorical', name)} as {kinds}"
-    if found.read > 9 * stray and found.read == found.plain:
+    marked = bool(settings.decimal or settings.thousands) and "left out" not in found.notation
+    if found.read > 9 * stray and (found.read == found.plain or marked):
         if not stray:
             return "", f"column '{name}' has texts that look like numbers, used as {kinds}: {ways}"
         lost = (column.notna() & np.isnan(found.numbers)).to_numpy()

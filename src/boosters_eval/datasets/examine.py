@@ -12,7 +12,7 @@ from boosters_eval.datasets import checks
 from boosters_eval.datasets.audit import AuditedColumn, DataAudit
 from boosters_eval.datasets.auditing import audit_frame
 from boosters_eval.datasets.columns import name_problems, rows, use_column
-from boosters_eval.datasets.frames import table_from_frame
+from boosters_eval.datasets.frames import is_text, table_from_frame
 from boosters_eval.datasets.targets import target_values
 from boosters_eval.metrics.task import Task
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.table import Table
 
 GROUP_COLUMN = "qid"
+MOST_SAID = 20
 MIN_ROWS = 10  # fewer cannot be split into rows to train on and rows to judge by
 
 
@@ -71,7 +72,7 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
 
     table = table_from_frame(pd.DataFrame(features), y, groups)
     audit = _audit(source, frame, features, columns, (target, y, found, reason), settings)
-    return Examined(table, found, reason, columns, audit, tuple(notes))
+    return Examined(table, found, reason, columns, audit, tuple(_first(notes)))
 
 
 def _audit(
@@ -84,8 +85,8 @@ def _audit(
 ) -> DataAudit:
     """Of the columns as they were read, except for those whose texts are used as numbers."""
     name, y, task, reason = target
-    as_numbers = {c.name: features[c.name] for c in columns if c.role == "numeric" and c.name in features}
-    changed = {column: values for column, values in as_numbers.items() if values is not frame[column]}
+    read = [column.name for column in columns if column.role == "numeric" and is_text(frame[column.name])]
+    changed = {column: features[column] for column in read}
     return audit_frame(
         frame.assign(**changed, **({} if task.is_classification else {name: y})),
         name,
@@ -100,7 +101,13 @@ def _audit(
 def _refusal(source: str, problems: list[str]) -> DataFileError:
     if len(problems) == 1:
         return DataFileError(problems[0])
-    return DataFileError("\n  - ".join([f"{source} cannot be used as it is, for {len(problems)} reasons:", *problems]))
+    return DataFileError(f"{source} cannot be used as it is, for {len(problems)} reasons:", _first(problems))
+
+
+def _first(sentences: list[str]) -> list[str]:
+    """A table of thousands of columns may have as many sentences."""
+    more = len(sentences) - MOST_SAID
+    return sentences if more < 2 else [*sentences[:MOST_SAID], f"and {more} more of this kind"]
 
 
 def _numeric_target(

@@ -84,18 +84,18 @@ def encode(name: str, column: pd.Series[Any]) -> tuple[NDArray[np.float32], list
     """Texts as codes by alphabet; a column of numbers with a stray text in it is refused, not encoded."""
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
-    missing = column.isna().to_numpy()
-    texts = column.astype(str).to_numpy(dtype=object)
-    names = sorted(set(texts[~missing]))
+    codes, distinct = pd.factorize(column)
+    texts = [str(value) for value in distinct]
+    names = sorted(set(texts))
     if not isinstance(column.dtype, pd.CategoricalDtype):
         refuse_stray(name, column)
-        if len(names) > MANY_TEXTS and len(names) > 0.5 * len(texts):
+        if len(names) > MANY_TEXTS and len(names) > 0.5 * len(column):
             raise DatasetError(
-                f"Column '{name}' has {len(names)} distinct texts in {len(texts)} rows: not a category; drop it."
+                f"Column '{name}' has {len(names)} distinct texts in {len(column)} rows: not a category; drop it."
             )
     index = {text: code for code, text in enumerate(names)}
-    codes = [np.nan if gone else index[text] for text, gone in zip(texts, missing, strict=True)]
-    return np.array(codes, dtype=np.float32), names
+    lookup = np.array([*(index[text] for text in texts), np.nan], dtype=np.float32)  # a missing one has code -1
+    return lookup[codes], names
 
 
 def refuse_stray(name: str, column: pd.Series[Any]) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.examine import Examined
 
-MAX_SIDECAR = 2**22  # bytes: the names of the most columns that can be read take about one million
+MAX_SIDECAR = 2**19  # bytes
 
 
 class Sidecar(DataSettings):
@@ -43,28 +43,36 @@ def read_sidecar(file: Path) -> Sidecar | None:
     path = sidecar_path(file)
     if not path.exists():
         return None
-    text = read_text(path, limit=MAX_SIDECAR)
+    content = _parsed(path, read_text(path, limit=MAX_SIDECAR))
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise FileFormatError(f"{path} has aliases, which this program never writes.")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if isinstance(error, FileFormatError):
-            raise
-        what = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise FileFormatError(f"{path} is not YAML: {what}.") from None
-    if not isinstance(content, dict) or not isinstance(root, yaml.MappingNode):
-        raise FileFormatError(f"{path} must be a mapping of keys to values, as 'datasets init' writes it.")
-    keys = [key.value for key, _ in root.value if isinstance(key, yaml.ScalarNode)]
-    doubled = next((key for key in keys if keys.count(key) > 1), None)
-    if doubled is not None:
-        raise FileFormatError(f"{path} has the key '{doubled}' twice.")
-    try:
-        return Sidecar.model_validate({str(key): value for key, value in content.items()})
+        return Sidecar.model_validate(content)
     except ConfigError as error:
         said = str(error).replace(" of Sidecar ", " ").replace("Sidecar has", "It has").replace(" parameter ", " key ")
         raise FileFormatError(f"{path} cannot be used. {said}") from None
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    """A flat mapping. Anything deeper, which could be made to take forever, is refused before it is constructed."""
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        if not isinstance(root, yaml.MappingNode):
+            raise FileFormatError(f"{path} must be a mapping of keys to values, as 'datasets init' writes it.")
+        keys = [key.value for key, _ in root.value]
+        for key, (_, value) in zip(keys, root.value, strict=True):
+            items = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            if not isinstance(key, str) or not all(isinstance(item, yaml.ScalarNode) for item in items):
+                raise FileFormatError(f"{path} must have a text, or a list of texts, for each key.")
+            if keys.count(key) > 1:
+                raise FileFormatError(f"{path} has the key '{key}' twice.")
+        return {str(key): value for key, value in loader.construct_document(root).items()}
+    except yaml.YAMLError as error:
+        what = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise FileFormatError(f"{path} is not YAML: {what}.") from None
+    except RecursionError:
+        raise FileFormatError(f"{path} is nested too deeply.") from None
+    finally:
+        loader.dispose()
 
 
 def merged(name: str, sidecar: Sidecar, given: DataSettings | None) -> tuple[DataSettings, list[str]]:
