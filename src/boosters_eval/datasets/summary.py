@@ -101,7 +101,10 @@ def audit_text(audit: DataAudit) -> list[str]:
     lines = [audit.headline]
     for role, names in audit.by_role().items():
         lines.append(f"  {role}: {', '.join(names)}")
-    told = {column.name: column.note for column in audit.columns if column.note}
-    lines += [f"  {name}: {note}" for name, note in told.items()]
+    found = {finding.column for finding in audit.findings}
+    for column in audit.columns:
+        if column.note and column.name not in found:
+            named = f"'{column.name}'" in column.note
+            lines.append(f"  {column.note}" if named else f"  {column.name}: {column.note}")
     lines += [f"  ! {finding}" for finding in audit.findings] or ["  nothing suspicious"]
     return lines
