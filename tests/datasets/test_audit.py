@@ -11,7 +11,7 @@ from boosters_eval.datasets.audit import KINDS, AuditedColumn, DataAudit
 from boosters_eval.datasets.audit_columns import numbers_as_text
 from boosters_eval.datasets.audit_relations import LEAK_AUC, LEAK_R2
 from boosters_eval.datasets.audit_subject import SAMPLE
-from boosters_eval.datasets.audit_trees import Target, alone
+from boosters_eval.datasets.audit_trees import AuditTarget, alone
 from boosters_eval.datasets.auditing import audit_frame, audit_table
 from boosters_eval.metrics.task import Task
 from factories import dataset
@@ -155,7 +155,7 @@ def test_random_columns_predict_nothing(rows, target):
             "rare": (rng.permutation(rows) < 5).astype(float),
             "three": rng.integers(0, 3, rows).astype(float),
         }[target]
-        known = Target(y, classes=target != "number")
+        known = AuditTarget(y, classes=target != "number")
         bound = LEAK_AUC if known.classes else LEAK_R2
         for _ in range(10):
             number, level = rng.standard_normal(rows), rng.integers(0, rows // 2, rows).astype(float)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.datasets.audit_columns import SampledColumn
-    from boosters_eval.datasets.audit_trees import Target
+    from boosters_eval.datasets.audit_trees import AuditTarget
 
 LEAK_AUC = 0.99
 LEAK_R2 = 0.98
@@ -30,7 +30,7 @@ IMBALANCE = 0.99  # the share of the largest class
 REPEATED = 0.5  # the share of one value of a target that is a quantity
 
 
-def leaks(columns: Sequence[SampledColumn], target: Target) -> Iterator[tuple[str, float]]:
+def leaks(columns: Sequence[SampledColumn], target: AuditTarget) -> Iterator[tuple[str, float]]:
     """Columns that alone predict the target, with the score."""
     bound = LEAK_AUC if target.classes else LEAK_R2
     for column in columns if target.usable else ():

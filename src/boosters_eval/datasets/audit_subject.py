@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.table import Table
     from boosters_eval.metrics.task import Task
 
-    Rows = NDArray[np.int64]
+    RowNumbers = NDArray[np.int64]
 
 SAMPLE = 20_000  # rows; of more, so many are looked at
 MOST_COLUMNS = 1_000  # that are looked at
@@ -40,7 +40,7 @@ class Subject:
     target: str
     y: NDArray[np.float64]  # in all rows: numbers, or the codes of classes
     labels: tuple[str, ...]  # of the classes
-    columns_at: Callable[[Rows | None], tuple[SampledColumn, ...]]  # the features in some rows, or in all
+    columns_at: Callable[[RowNumbers | None], tuple[SampledColumn, ...]]  # the features in some rows, or in all
     numbers: Callable[[str], NDArray[Any]]  # a column of numbers, in all rows
     numeric: tuple[str, ...]  # the names of these columns
     width: int  # columns that are looked at
@@ -53,14 +53,14 @@ class Subject:
         """How many rows are looked at, if there are more."""
         return max(_FEWEST, min(SAMPLE, _VALUES // max(self.width, 1)))
 
-    def sample(self) -> Rows | None:
+    def sample(self) -> RowNumbers | None:
         """The rows that are looked at, always the same and in their order; None: all of them."""
         rows = len(self.y)
         if rows <= self.limit:
             return None
         return np.flatnonzero(Stream(0, _STREAM, rows).uniform(rows) < self.limit / rows).astype(np.int64)
 
-    def copies_sample(self, sample: Rows | None, ids: Collection[str]) -> Rows | None:
+    def copies_sample(self, sample: RowNumbers | None, ids: Collection[str]) -> RowNumbers | None:
         """The rows among which copies are counted: with each of them, all of its copies are there.
 
         A random sample of a large table would hardly ever hold two copies of a row. So rows are chosen by a hash of
@@ -76,10 +76,10 @@ class Subject:
         return chosen if self.limit // 4 <= len(chosen) <= 4 * self.limit else sample
 
 
-def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[Rows | None], tuple[SampledColumn, ...]]:
+def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[RowNumbers | None], tuple[SampledColumn, ...]]:
     """The columns of arrays."""
 
-    def column(position: int, rows: Rows | None) -> SampledColumn:
+    def column(position: int, rows: RowNumbers | None) -> SampledColumn:
         values = np.asarray(table.x[:, position])
         texts = (table.category_names or {}).get(names[position])
         return SampledColumn(
@@ -93,7 +93,7 @@ def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[Rows | Non
     return lambda rows: tuple(column(position, rows) for position in range(len(names)))
 
 
-def column_of_frame(name: str, column: pd.Series[Any], rows: Rows | None, role: ColumnRole) -> SampledColumn:
+def column_of_frame(name: str, column: pd.Series[Any], rows: RowNumbers | None, role: ColumnRole) -> SampledColumn:
     """A column of a data frame, as numbers or as codes, by what it is used as."""
     from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 

@@ -23,7 +23,7 @@ _FOLDS, _FEW_ROWS = 5, 2_000  # folds below so many rows; above, two halves are 
 _STREAM = 6  # keeps this use of the stream apart from its others
 
 
-class Target:
+class AuditTarget:
     """The target as columns of numbers that a tree averages: the ranks of a quantity, or a column for each class."""
 
     def __init__(self, y: _Floats, *, classes: bool) -> None:
@@ -70,7 +70,7 @@ class Target:
         return 1 - missed / (squares - float(self.ranks.sum()) ** 2 / len(self.ranks))
 
 
-def alone(column: _Floats, target: Target, bound: float, *, categorical: bool) -> float | None:
+def alone(column: _Floats, target: AuditTarget, bound: float, *, categorical: bool) -> float | None:
     """AUC (the mean over the classes, each against the others) or R² out of sample; None if it is below the bound.
 
     A missing value is a value like any other. What does not reach the bound on the rows that it has learned from is

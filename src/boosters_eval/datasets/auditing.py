@@ -17,7 +17,7 @@ from boosters_eval.datasets.audit_subject import (
     column_of_frame,
     columns_of_table,
 )
-from boosters_eval.datasets.audit_trees import Target
+from boosters_eval.datasets.audit_trees import AuditTarget
 from boosters_eval.datasets.frames import is_text
 from boosters_eval.metrics.task import Task
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.audit import ColumnRole
     from boosters_eval.datasets.audit_columns import SampledColumn
-    from boosters_eval.datasets.audit_subject import Rows
+    from boosters_eval.datasets.audit_subject import RowNumbers
     from boosters_eval.datasets.config import DatasetConfig
     from boosters_eval.datasets.table import Table
 
@@ -79,7 +79,7 @@ def audit_frame(
         if roles[name].role == "numeric" and rows[label].dtype.kind in "biuf"
     }
 
-    def columns_at(some: Rows | None) -> tuple[SampledColumn, ...]:
+    def columns_at(some: RowNumbers | None) -> tuple[SampledColumn, ...]:
         return tuple(column_of_frame(name, rows[label], some, roles[name].role) for name, label in used.items())
 
     y, labels = coded_target(rows[target], classes=task.is_classification)
@@ -187,7 +187,7 @@ def _largest(counts: NDArray[Any]) -> list[int]:
     return sorted(np.argsort(-counts, kind="stable")[:_MOST_CLASSES].tolist())
 
 
-def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: Rows | None) -> Notes:
+def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None) -> Notes:
     """What is to be said of each column."""
     found: Notes = {}
 
@@ -247,7 +247,9 @@ def _times(column: SampledColumn, subject: Subject) -> NDArray[np.float64] | Non
     return column.numbers if named and not column.declared else None
 
 
-def _leaks(subject: Subject, columns: Sequence[SampledColumn], sample: Rows | None) -> Iterator[tuple[str, float, str]]:
+def _leaks(
+    subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None
+) -> Iterator[tuple[str, float, str]]:
     """Columns that alone predict the target, with the score and what that is."""
     if not len(subject.y) or np.isnan(subject.y).any():
         return
@@ -255,7 +257,7 @@ def _leaks(subject: Subject, columns: Sequence[SampledColumn], sample: Rows | No
     rows = rows[:: -(-len(rows) // LEAK_ROWS)]
     if subject.task.is_classification and len(rows) < len(subject.y):
         rows = np.union1d(rows, _rare_rows(subject.y))
-    target = Target(subject.y[rows], classes=subject.task.is_classification)
+    target = AuditTarget(subject.y[rows], classes=subject.task.is_classification)
     if len(rows) < len(subject.y):
         names = {column.name for column in columns}
         columns = [column for column in subject.columns_at(rows) if column.name in names]
@@ -263,7 +265,7 @@ def _leaks(subject: Subject, columns: Sequence[SampledColumn], sample: Rows | No
         yield name, score, target.measure
 
 
-def _rare_rows(y: NDArray[np.float64]) -> Rows:
+def _rare_rows(y: NDArray[np.float64]) -> RowNumbers:
     """Rows of classes that a sample would hardly meet: all of a rare one, up to a bound."""
     codes = y.astype(np.int64)
     counts = np.bincount(codes)
@@ -291,7 +293,7 @@ def _of_columns(subject: Subject, notes: Notes) -> Iterator[AuditFinding]:
 
 
 def _of_rows(
-    subject: Subject, columns: Sequence[SampledColumn], sample: Rows | None, ids: Collection[str]
+    subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None, ids: Collection[str]
 ) -> Iterator[AuditFinding]:
     if not columns or subject.task is Task.RANKING:  # a document may well be in two queries
         return
