@@ -207,6 +207,14 @@ def test_copies_of_rows_are_counted_with_and_without_the_target_whatever_their_i
     assert kinds(audited(frame.assign(id=np.arange(200)))) == [("duplicate-rows", None), ("id", "id")]
 
 
+def test_a_few_copies_are_no_matter():
+    frame = a_frame(200)
+    assert audited(pd.concat([frame, frame.iloc[:4]])).findings == ()  # fewer than five
+    frame = a_frame(900)
+    assert audited(pd.concat([frame, frame.iloc[:6]])).findings == ()  # less than one per cent
+    assert audited(pd.concat([frame, frame.iloc[:30].assign(y=0.5)])).findings == ()  # with another target
+
+
 def test_rows_repeat_by_chance_where_few_are_possible():
     rng = np.random.default_rng(6)
     frame = pd.DataFrame({"a": rng.integers(0, 4, 500), "b": rng.choice(list("xyz"), 500), "y": rng.random(500)})

@@ -304,7 +304,8 @@ def _of_rows(
     if found is None:
         return
     same, alike = found
-    if alike < relations.COPIES * len(y):
+    enough = same >= relations.COPIES * len(y) or alike >= relations.COPIES_BUT_TARGET * len(y)
+    if not enough or alike < relations.FEW_COPIES:
         return
     of = f"{len(y)} rows" + ("" if rows is None else " looked at")
     text = (
