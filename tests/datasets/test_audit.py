@@ -189,6 +189,12 @@ def test_a_column_that_says_the_same_as_another_is_said_once(columns, said):
     assert said in finding.text
 
 
+def test_numbers_beyond_what_a_model_sees_are_missing():
+    frame = a_frame()
+    frame.loc[:3, "height"] = [1e300, -1e300, np.inf, 1e39]
+    assert audited(frame).findings == ()
+
+
 def test_columns_that_go_together_are_not_the_same():
     rng = np.random.default_rng(5)
     cm = rng.standard_normal(400)

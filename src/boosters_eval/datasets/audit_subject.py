@@ -130,7 +130,7 @@ def _coded(column: pd.Series[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
 
 
 def _as_numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
-    """Finite numbers, and times as numbers of nanoseconds; what is neither is missing."""
+    """Numbers that are finite in float32, and times as numbers of nanoseconds; what is neither is missing."""
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     kind = column.dtype.kind
@@ -143,7 +143,7 @@ def _as_numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
         except (TypeError, ValueError):  # such as an interval
             return np.full(len(column), np.nan)
     found = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isinf(found), np.nan, found)
+    return np.where(np.abs(found) > np.finfo(np.float32).max, np.nan, found)
 
 
 def _exact_numbers(column: pd.Series[Any]) -> NDArray[Any]:
