@@ -6,7 +6,9 @@ import pytest
 
 import boosters_eval as be
 import factories
-from boosters_eval import ConfigError, TrainingConfig
+import tiny
+from boosters_eval import ConfigError, RunError, TrainingConfig
+from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.tables.generate import check_request
 from boosters_eval.metrics import get
 
@@ -20,6 +22,7 @@ WRONG = {
     "booster": lambda bad: be.prepare_comparison("iris", "sklearn", bad),
     "training": lambda bad: be.prepare_comparison("iris", "sklearn", training=bad),
     "variants": lambda bad: be.prepare_comparison("iris", "sklearn", variants=bad),
+    "metrics": lambda bad: be.prepare_comparison("iris", "sklearn", metrics=[bad]),
     "suite": be.run_suite,
     "reference": be.load_run,
     "home": lambda bad: be.load_run(home=bad),
@@ -96,3 +99,31 @@ def test_what_is_no_name_is_unknown_to_a_registry(name):
         be.RUNNERS[name]
     with pytest.raises(ConfigError, match="'name' parameter must be the name of the library"):
         be.RUNNERS.register(name, be.RUNNERS["sklearn"])
+
+
+def failing(faulty, **variants):
+    chosen = {name: TrainingConfig(max_depth=faulty.BY_NAME[fault]) for name, fault in variants.items()}
+    return be.compare("diabetes", "faulty", seeds=1, variants=chosen, executor=tiny.shared_pool())
+
+
+def test_a_comparison_in_which_every_cell_failed_raises_with_the_first_failure_and_the_run(faulty):
+    with pytest.raises(
+        RunError, match=r"^The only cell of run (\w+) failed; load_run\('\1'\) has them\. faulty on diab"
+    ):
+        failing(faulty, bad="nan")
+
+
+def test_a_comparison_in_which_some_failed_warns_with_their_number(faulty):
+    with pytest.warns(be.BoostersEvalWarning, match=r"^1 of 2 cells failed, .* The first: faulty on diabetes/gbdt-bad"):
+        done = failing(faulty, good="none", bad="nan")
+    assert (len(done.results), len(done.errors)) == (1, 1)
+
+
+def test_aliases_of_metrics_resolve():
+    run = factories.collection(factories.grid(lambda *_: 0.5, metric="logloss"))
+    assert run.best("log_loss")["metric"].item() == "logloss"
+    assert run.is_significant("boosters", "xgboost", "binary_logloss") == run.is_significant(
+        "boosters", "xgboost", "logloss"
+    )
+    (table,) = build_tables(run, metrics=["log_loss"], times=False).tables
+    assert [column.name for column in table.columns] == ["logloss"]

@@ -126,6 +126,8 @@ def folder(tmp_path_factory):
         write_rows(place / name, parity_rows.story())
     (suite,) = [code for code in SNIPPET.findall(TEXTS["docs/suites.md"]) if code.startswith("# my_suite.py")]
     (place / "my_suite.py").write_text(suite)
+    runner = "from boosters_eval.runners.sklearn_runner import SklearnRunner\n\n\nclass MyRunner(SklearnRunner):\n"
+    (place / "my_runner.py").write_text(f'{runner}    name = "mine"\n')
     (paper,) = re.findall(r"```markdown\n(<!-- paper.md -->\n.*?)```", "".join(TEXTS.values()), re.DOTALL)
     (place / "paper.md").write_text(paper)
     return place
@@ -209,6 +211,7 @@ def test_commands_that_are_not_run_are_parsed():
 class TestSnippets:
     given: ClassVar = {
         "np": np,
+        "df": pd.DataFrame(np.random.default_rng(2).random((60, 3)), columns=["a", "b", "price"]),
         "x": np.random.default_rng(1).random((60, 2)),
         "y": np.arange(60) % 2,
         "predictions": np.array([0.2, 0.8, 0.6]),

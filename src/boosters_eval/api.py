@@ -8,19 +8,20 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, require, suggest
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, require, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Unpack
 
     from boosters_eval.benchmark.config import BenchmarkSuite
-    from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.benchmark.planning import Libraries, PreparedRun
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
+    from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 
@@ -28,20 +29,24 @@ if TYPE_CHECKING:
     ProfileName = Profile | Literal["parity", "defaults"]
     TaskName = Task | Literal["regression", "binary", "multiclass", "quantile", "ranking"]
     Seeds = int | Literal["auto"]
+    # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
+    Data = str | DatasetConfig | Any
+    MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
 
 
 def compare(
-    datasets: str | DatasetConfig | Sequence[str | DatasetConfig] = ("california",),
-    libraries: str | Sequence[str] | None = None,
+    datasets: Data | Sequence[Data] = ("california",),
+    libraries: Libraries = None,
     booster: BoosterName | Sequence[BoosterName] = "gbdt",
     seeds: Seeds | None = None,
     *,
     training: TrainingConfig | None = None,
     variants: Mapping[str, TrainingConfig] | None = None,
-    metrics: str | Sequence[str] = (),
+    metrics: MetricLike | Sequence[MetricLike] = (),
     cv: str | int | None = None,
     task: TaskName | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | None = None,
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -54,6 +59,7 @@ def compare(
 
     With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. An
     executor given by name is created for this run and closed after it; one that you created yourself stays open.
+    A run in which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
     """
     prepared = prepare_comparison(
         datasets,
@@ -66,21 +72,22 @@ def compare(
         cv=cv,
         task=task,
         data=data,
+        target=target,
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,
         **settings,
     )
     _warn_of_data(prepared)
-    return run_prepared(prepared, observer=observer, verbose=verbose, executor=executor)
+    return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor))
 
 
 def run_suite(
     suite: str | BenchmarkSuite,
     seeds: int | None = None,
-    libraries: str | Sequence[str] | None = None,
+    libraries: Libraries = None,
     *,
-    metrics: str | Sequence[str] = (),
+    metrics: MetricLike | Sequence[MetricLike] = (),
     cv: str | int | None = None,
     profile: ProfileName | None = None,
     verbose: bool = False,
@@ -91,7 +98,23 @@ def run_suite(
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
     prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
     _warn_of_data(prepared)
-    return run_prepared(prepared, observer=observer, verbose=verbose, executor=executor)
+    return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor))
+
+
+def _checked(results: ResultCollection) -> ResultCollection:
+    """Refuse an answer that is empty because every cell failed, and warn about one that lacks some."""
+    if not results.errors:
+        return results
+    first, failed, total = results.errors[0], len(results.errors), len(results.errors) + len(results.results)
+    seed = first.seed if first.fold is None else f"{first.seed}, fold {first.fold}"
+    why = " ".join(f"{first.error_type}: {first.error_message}".split()).rstrip(".")
+    which = f"{first.library} on {first.config_name} (seed {seed}) failed in phase '{first.phase}' with {why}"
+    if failed == total:
+        every = "The only cell" if total == 1 else f"Each of the {total} cells"
+        raise RunError(f"{every} of run {results.run_id} failed; load_run('{results.run_id}') has them. {which}.")
+    text = f"{failed} of {total} cells failed, so some results are missing; see results.errors. The first: {which}."
+    warnings.warn(text, BoostersEvalWarning, stacklevel=3)
+    return results
 
 
 def _warn_of_data(prepared: PreparedRun) -> None:
@@ -102,17 +125,18 @@ def _warn_of_data(prepared: PreparedRun) -> None:
 
 
 def prepare_comparison(
-    datasets: str | DatasetConfig | Sequence[str | DatasetConfig] = ("california",),
-    libraries: str | Sequence[str] | None = None,
+    datasets: Data | Sequence[Data] = ("california",),
+    libraries: Libraries = None,
     booster: BoosterName | str | Sequence[BoosterName | str] = "gbdt",
     seeds: Seeds | str | None = None,
     *,
     training: TrainingConfig | None = None,
     variants: Mapping[str, TrainingConfig] | None = None,
-    metrics: str | Sequence[str] = (),
+    metrics: MetricLike | Sequence[MetricLike] = (),
     cv: str | int | None = None,
     task: TaskName | str | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | None = None,
     profile: ProfileName | str = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -120,6 +144,7 @@ def prepare_comparison(
 ) -> PreparedRun:
     """The plan of a comparison, ready to execute: data, libraries and threads are resolved, but nothing has run."""
     from boosters_eval.benchmark.planning import comparison, prepare  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.usermetrics import metric_names  # noqa: PLC0415
 
     _check_cv(cv, seeds)
     chosen = _settings(compare, settings)
@@ -129,10 +154,11 @@ def prepare_comparison(
         booster,
         training=training,
         variants=variants,
-        metrics=_several(metrics),
+        metrics=metric_names(_several(metrics)),
         cv=cv,
         task=task,
         data=data,
+        target=target,
         profile=profile,
     )
     return prepare(benchmarks, seeds, chosen, max_seeds=max_seeds, budget=budget)
@@ -141,19 +167,24 @@ def prepare_comparison(
 def prepare_suite(
     suite: str | BenchmarkSuite,
     seeds: int | str | None = None,
-    libraries: str | Sequence[str] | None = None,
+    libraries: Libraries = None,
     *,
-    metrics: str | Sequence[str] = (),
+    metrics: MetricLike | Sequence[MetricLike] = (),
     cv: str | int | None = None,
     profile: ProfileName | str | None = None,
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of a suite, ready to execute."""
     from boosters_eval.benchmark.planning import prepare, suite_benchmarks  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.usermetrics import metric_names  # noqa: PLC0415
 
     _check_cv(cv, seeds)
     chosen = _settings(run_suite, settings)
-    return prepare(suite_benchmarks(suite, libraries, metrics=_several(metrics), cv=cv, profile=profile), seeds, chosen)
+    return prepare(
+        suite_benchmarks(suite, libraries, metrics=metric_names(_several(metrics)), cv=cv, profile=profile),
+        seeds,
+        chosen,
+    )
 
 
 def _check_cv(cv: str | int | None, seeds: int | str | None) -> None:
@@ -179,7 +210,7 @@ def run_prepared(
     executor: Executor | str = "local",
     say: Callable[[str], None] = lambda _: None,
 ) -> ResultCollection:
-    """Execute a prepared run. Finished cells are kept, whatever happens."""
+    """Execute a prepared run. Finished cells are kept, whatever happens; failed ones are in `errors`, even if all."""
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
 

@@ -32,6 +32,8 @@ def test_regression_predicts_the_mean_and_the_median_of_the_training_rows():
 def test_training_weights_count():
     found = scores(Task.REGRESSION, [0.0, 1.0, 5.0], [5.0], n_classes=None, weights_train=np.array([0.0, 0.0, 2.0]))
     assert found["mean"]["rmse"] == found["median"]["rmse"] == 0.0
+    nothing = scores(Task.REGRESSION, [0.0, 2.0], [1.0], n_classes=None, weights_train=np.zeros(2))
+    assert nothing["mean"]["rmse"] == 0.0  # without any weight, the rows count alike
 
 
 def test_classes_are_predicted_by_their_priors():
@@ -95,6 +97,7 @@ def test_a_winner_that_loses_to_a_constant_is_not_highlighted_and_the_note_says_
     assert not any(cell.best for row in table.rows for cell in row.cells)
     assert any("Log loss: no library is better than predicting the class priors (0.1" in note for note in table.notes)
     assert any("b is better than a" in note for note in table.notes)
+    assert table.answer.startswith("Nothing is better than predicting the class priors (0.1")
     (before,) = build_tables(ResultCollection(losing(trivial=0.9))).tables
     assert before.rows[1].cells[0].best
     assert not any("priors" in note for note in before.notes)
@@ -106,9 +109,17 @@ def test_only_those_that_lose_are_named():
     assert any(note.startswith("Log loss: a is not better than predicting the class priors") for note in table.notes)
 
 
-def test_equal_is_not_better():
-    (table,) = build_tables(ResultCollection(losing(trivial=0.2)), require_significance=False).tables
-    assert not any(cell.best for row in table.rows for cell in row.cells)
+def test_equal_is_not_better_whatever_the_rounding():
+    for trivial in (0.2, 0.2000005, 0.1999995):
+        (table,) = build_tables(ResultCollection(losing(trivial=trivial)), require_significance=False).tables
+        assert not any(cell.best for row in table.rows for cell in row.cells)
+        assert table.answer.startswith("Nothing is better than")
+
+
+def test_the_only_library_is_told_too():
+    only = [result for result in losing() if result.library == "b"]
+    (table,) = build_tables(ResultCollection(only)).tables
+    assert ", not better than predicting the class priors (0.1" in table.answer
 
 
 def test_best_names_no_library_that_loses_to_a_constant():

@@ -60,7 +60,11 @@ def test_result_can_be_written_into_a_pipe(place, output):
     done = shell(place, command)
     assert done.returncode == 0
     assert done.stdout.startswith("config,dataset,")
-    assert len(done.stdout.splitlines()) == 2
+    assert [line.split(",")[4] for line in done.stdout.splitlines()[1:]] == [
+        "faulty",
+        "predict the mean",
+        "predict the median",
+    ]
 
 
 EXITS = "import sys; sys.exit(0)\n"

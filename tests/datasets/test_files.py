@@ -224,7 +224,7 @@ def test_a_date_becomes_those_of_its_parts_that_vary(write):
     config = resolve_dataset(write("data.parquet", when=pd.date_range("2020-01-01", periods=N), target=np.arange(N)))
     assert config.feature_names == ("a", "when.month", "when.day", "when.weekday")
     assert config.categorical == ()
-    assert config.notes == ("column 'when' is read as dates (dates by type): when.month, when.day, when.weekday",)
+    assert config.notes == ("column 'when' is read as dates (by their type): when.month, when.day, when.weekday",)
     assert loaded(config).x[-1].tolist() == [88.5, 2, 29, 5]
 
 

@@ -1,6 +1,7 @@
 """A user's table with settings: columns as asked, files as they are written, and the sidecar that keeps both."""
 
 import gzip
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -151,6 +152,21 @@ def test_objects_of_any_kind_can_be_dropped_or_made_categories(place):
         config_from_frame(data, "y", settings=DataSettings(numeric="many"))
 
 
+@pytest.mark.parametrize("kind", ["object", "date32[day][pyarrow]", "datetime64[s]", "timestamp[us, tz=UTC][pyarrow]"])
+def test_dates_of_any_type_are_dates(kind):
+    days = pd.Series([date(2020, 1, i % 28 + 1) for i in range(N)], dtype=object)
+    config = config_from_frame(pd.DataFrame({"d": days.astype(kind), "a": range(N), "y": range(N)}), "y")
+    assert config.feature_names == ("d.day", "d.weekday", "a")
+    with pytest.raises(DataFileError, match="holds dates: a date is no target"):
+        config_from_frame(pd.DataFrame({"d": days.astype(kind), "a": range(N)}), "d")
+
+
+@pytest.mark.parametrize("values", [pd.to_timedelta(range(N), unit="h"), [1j] * N, [b"a", b"b"] * (N // 2)])
+def test_columns_of_other_types_are_refused_with_an_option(values):
+    with pytest.raises(DataFileError, match="--drop c"):
+        config_from_frame(pd.DataFrame({"c": values, "a": range(N), "y": range(N)}), "y")
+
+
 def test_a_query_id_is_a_feature_only_if_it_is_kept(place):
     data = pd.DataFrame({"qid": np.arange(N) // 4, "a": range(N), "y": [0, 1, 2, 3] * (N // 4)})
     assert config_from_frame(data, "y", task=Task.RANKING).feature_names == ("a",)
@@ -210,10 +226,11 @@ def test_files_of_more_cells_than_can_be_are_refused_before_they_are_read(place,
     (place / "a.tsv").write_text(data.to_csv(sep="\t", index=False))
     (place / "a.tsv.gz").write_bytes(gzip.compress(data.to_csv(sep="\t", index=False).encode()))
     monkeypatch.setattr(checks, "MAX_CELLS", 119)
-    for name in ("a.feather", "a.tsv", "a.tsv.gz"):
+    for name in ("a.feather", "a.arff", "a.tsv", "a.tsv.gz"):
         with pytest.raises(DataFileError, match=rf"{name} has 60 x 2 cells: more than 2\*\*31"):
             config_from_file(name, "y")
-    with pytest.raises(DataFileError, match="larger than"):
+    monkeypatch.setattr(reading, "MAX_ARFF", 100)
+    with pytest.raises(DataFileError, match=r"a.arff is larger than"):
         config_from_file("a.arff", "y")
 
 
@@ -307,6 +324,7 @@ class TestSidecar:
             ("a: &x [1]\nb: [*x, *x]\n", "must have a text, or a list of texts"),
             ("target: a\ntarget: b\n", "has the key 'target' twice"),
             ("[" * 1200, "is nested too deeply"),
+            ("".join(f"k{i}: 1\n" for i in range(200)), "has 200 keys, more than there are settings"),
         ],
     )
     def test_what_is_no_sidecar_is_refused(self, data, text, said):

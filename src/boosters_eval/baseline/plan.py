@@ -12,6 +12,7 @@ from boosters_eval.baseline.snapshot import Snapshot
 from boosters_eval.benchmark.planning import prepare, seed_count, suite_benchmarks
 from boosters_eval.benchmark.suites import SUITES, resolve_suite
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,8 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     """The plan, and what of the baseline the user left out on purpose."""
     recorded = baseline.config.suite if baseline else None
     suite = resolve_suite(request.suite) if request.suite else _registered(recorded or DEFAULT_SUITE)
-    benchmarks = suite_benchmarks(suite, request.libraries)
+    libraries = None if request.libraries is None else tuple(map(library_name, request.libraries))
+    benchmarks = suite_benchmarks(suite, libraries)
     seeds, most = request.seeds, None
     if seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
@@ -74,7 +76,7 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     prepared = prepare(benchmarks, seeds, settings, max_seeds=most)
     other = request.suite is not None and benchmarks.name != recorded
     return prepared, Restriction(
-        only_libraries=request.libraries,
+        only_libraries=libraries,
         only_pairs=_pairs(suite) if other else None,
         seeds=prepared.growth.rule.schedule[0] if prepared.growth else request.n_seeds,
     )

@@ -201,11 +201,14 @@ class Fit(Workload):
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Runner]:
         """Import the library and everything needed to score its predictions."""
         runner: type[Runner] = at_address(address)
+        metrics = [UserMetric.model_validate_json(text) for text in lane.preload]
+        for metric in metrics:
+            metric.find()  # all files run before anything is registered here, which they may register themselves
         RUNNERS.register(lane.target, runner, replace=True)
         runner.load()
         runner.version()  # imports the standard library's reader of package metadata
-        for text in lane.preload:
-            UserMetric.model_validate_json(text).load()
+        for metric in metrics:
+            metric.load()
         load_implementations()
         for name in _OWN_IMPORTS:
             import_module(name)

@@ -18,26 +18,32 @@ from boosters_eval.benchmark.config import (
     BenchmarkConfig,
     derive_seeds,
 )
-from boosters_eval.benchmark.fit import FitSpec, Timing, spec_of
+from boosters_eval.benchmark.fit import Fit, FitSpec, Timing, spec_of
 from boosters_eval.benchmark.looks import Growth
 from boosters_eval.benchmark.suites import resolve_suite
-from boosters_eval.benchmark.usermetrics import UserMetric, from_spec
+from boosters_eval.benchmark.usermetrics import UserMetric, from_registry, from_spec
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnknownNameError, require
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
 from boosters_eval.datasets.audit_store import audit_of
 from boosters_eval.datasets.config import DatasetConfig, DataSettings, SplitSpec
+from boosters_eval.datasets.given import GivenFrame, given_datasets
 from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
-from boosters_eval.metrics import for_task, primary_metric
+from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
+from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from boosters_eval.runners.base import Runner
+
+    Libraries = str | type[Runner] | Sequence[str | type[Runner]] | None  # None: all that there are
 
     from boosters_eval.benchmark.config import BenchmarkSuite
     from boosters_eval.benchmark.settings import Settings
@@ -95,8 +101,8 @@ class PreparedRun:
 
 
 def comparison(
-    datasets: str | DatasetConfig | Sequence[str | DatasetConfig],
-    libraries: str | Sequence[str] | None = None,
+    datasets: Any,
+    libraries: Libraries = None,
     booster: BoosterType | str | Sequence[BoosterType | str] = "gbdt",
     *,
     training: TrainingConfig | None = None,
@@ -105,10 +111,11 @@ def comparison(
     cv: str | int | None = None,
     task: Task | str | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | None = None,
     profile: Profile | str = Profile.PARITY,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
-    usable, reasons = usable_libraries(_names(libraries, "libraries") if libraries is not None else None)
+    usable, reasons = usable_libraries(_libraries(libraries))
     notes: list[str] = []
     folds, repeats = parse_cv(cv)
     wanted_task = None if task is None else Task(_choice("task", task, Task))
@@ -118,10 +125,11 @@ def comparison(
         (None, training or TrainingConfig())
     ]
     configs = []
-    items = _datasets(datasets)
+    items = given_datasets(datasets, target)
     reading = _data_settings(data, items)
     for item in items:
-        dataset = resolve_dataset(item, wanted_task, reading)
+        given = isinstance(item, GivenFrame)
+        dataset = item.config(wanted_task, reading) if given else resolve_dataset(item, wanted_task, reading)
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
         for kind in _boosters(booster):
             for variant, chosen in rows:
@@ -146,7 +154,7 @@ def comparison(
 
 def suite_benchmarks(
     suite: str | BenchmarkSuite,
-    libraries: str | Sequence[str] | None = None,
+    libraries: Libraries = None,
     *,
     metrics: Sequence[str] = (),
     cv: str | int | None = None,
@@ -154,7 +162,7 @@ def suite_benchmarks(
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
     found = resolve_suite(suite)
-    only = _names(libraries, "libraries") if libraries is not None else None
+    only = _libraries(libraries)
     every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
     usable, reasons = usable_libraries(every, required=only is not None)
     folds, repeats = parse_cv(cv)
@@ -258,8 +266,8 @@ def make_plan(
     """Resolve data, threads and libraries. What a library does not support is excluded, with the reason."""
     users = _user_metrics(configs)
     _check_names(configs)
-    for metric in users.values():
-        metric.load()
+    for library in dict.fromkeys(library for config in configs for library in config.libraries):
+        Fit.address(library)  # refuses what no other process could find
     stored = _store(configs)
     specs: list[FitSpec] = []
     refs: list[CellRef] = []
@@ -284,17 +292,28 @@ def _refs(position: int, config: BenchmarkConfig, libraries: list[str], seeds: i
 
 
 def _user_metrics(configs: Sequence[BenchmarkConfig]) -> dict[str, UserMetric]:
-    """The metrics defined in a user's file, by their spec in the config."""
+    """The metrics defined by the user, in a file or by registering them, by their spec in the config."""
     found: dict[str, UserMetric] = {}
     names: dict[str, UserMetric] = {}
-    for text in dict.fromkeys(text for config in configs for text in config.metrics):
+    for text in dict.fromkeys(text for config in configs for text in _metrics(config)):
         metric = from_spec(text)
+        if metric is not None:
+            metric.load()
+        else:
+            metric = from_registry(text)
         if metric is None:
             continue
         if names.setdefault(metric.name, metric) != metric:
             raise ConfigError(f"Two different metrics are named '{metric.name}': rename one of the functions.")
         found[text] = metric
     return found
+
+
+def _metrics(config: BenchmarkConfig) -> tuple[str, ...]:
+    """What is scored besides the task's own metrics: what the config asks for, and what decides by the data set."""
+    primary = config.dataset.primary_metric
+    usual = [] if primary is None else [metric.spec for metric in task_metrics(config.task)]
+    return config.metrics if primary is None or primary in (*usual, *config.metrics) else (*config.metrics, primary)
 
 
 def _check_names(configs: Sequence[BenchmarkConfig]) -> None:
@@ -329,8 +348,9 @@ def _resolve(
     config: BenchmarkConfig, data: Stored, timing: Timing, n_threads: int | None, users: Mapping[str, UserMetric]
 ) -> FitSpec:
     """The spec, with further metrics in canonical form. A metric that does not suit the task is refused here."""
-    own = [users[text] for text in config.metrics if text in users]
-    names = [users[text].name if text in users else text for text in config.metrics]
+    wanted = _metrics(config)
+    own = [users[text] for text in wanted if text in users]
+    names = [users[text].name if text in users else text for text in wanted]
     return FitSpec(
         name=config.name,
         n_threads=threads.resolve(n_threads if n_threads is not None else config.training.n_threads),
@@ -369,21 +389,16 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
     return folds, repeats
 
 
-def _datasets(value: str | DatasetConfig | Sequence[str | DatasetConfig]) -> list[str | DatasetConfig]:
-    given = [value] if isinstance(value, (str, DatasetConfig)) else list(value) if isinstance(value, Iterable) else []
-    _names([item.name if isinstance(item, DatasetConfig) else item for item in given], "datasets")
-    return [item for position, item in enumerate(given) if item not in given[:position]]
-
-
 def _data_settings(
-    given: DataSettings | Mapping[str, Any] | None, items: Sequence[str | DatasetConfig]
+    given: DataSettings | Mapping[str, Any] | None, items: Sequence[str | DatasetConfig | GivenFrame]
 ) -> DataSettings | None:
-    """The settings of the files. Those that no data set of the call could follow are a mistake."""
+    """The settings of the files and data frames. Those that no data set of the call could follow are a mistake."""
     require("data", given, (DataSettings, Mapping, type(None)), "a DataSettings or a dict of them")
     if given is None:
         return None
     settings = given if isinstance(given, DataSettings) else DataSettings(**given)
-    check_applicable(settings, items)
+    if not any(isinstance(item, GivenFrame) for item in items):
+        check_applicable(settings, items)
     return settings
 
 
@@ -392,6 +407,14 @@ def _names(value: str | Sequence[str], parameter: str) -> list[str]:
     if not names or not all(isinstance(name, str) for name in names):
         raise ConfigError(f"The '{parameter}' parameter must be a name or a list of names. Got {value!r} instead.")
     return list(dict.fromkeys(names))
+
+
+def _libraries(value: Any) -> list[str] | None:
+    """The libraries by name; one may be given by its file or its class. None: all that there are."""
+    if value is None:
+        return None
+    given = [value] if isinstance(value, (str, type)) or not isinstance(value, Iterable) else list(value)
+    return _names([library_name(item) for item in given], "libraries")
 
 
 def _boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:

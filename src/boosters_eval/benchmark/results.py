@@ -176,6 +176,12 @@ class ResultCollection:
         """All metrics of the results, in the order of first appearance."""
         return list(dict.fromkeys(name for result in self.results for name in result.metrics))
 
+    def _named(self, metric: str) -> str:
+        """The name that the results have for a metric, which has others too: "log_loss" is "logloss"."""
+        from boosters_eval.metrics import canonical  # noqa: PLC0415 (a facade)
+
+        return metric if metric in self.metric_names() else canonical(metric)
+
     def document(self) -> ResultsDocument:
         """The file form of the collection."""
         return ResultsDocument(
@@ -226,7 +232,7 @@ class ResultCollection:
 
         require("metric", metric, str, "a name")
         more, level = higher_is_better(metric), self.metadata.level(alpha)
-        return best_frame(self.results, metric, higher_is_better=more, alpha=level, test=test)
+        return best_frame(self.results, self._named(metric), higher_is_better=more, alpha=level, test=test)
 
     def is_significant(
         self,
@@ -247,7 +253,7 @@ class ResultCollection:
             require(name, value, str, "a name")
         rows = self.filter(dataset=dataset, config=config).results
         pair, more, level = (library_a, library_b), higher_is_better(metric), self.metadata.level(alpha)
-        return significant(rows, pair, metric, higher_is_better=more, alpha=level, test=test)
+        return significant(rows, pair, self._named(metric), higher_is_better=more, alpha=level, test=test)
 
     def to_markdown(
         self,

@@ -16,6 +16,7 @@ from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.problems import PROBLEMS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
+from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -184,7 +185,15 @@ def register_suite(suite: BenchmarkSuite, *, replace: bool = False) -> Benchmark
 
 
 def resolve_suite(suite: str | BenchmarkSuite) -> BenchmarkSuite:
-    """A suite by name, or from a Python file: `path/to/my_suite.py:SUITE`."""
+    """A suite by name, or from a Python file: `path/to/my_suite.py:SUITE`; libraries in files are registered."""
+    found = _found(suite)
+    if not any(".py" in library for config in found.configs for library in config.libraries):
+        return found
+    configs = (config.replace(libraries=tuple(map(library_name, config.libraries))) for config in found.configs)
+    return found.replace(configs=tuple(configs))
+
+
+def _found(suite: str | BenchmarkSuite) -> BenchmarkSuite:
     if isinstance(suite, BenchmarkSuite):
         return suite
     require("suite", suite, str, "the name of a suite, path/to/file.py:SUITE, or a BenchmarkSuite")

@@ -39,7 +39,9 @@ def trivial_scores(
     a constant is calibrated, and treats all groups alike.
     """
     found: Scores = {}
-    for rule, predictions in _predictions(task, *train, len(y_valid), n_classes, quantiles, groups).items():
+    y, counted = train
+    counted = None if counted is None or not counted.any() else counted
+    for rule, predictions in _predictions(task, y, counted, len(y_valid), n_classes, quantiles, groups).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             scores = compute_metrics(

@@ -41,7 +41,8 @@ def compare(
         typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
     ] = None,
     library: Annotated[
-        list[str] | None, typer.Option("--library", "-l", help="Libraries. Default: all that are installed.")
+        list[str] | None,
+        typer.Option("--library", "-l", help="Libraries, or path/to/file.py:Class. Default: all that are installed."),
     ] = None,
     booster: Annotated[
         list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees.")
@@ -104,7 +105,9 @@ def run(
     execution: Execution,
     presentation: Presentation,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
-    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Run only these libraries.")] = None,
+    library: Annotated[
+        list[str] | None, typer.Option("--library", "-l", help="Run only these libraries, or path/to/file.py:Class.")
+    ] = None,
     seeds: Annotated[
         str | None,
         typer.Option(

@@ -11,7 +11,9 @@ from boosters_eval.core.errors import ConfigError, ExitCode
 
 def explain(
     *,
-    library: Annotated[list[str] | None, typer.Option("--library", "-l", help="Libraries to explain.")] = None,
+    library: Annotated[
+        list[str] | None, typer.Option("--library", "-l", help="Libraries to explain, or path/to/file.py:Class.")
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="One table for all libraries.")] = False,
     booster: Annotated[
         list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees.")
@@ -46,10 +48,11 @@ def explain(
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, FitRequest
     from boosters_eval.runners.parameters import BoosterType, Profile
+    from boosters_eval.runners.resolve import library_name
 
     if every == bool(library):
         raise ConfigError("Use either --library or --all to choose the libraries.")
-    names = library or list(RUNNERS)
+    names = list(map(library_name, library)) if library else list(RUNNERS)
     training = training_of(param, growth)
     kinds = [chosen("booster", kind, BoosterType) for kind in booster or ["gbdt"]]
     chosen_task = chosen("task", task, Task)

@@ -17,7 +17,9 @@ from boosters_eval.core.errors import BoostersEvalError, ConfigError, RunError, 
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
+    from types import FunctionType, ModuleType
+
+_GUARD = "put what starts it under: if __name__ == '__main__'"
 
 
 @cache
@@ -28,6 +30,8 @@ def load_file(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, file)
     if not file.is_file() or spec is None or spec.loader is None:
         raise ConfigError(f"The file {file} does not exist.")
+    if name in sys.modules:  # it is needed while it runs, by itself
+        raise ConfigError(f"The file {file} starts a run that needs the file itself: {_GUARD}.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -54,12 +58,13 @@ def named_in(file: Path, name: str, kind: str) -> Any:
     return getattr(module, name)
 
 
-def address_of(item: type, kind: str) -> dict[str, Any]:
-    """Where another process finds a class: its module and name, and the file if the module has no name there."""
+def address_of(item: type | FunctionType, kind: str) -> dict[str, Any]:
+    """Where another process finds a class or function: its module and name, and the file if that is no module there."""
     if "<locals>" in item.__qualname__:
         raise ConfigError(f"The {kind} '{item.__name__}' is defined inside a function: put it at the top of a module.")
     file = _file_of(item.__module__)
-    if file == "":
+    code = getattr(item, "__code__", None)
+    if file == "" or (item.__module__ == "__main__" and code is not None and not Path(code.co_filename).is_file()):
         raise ConfigError(f"The {kind} '{item.__name__}' is defined in a notebook or prompt: put it into a module.")
     return {"module": item.__module__, "name": item.__qualname__, "file": file}
 
@@ -75,6 +80,8 @@ def at_address(address: Mapping[str, Any]) -> Any:
 
 def _file_of(module: str) -> str | None:
     """The file of a module that another process could not import by its name; None for one that it can."""
+    if module in sys.builtin_module_names:
+        return None
     if module != "__main__" and PathFinder.find_spec(module.partition(".")[0]) is not None:
         return None
     return getattr(sys.modules.get(module), "__file__", "") or ""

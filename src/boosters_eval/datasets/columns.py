@@ -10,7 +10,7 @@ import numpy as np
 
 from boosters_eval.core.errors import DatasetError, suggest
 from boosters_eval.datasets.dates import date_parts, is_date, looks_like_dates, parse_dates
-from boosters_eval.datasets.frames import MANY_TEXTS, is_text, plain
+from boosters_eval.datasets.frames import MANY_TEXTS, is_number, is_text, plain, texts_of
 from boosters_eval.datasets.numerals import parse_numerals
 
 if TYPE_CHECKING:
@@ -91,15 +91,6 @@ def as_categories(column: pd.Series[Any]) -> pd.Series[Any]:
     return texts.astype("category")
 
 
-def texts_of(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The values as they would be written, None where missing."""
-    return column.astype(object).map(_written, na_action="ignore").where(column.notna(), None)
-
-
-def _written(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
 def _pandas() -> Any:
     import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
 
@@ -112,7 +103,7 @@ def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Us
     if is_text(column):
         found = parse_numerals(texts_of(column), settings.decimal, settings.thousands)
         values, told = found.numbers, found.notation
-    elif column.dtype.kind in "biuf":
+    elif is_number(column):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         return Use("numeric", problem=f"--numeric: column '{name}' is of type {column.dtype}, which is no number.")
@@ -156,18 +147,18 @@ def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
 
 def _found_out(name: str, column: pd.Series[Any], settings: DataSettings) -> Use:
     given = column
+    if is_date(column):
+        return _as_dates(name, column, asked=False)
     try:
         column = plain(name, column)
     except DatasetError as error:
         ways = f"{option('categorical', name)}, {option('numeric', name)} or {option('drop', name)}"
         return Use("categorical", problem=f"{str(error).removesuffix('.')}, or use {ways}.")
-    if is_date(column):
-        return _as_dates(name, column, asked=False)
     if isinstance(column.dtype, _pandas().CategoricalDtype):
         return Use("categorical", {name: column})
     if is_text(column):
         return _text(name, column, settings)
-    if column.dtype.kind not in "biuf":
+    if not is_number(column):
         problem = f"Column '{name}' is of type {column.dtype}: convert it to numbers first, or use"
         return Use("numeric", problem=f"{problem} {option('drop', name)}.")
     return _number(name, column, given)

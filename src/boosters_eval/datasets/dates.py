@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.datasets.frames import texts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,8 +52,9 @@ class Dates:
 
 
 def is_date(column: pd.Series[Any]) -> bool:
-    """Whether the column is of dates by its type."""
-    return column.dtype.kind == "M" or hasattr(column.dtype, "tz")
+    """Whether the column is of dates by its type, or by that of its objects: so come those of a Parquet file."""
+    there = column.dropna() if column.dtype == object else column[:0]
+    return column.dtype.kind == "M" or (len(there) > 0 and all(isinstance(value, date) for value in there))
 
 
 def looks_like_dates(column: pd.Series[Any]) -> bool:
@@ -61,12 +67,13 @@ def parse_dates(column: pd.Series[Any]) -> Dates | None:
     """A column as dates, by the format that reads most of it; None if none reads half of it."""
     import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
 
-    if is_date(column):
-        values = column.dt.tz_convert("UTC").dt.tz_localize(None) if hasattr(column.dtype, "tz") else column
-        return Dates(values, "dates by type")
-    texts = column.where(column.isna(), column.astype(str).str.strip())
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        return Dates(column.dt.tz_convert("UTC").dt.tz_localize(None), "by their type")
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
+        return Dates(column, "by their type")
+    texts = texts_of(column).str.strip()
     some = texts.dropna().drop_duplicates().iloc[:LOOKED_AT]
-    formats = ["ISO8601", _COMPACT, *(date + time for date in _DATES for time in _TIMES)]
+    formats = ["ISO8601", _COMPACT, *(day + time for day in _DATES for time in _TIMES)]
     counts = {form: int(_parsed(some, form).notna().sum()) for form in formats}
     most = max(counts.values(), default=0)
     if not len(some) or most < 0.5 * len(some):
@@ -92,8 +99,7 @@ def _words(form: str) -> str:
     if form == "ISO8601":
         return "year-month-day"
     names = {"%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month", "%B": "month"}
-    date = re.split(r" %[HI]", form)[0]
-    return re.sub(r"%\w", lambda found: names[found[0]], date)
+    return re.sub(r"%\w", lambda found: names[found[0]], re.split(r" %[HI]", form)[0])
 
 
 def date_parts(name: str, values: pd.Series[Any]) -> dict[str, pd.Series[Any]]:

@@ -58,7 +58,7 @@ def find_dialect(name: str, sample: bytes, *, whole: bool, settings: DataSetting
     sep = checked_separator(settings.sep) if settings.sep else _separator(text, whole=whole, tabs=".tsv" in name)
     rows = _records(text, sep, whole=whole)
     decimal, thousands = _marks(rows, sep) if settings.decimal is None else (None, None)
-    index_col, notes = _shape(rows)
+    index_col, notes = _shape(name, rows)
     return Dialect(
         encodings,
         sep,
@@ -168,13 +168,16 @@ def _marks(rows: list[list[str]], sep: str) -> tuple[str | None, str | None]:
     return ",", "." if thousands else None
 
 
-def _shape(rows: list[list[str]]) -> tuple[bool | None, tuple[str, ...]]:
+def _shape(name: str, rows: list[list[str]]) -> tuple[bool | None, tuple[str, ...]]:
     """Whether each row ends with a separator that the header has not, and what is to be said about the rows."""
     if len(rows) < 2:
         return None, ()
     header, data = rows[0], rows[1:]
     width, notes = len(header), []
-    if width > 1 and all(re.fullmatch(r"\s*[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?\s*", name) for name in header):
+    if len(data[0]) > width + 1:
+        fields = f"the first row has {len(data[0])} fields, and the header {width}"
+        raise DataFileError(f"{name} cannot be read: {fields}; check the separator (--sep).")
+    if width > 1 and all(re.fullmatch(r"\s*[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?\s*", field) for field in header):
         notes.append(f"the names of the columns are numbers ({', '.join(header[:4])}): is there no header?")
     if all(len(row) == width + 1 and not row[-1].strip() for row in data):
         return False, (*notes, "each row ends with a separator, after which there is nothing")

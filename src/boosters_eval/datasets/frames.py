@@ -56,6 +56,22 @@ def is_text(column: pd.Series[Any]) -> bool:
     return isinstance(column.dtype, types.CategoricalDtype) or any(kind(column.dtype) for kind in kinds)
 
 
+def is_number(column: pd.Series[Any]) -> bool:
+    """Whether the values are numbers or bools."""
+    from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
+
+    return bool(types.is_any_real_numeric_dtype(column.dtype) or types.is_bool_dtype(column.dtype))
+
+
+def texts_of(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The values as they would be written, None where missing."""
+    return column.astype(object).map(_written, na_action="ignore").where(column.notna(), None)
+
+
+def _written(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def plain(name: str, column: pd.Series[Any]) -> pd.Series[Any]:
     """A column of Python objects as what all of them are, texts or numbers; any other column as it is."""
     if column.dtype != object:
@@ -72,9 +88,7 @@ def plain(name: str, column: pd.Series[Any]) -> pd.Series[Any]:
 
 def numbers(name: str, column: pd.Series[Any]) -> NDArray[np.float32]:
     """A numeric or bool column as float32."""
-    from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
-
-    if not (types.is_numeric_dtype(column.dtype) or types.is_bool_dtype(column.dtype)):
+    if not is_number(column):
         raise DatasetError(f"Column '{name}' is of type {column.dtype}: convert it to numbers first.")
     with np.errstate(over="ignore"):
         return column.to_numpy(dtype=np.float64, na_value=np.nan).astype(np.float32)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DataSettings
 
 MAX_COLUMNS = 2**16  # pandas takes a gigabyte and minutes to read a million
+MAX_ARFF = 2**29  # bytes: all of it is held in memory, several times
 SAMPLE = 2**18  # bytes from which the dialect is found out
 _MOST_ZIPPED = 1032  # bytes that gzip can make of one
 _FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
@@ -69,7 +70,7 @@ def _what(error: Exception) -> str:
     text = str(error).strip()
     fields = _FIELDS.search(text)
     if fields:
-        return f"line {fields[2]} has {fields[3]} fields instead of {fields[1]}; is it the right separator (--sep)"
+        return f"line {fields[2]} has {fields[3]} fields instead of {fields[1]}; check the separator (--sep)"
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 
@@ -82,9 +83,11 @@ def _text(file: Path, settings: DataSettings) -> tuple[pd.DataFrame, FileReading
     dialect = find_dialect(file.name, sample, whole=whole, settings=settings)
     if file.name.removesuffix(".gz").endswith(".arff"):
         with _opened(file) as stream:
-            data = stream.read(checks.MAX_CELLS + 1)
-        if len(data) > checks.MAX_CELLS:
-            raise DataFileError(f"{file.name} is larger than the 2 GB that are read of an ARFF file.")
+            data = stream.read(MAX_ARFF + 1)
+        if len(data) > MAX_ARFF:
+            raise DataFileError(
+                f"{file.name} is larger than {MAX_ARFF >> 20} MB, the most that is read of an ARFF file."
+            )
         text = decoded(file.name, data, dialect.encodings, whole=True)
         return read_arff(file.name, text, checks.MAX_CELLS), FileReading("ARFF")
     _refuse_too_large(file, dialect.sep)

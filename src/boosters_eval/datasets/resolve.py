@@ -44,10 +44,15 @@ def split_item(item: str) -> tuple[str, str | None]:
     return (item, None) if found is None else (item[:found], item[found + 1 :])
 
 
+def is_file(item: object) -> bool:
+    """Whether a file is meant, to which the settings of data apply."""
+    return isinstance(item, str) and item not in DATASETS and split_item(item)[0].endswith(SUFFIXES)
+
+
 def check_applicable(settings: DataSettings, items: Sequence[object]) -> None:
     """Refuse settings that none of the data sets could follow."""
     given = [name for name in type(settings).model_fields if getattr(settings, name) not in ((), None, False)]
-    files = [split_item(item)[0] for item in items if isinstance(item, str) and item not in DATASETS]
+    files = [split_item(item)[0] for item in items if isinstance(item, str) and is_file(item)]
     for name in given:
         accepted = TEXT_SUFFIXES if name in _OF_TEXT else SUFFIXES
         if not any(file.endswith(accepted) for file in files):

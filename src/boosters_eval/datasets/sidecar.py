@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import read_text
+from boosters_eval.core.files import check_regular, read_text
 from boosters_eval.datasets.config import DataSettings
 from boosters_eval.metrics.task import Task  # noqa: TC001 (pydantic needs it)
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.examine import Examined
 
-MAX_SIDECAR = 2**19  # bytes
+MAX_SIDECAR = 2**18  # bytes
+MAX_KEYS = 100
 
 
 class Sidecar(DataSettings):
@@ -43,6 +44,8 @@ def read_sidecar(file: Path) -> Sidecar | None:
     path = sidecar_path(file)
     if not path.exists():
         return None
+    if check_regular(path) > MAX_SIDECAR:
+        raise FileFormatError(f"{path} is larger than {MAX_SIDECAR >> 10} KB, more than this program ever writes.")
     content = _parsed(path, read_text(path, limit=MAX_SIDECAR))
     try:
         return Sidecar.model_validate(content)
@@ -58,6 +61,8 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise FileFormatError(f"{path} must be a mapping of keys to values, as 'datasets init' writes it.")
+        if len(root.value) > MAX_KEYS:
+            raise FileFormatError(f"{path} has {len(root.value)} keys, more than there are settings.")
         keys = [key.value for key, _ in root.value]
         for key, (_, value) in zip(keys, root.value, strict=True):
             items = value.value if isinstance(value, yaml.SequenceNode) else [value]

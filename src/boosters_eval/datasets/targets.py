@@ -44,9 +44,9 @@ def _as_asked(
         raise DataFileError(f"The target '{name}' of {source} cannot be given to --date: a date is no target.")
     if name in settings.categorical:
         return as_categories(column), ""
-    column = plain(name, column)
     if is_date(column) or (is_text(column) and looks_like_dates(column)):
         raise DataFileError(f"The target '{name}' of {source} holds dates: a date is no target.")
+    column = plain(name, column)
     if not is_text(column) or isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() == 2:
         return column, ""
     written = as_written(column, settings)

@@ -128,6 +128,12 @@ def find(spec: str) -> Metric | None:
         return None
 
 
+def canonical(name: str) -> str:
+    """The name under which results have a metric: "log_loss" is "logloss"; what is not known here stays as it is."""
+    metric = None if name in RESOURCES else find(name)
+    return name if metric is None else metric.spec
+
+
 def label(spec: str) -> str:
     """A metric as a person reads it; a name that is not known here stays as it is."""
     metric = find(spec)
@@ -202,6 +208,11 @@ def declare_metric(name: str, *, higher_is_better: bool) -> None:
     """Make the direction of a user's metric known where only its values are, such as a file of results."""
     if resolve(name) is None:
         register_metric(name, _elsewhere, higher_is_better=higher_is_better, summary="a user's metric, from a file")
+
+
+def is_declared(metric: Metric) -> bool:
+    """Whether only its direction is known here, so that it cannot be computed."""
+    return metric.info.implementation is _elsewhere
 
 
 def _elsewhere() -> float:

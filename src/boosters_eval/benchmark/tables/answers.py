@@ -15,6 +15,8 @@ from boosters_eval.reports.numbers import number, percent
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from boosters_eval.benchmark.tables.trivial import Losers
+    from boosters_eval.benchmark.unbeaten import TrivialScore
     from boosters_eval.reports.model import Column, PairVerdict, ReportTable
 
 _LADDER = (5, 10, 20, 50, 100, 200, 500)  # numbers of seeds to advise
@@ -48,15 +50,23 @@ def answer_of(
     judged: Mapping[str, Judgement],
     *,
     more: MoreSplits | None = None,
+    losers: Losers | None = None,
     remarks: Sequence[str] = (),
 ) -> str:
     """The sentence. `judged` has the judgement of each column, `remarks` what else a reader must know."""
     column = deciding_column(table.columns)
     extra = (*_absences(table), *_fastest(table, column, judged), *remarks)
-    return "; ".join([_lead(table, column, judged, more), *extra]) + "."
+    beaten = (losers or {}).get("" if column is None else column.name, {})
+    return "; ".join([_lead(table, column, judged, more, beaten), *extra]) + "."
 
 
-def _lead(table: ReportTable, column: Column | None, judged: Mapping[str, Judgement], more: MoreSplits | None) -> str:
+def _lead(
+    table: ReportTable,
+    column: Column | None,
+    judged: Mapping[str, Judgement],
+    more: MoreSplits | None,
+    beaten: Mapping[str, TrivialScore],
+) -> str:
     finished = [row for row in table.rows if row.n]
     if not finished:
         return "No result: every cell failed" if any(row.failed for row in table.rows) else "No result"
@@ -64,14 +74,16 @@ def _lead(table: ReportTable, column: Column | None, judged: Mapping[str, Judgem
         return f"No verdict: {_unjudged(table)}"
     decided = judged.get(column.name, Judgement())
     if decided.tied:
-        return _Contest.of(table, column, decided, more).said(won=bool(decided.winners))
+        contest = _Contest.of(table, column, decided, more)
+        return contest.lost(beaten) or contest.said(won=bool(decided.winners))
     position = table.columns.index(column)
     scored = [(row, row.cells[position]) for row in finished if row.cells[position].mean is not None]
     if not scored:
         return f"No verdict: no {column.label} was measured"
     row, cell = scored[0]
     known = f"{column.label} {cell.text} on {_splits([cell.n])}"
-    return f"Only {row.label} has results, so there is nothing to compare: {known}"
+    rule = f", not better than {beaten[row.label].text}" if row.label in beaten else ""
+    return f"Only {row.label} has results, so there is nothing to compare: {known}{rule}"
 
 
 def _unjudged(table: ReportTable) -> str:
@@ -126,25 +138,18 @@ class _Contest:
     def what(self) -> str:
         return self.column.quantity or self.column.label
 
+    def lost(self, beaten: Mapping[str, TrivialScore]) -> str:
+        """The leader, if it is no better than a rule that learns nothing."""
+        position = self.table.columns.index(self.column)
+        ours = next((row.cells[position].text for row in self.table.rows if row.label == self.leader), "")
+        if self.leader not in beaten:
+            return ""
+        return f"Nothing is better than {beaten[self.leader].text}: {self.leader} has the best {self.what}, {ours}"
+
     def said(self, *, won: bool) -> str:
-        if lost := self._lost():
-            return lost
         if won:
             return self._won()
         return self._single() if max(pair.n for pair in self.pairs.values()) == 1 else self._open()
-
-    def _lost(self) -> str:
-        """The leader, if it is no better than a rule that learns nothing."""
-        position, sign = self.table.columns.index(self.column), -1 if self.column.higher_is_better else 1
-        ours = next((row.cells[position] for row in self.table.rows if row.label == self.leader), None)
-        rules = [(row.cells[position], row.label) for row in self.table.trivial]
-        known = [(sign * cell.mean, cell.text, name) for cell, name in rules if cell.mean is not None]
-        if ours is None or ours.mean is None or not known:
-            return ""
-        best, text, name = min(known)
-        if sign * ours.mean < best:
-            return ""
-        return f"Nothing is better than {name} ({self.what} {text}): {self.leader}, the best, has {ours.text}"
 
     def _won(self) -> str:
         other, pair = self._nearest()

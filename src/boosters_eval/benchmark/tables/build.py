@@ -143,7 +143,8 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     deciding = deciding_column(columns)
     doubts = notes.remarks(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
     more = None if deciding is None else _more_splits(deciding, contenders, options)
-    return dataclasses.replace(table, answer=answer_of(table, judged, more=more, remarks=(*doubts, *options.remarks)))
+    said = answer_of(table, judged, more=more, losers=losers, remarks=(*doubts, *options.remarks))
+    return dataclasses.replace(table, answer=said)
 
 
 def _more_splits(column: Column, contenders: Sequence[Contender], options: TableOptions) -> MoreSplits | None:
@@ -160,10 +161,13 @@ def _more_splits(column: Column, contenders: Sequence[Contender], options: Table
 
 
 def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Column, ...]:
+    from boosters_eval.metrics import canonical  # noqa: PLC0415 (metrics are loaded only when needed)
+
     present = list(dict.fromkeys(name for result in results for name in result.metrics))
     primary = next((result.primary_metric for result in results if result.primary_metric), None)
     present.sort(key=lambda name: name != primary)
-    chosen = present if options.metrics is None else [name for name in options.metrics if name in present]
+    asked = present if options.metrics is None else [x if x in present else canonical(x) for x in options.metrics]
+    chosen = [name for name in dict.fromkeys(asked) if name in present]
     found = [_metric_column(name, primary=name == (primary or present[0])) for name in chosen]
     memory = any(result.peak_memory_mb is not None for result in results)
     for measure in MEASURES if options.times else ():
