@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 ROWS, TEST, FEATURES = 200, 40, 4
@@ -104,3 +106,66 @@ def noisy_sides(rng, splits, sides):
     """Scores of equal sides around 1, whose splits correlate as the corrected test assumes for 80/20."""
     shared = np.sqrt(0.2) * rng.normal(size=(sides, 1))
     return 1 + 0.02 * (shared + np.sqrt(0.8) * rng.normal(size=(sides, splits)))
+
+
+def autocorrelated(rng, rows, columns, memory):
+    """Noise of variance 1 that forgets itself over about `memory` rows; 0 for independent rows."""
+    noise = rng.normal(size=(rows, columns))
+    if not memory:
+        return noise
+    keep = np.exp(-1 / memory)
+    fresh = np.sqrt(1 - keep * keep)
+    for row in range(1, rows):
+        noise[row] = keep * noise[row - 1] + fresh * noise[row]
+    return noise
+
+
+def in_time(rng, edges, repetitions, *, memory=0.0, drift=0.0, lead=0.0):
+    """RMSE of two learners in windows of time that begin and end at `edges`: (2, repetitions, windows).
+
+    Least squares on disjoint, exchangeable features, refitted on all rows before each window. Features and noise are
+    autocorrelated; with `drift`, the true weights wander. `lead` makes the first learner the better one.
+    """
+    rows = edges[-1]
+    noise = autocorrelated(rng, rows, repetitions * 7, memory).reshape(rows, repetitions, 7)
+    x, weights = noise[..., :6], np.array([1 + lead] * 3 + [1.0] * 3)
+    if drift:
+        weights = weights + np.cumsum(rng.normal(size=x.shape) * drift / np.sqrt(rows), axis=0)
+    y = (x * weights).sum(axis=-1) + 2 * noise[..., 6]
+    scores = np.empty((2, repetitions, len(edges) - 1))
+    for window, (begin, end) in enumerate(pairwise(edges)):
+        for side in range(2):
+            mine = x[..., 3 * side : 3 * side + 3]
+            fit = mine[:begin].transpose(1, 2, 0)
+            solved = np.linalg.solve(fit @ fit.transpose(0, 2, 1), (fit @ y[:begin].T[..., None]))
+            residual = y[begin:end].T - (mine[begin:end].transpose(1, 0, 2) @ solved)[..., 0]
+            scores[side, :, window] = np.sqrt((residual**2).mean(axis=1))
+    return scores
+
+
+def of_groups(rng, sizes, sides, *, lead=0.0):
+    """RMSE of two learners, given for each split whether a group is validated on: (2, splits).
+
+    Least squares on disjoint, exchangeable features; their means, their weights and the level differ by group.
+    """
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    x = rng.normal(size=(len(group), 6)) + 0.7 * rng.normal(size=(len(sizes), 6))[group]
+    weights = np.array([1 + lead] * 3 + [1.0] * 3) + 0.7 * rng.normal(size=(len(sizes), 6))
+    y = (x * weights[group]).sum(axis=1) + 2 * rng.normal(size=len(group)) + 0.7 * rng.normal(size=len(sizes))[group]
+    scores = np.empty((2, len(sides)))
+    for position, chosen in enumerate(sides):
+        valid = chosen[group]
+        for side in range(2):
+            mine = x[:, 3 * side : 3 * side + 3]
+            fit = mine[~valid]
+            solved = np.linalg.solve(fit.T @ fit, fit.T @ y[~valid])
+            scores[side, position] = np.sqrt(((y[valid] - mine[valid] @ solved) ** 2).mean())
+    return scores
+
+
+def odd_groups(rng, sizes, sides):
+    """Scores of two fixed models that are equal on average, but differ by group, exponentially: (2, splits)."""
+    differences = rng.exponential(size=len(sizes)) - 1
+    return np.array(
+        [[10 + np.average(differences[chosen], weights=sizes[chosen]) for chosen in sides], [10.0] * len(sides)]
+    )

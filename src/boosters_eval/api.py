@@ -47,6 +47,7 @@ def compare(
     task: TaskName | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
     target: str | None = None,
+    split: str | None = None,
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -57,6 +58,8 @@ def compare(
 ) -> ResultCollection:
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
+    `split` is random, time:COLUMN (validate on later rows than learned from, in windows; `cv` is their number) or
+    group:COLUMN (no group on both sides).
     With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. An
     executor given by name is created for this run and closed after it; one that you created yourself stays open.
     A run in which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
@@ -73,6 +76,7 @@ def compare(
         task=task,
         data=data,
         target=target,
+        split=split,
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,
@@ -137,6 +141,7 @@ def prepare_comparison(
     task: TaskName | str | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
     target: str | None = None,
+    split: str | None = None,
     profile: ProfileName | str = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
@@ -159,6 +164,7 @@ def prepare_comparison(
         task=task,
         data=data,
         target=target,
+        split=split,
         profile=profile,
     )
     return prepare(benchmarks, seeds, chosen, max_seeds=max_seeds, budget=budget)

@@ -169,12 +169,12 @@ def test_short_names_mean_the_long_ones(rate, depth, leaves):
     [
         (["a:grwth=leafwise"], "Variant 'a' names an unknown parameter 'grwth'. Did you mean 'growth'"),
         (["a:min_leaf=3"], "unknown parameter 'min_leaf'"),
-        (["a:growth=sideways"], "Variant 'a': The 'growth_strategy' parameter of TrainingConfig must be"),
-        (["a:depth=99"], "Variant 'a': The 'max_depth' parameter of TrainingConfig must be"),
+        (["a:growth=sideways"], "'growth_strategy' in variant 'a' must be"),
+        (["a:depth=99"], "'max_depth' in variant 'a' must be"),
         (["a:depth"], "Variant 'a' must give 'depth' one value"),
         (["a:depth="], "Variant 'a' must give 'depth' one value"),
         (["a:depth=3,max_depth=4"], "Variant 'a' must give 'max_depth' one value"),
-        (["growth=leafwise"], "must be written 'name:parameter=value,...'"),
+        (["growth=leafwise"], "must be written name:parameter=value,... without spaces, or in quotes"),
         ([":growth=leafwise"], "must be written"),
         (["a|b:growth=leafwise"], "must be written"),
         (["a:l2=1", "a:l2=2"], "names of variants must be unique. Got 'a' twice"),
@@ -193,7 +193,7 @@ def test_parameters_by_themselves_are_read_as_in_a_variant_and_blamed_on_their_o
     for text, sentence in (
         ("max_dept=3", "The '--param' option names an unknown parameter 'max_dept'. Did you mean 'max_depth'?"),
         ("depth", "The '--param' option must give 'depth' one value"),
-        ("depth=99", "The '--param' option: The 'max_depth' parameter of TrainingConfig must be"),
+        ("depth=99", "'max_depth' in the '--param' option must be"),
     ):
         with pytest.raises(ConfigError) as caught:
             parse_parameters([text], BASE)

@@ -101,7 +101,7 @@ def test_everything_that_decides_a_mark_can_be_said(explain):
         (["-l", "xgboost", "--growth", "leaf"], "Unknown growth 'leaf'."),
         (["-l", "xgboost", "--profile", "x"], "Unknown profile 'x'."),
         (["-l", "xgboost", "--param", "max_dept=3"], "unknown parameter 'max_dept'. Did you mean 'max_depth'?"),
-        (["-l", "xgboost", "--param", "subsample=7"], "'subsample' parameter of TrainingConfig must be"),
+        (["-l", "xgboost", "--param", "subsample=7"], "'subsample' in the '--param' option must be"),
         (["-l", "xgboost", "--param", "max_depth"], "'--param' option must give 'max_depth' one value"),
         (["-l", "xgboost", "--task", "quantile", "--quantile", "1.5"], "'--quantile' option must be between 0 and 1"),
         (["-l", "xgboost", "--categorical", "-3"], "--categorical"),

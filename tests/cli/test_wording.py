@@ -2,7 +2,10 @@
 
 import pytest
 
+from boosters_eval.cli.output import choose_format
 from boosters_eval.cli.wording import as_options
+from boosters_eval.core.errors import UnknownNameError
+from boosters_eval.core.text import counted, in_sentence
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,33 @@ from boosters_eval.cli.wording import as_options
 )
 def test_a_parameter_that_was_typed_is_an_option(sentence, typed, told):
     assert as_options(sentence, typed) == told
+
+
+def test_many_known_names_are_shortened_and_few_are_not():
+    many = str(UnknownNameError("data set", "irs", ["iris", *(f"problem_{i:03}" for i in range(99))]))
+    assert many.startswith("Unknown data set 'irs'. Did you mean 'iris'? Known: iris, problem_000, ")
+    assert many.endswith(" and 88 others; 'boosters-eval list datasets --all' lists them all.")
+    assert str(UnknownNameError("tier", "x", ["gold", "bronze"])) == "Unknown tier 'x'. Known: bronze, gold."
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 cells"), (1, "1 cell"), (2, "2 cells")])
+def test_one_of_a_kind_is_no_plural(number, text):
+    assert counted(number, "cell") == text
+
+
+@pytest.mark.parametrize(
+    ("label", "text"), [("Log loss", "log loss"), ("RMSE", "RMSE"), ("R²", "R²"), ("mine", "mine")]
+)
+def test_a_label_inside_a_sentence_begins_small_unless_it_is_an_abbreviation(label, text):
+    assert in_sentence(label) == text
+
+
+@pytest.mark.parametrize("given", ["md", "markdown"])
+def test_both_names_of_markdown_are_accepted(given):
+    assert choose_format(given, None) == "markdown"
+
+
+def test_every_option_of_compare_that_has_a_default_states_it(boosters_eval):
+    text = " ".join(boosters_eval("compare", "--help", check=0).stdout.split())
+    for default in ("Default: gbdt", "Default: 5, or", "Default: depthwise", "Default: never", "Default: no limit"):
+        assert default in text

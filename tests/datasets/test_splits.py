@@ -1,13 +1,16 @@
 """Splits: deterministic, stratified, with queries kept whole."""
 
+import dataclasses
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.core.errors import DatasetError
-from boosters_eval.datasets import Table, official_split, split_rows
-from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.core.errors import ConfigError, DatasetError
+from boosters_eval.datasets import Table, hold_out_rows, official_split, split_rows
+from boosters_eval.datasets.config import SplitSpec, parse_split
 from boosters_eval.datasets.splits import subsample_rows
 from boosters_eval.metrics.task import Task
 
@@ -196,3 +199,108 @@ def test_a_subsample_keeps_shares_queries_and_the_order_of_rows():
     assert len(asked) == 50
     assert len(subsample_rows(numbers(90), Task.REGRESSION, 30)) == 30
     assert np.array_equal(rows, subsample_rows(table, Task.MULTICLASS, 100))
+
+
+def timed(times, y=None):
+    return dataclasses.replace(table_of(np.arange(len(times)) if y is None else y), split_by=np.asarray(times))
+
+
+def windows_of(table, count):
+    spec = SplitSpec(kind="time", column="t", folds=count)
+    return [split_rows(table, Task.REGRESSION, spec, 0, fold) for fold in range(count)]
+
+
+def by_group(table, seed=0, fold=None, **fields):
+    return split_rows(table, Task.REGRESSION, SplitSpec(kind="group", column="g", **fields), seed, fold)
+
+
+@FEW
+@given(st.lists(st.integers(0, 40), min_size=4, max_size=200), st.integers(2, 12))
+def test_windows_of_time_learn_before_what_they_validate_and_never_part_equal_times(times, count):
+    table = timed(times)
+    try:
+        splits = windows_of(table, count)
+    except DatasetError:
+        assert len(set(times)) <= len(times) / 2 + count  # there are ties, or too few times
+        return
+    for split in splits:
+        assert table.split_by[split.train].max() < table.split_by[split.valid].min()
+    for before, after in pairwise(splits):
+        assert sorted(both(before)) == sorted(after.train)  # the window has been learned from
+    assert sorted(both(splits[-1])) == list(range(len(times)))
+
+
+def test_the_first_half_is_only_learned_from_and_the_windows_are_of_one_size():
+    splits = windows_of(timed(np.arange(1000)[::-1]), 5)
+    assert [len(split.train) for split in splits] == [500, 600, 700, 800, 900]
+    assert {len(split.valid) for split in splits} == {100}
+
+
+def test_a_seed_does_not_change_a_window():
+    table, spec = timed(np.arange(50)), SplitSpec(kind="time", column="t", folds=3)
+    assert len({split_rows(table, Task.REGRESSION, spec, seed, 1).digest for seed in range(5)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "count", "said"),
+    [
+        ([7] * 20, 3, "All rows have the same time in 't'"),
+        ([1] * 12 + [2] * 6 + [3] * 2, 5, "The 3 different times in 't' cannot be cut into 5 windows"),
+    ],
+)
+def test_times_that_cannot_be_cut_are_refused(times, count, said):
+    with pytest.raises(DatasetError, match=said):
+        windows_of(timed(times), count)
+
+
+@FEW
+@given(st.lists(st.integers(0, 9), min_size=12, max_size=120), seeds, fractions)
+def test_no_group_is_on_both_sides(groups, seed, fraction):
+    groups = [*groups, 0, 1]
+    table = timed(groups)
+    split = by_group(table, seed, validation_fraction=fraction)
+    assert sorted(both(split)) == list(range(len(groups)))
+    assert not {groups[row] for row in split.train} & {groups[row] for row in split.valid}
+
+
+@FEW
+@given(st.integers(5, 30), seeds)
+def test_each_group_is_in_one_fold(count, seed):
+    table = timed(np.repeat(np.arange(count), 3))
+    splits = [by_group(table, seed, fold, folds=5) for fold in range(5)]
+    assert sorted(np.concatenate([split.valid for split in splits])) == list(range(3 * count))
+    assert {len(split.valid) // 3 for split in splits} <= {count // 5, count // 5 + 1}
+
+
+def test_seeds_that_choose_the_same_groups_make_the_same_split():
+    table = timed(np.tile(np.arange(4), 10))
+    assert len({by_group(table, seed).digest for seed in range(40)}) == 4
+
+
+def test_fewer_groups_than_folds_are_refused():
+    with pytest.raises(DatasetError, match=r"5 folds need at least 5 groups\. Got 4 instead"):
+        by_group(timed(np.arange(40) % 4), 0, 0, folds=5)
+
+
+def test_the_latest_rows_are_held_out_for_early_stopping():
+    table = timed(np.arange(100)[::-1])
+    split = hold_out_rows(table, Task.REGRESSION, "time", 3)
+    assert sorted(split.valid) == list(range(20))  # the rows are in the reverse order of time
+
+
+def test_whole_groups_are_held_out_for_early_stopping():
+    table = timed(np.tile([5, 7, 11, 13, 17], 8))
+    split = hold_out_rows(table, Task.REGRESSION, "group", 3)
+    assert len(set(table.split_by[split.valid])) == 1
+    assert not set(table.split_by[split.valid]) & set(table.split_by[split.train])
+
+
+def test_a_random_split_is_described_as_before_there_were_others():
+    assert SplitSpec().model_dump() == {"validation_fraction": 0.2, "folds": None}
+    assert SplitSpec(folds=3, kind="group", column="shop").model_dump()["kind"] == "group"
+
+
+@pytest.mark.parametrize("text", ["time", "time:", "group:", "week:day", "random:x", ":x", "Time:x"])
+def test_a_split_that_is_none_is_refused(text):
+    with pytest.raises(ConfigError, match=r"must be random, time:COLUMN or group:COLUMN\. Got"):
+        parse_split(text)

@@ -5,7 +5,7 @@ import pytest
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.stats.inference import StudentT, freedom
-from boosters_eval.stats.sequential import SequentialRule, splits_to_decide
+from boosters_eval.stats.sequential import SequentialRule, detectable_with, splits_to_decide
 from boosters_eval.stats.significance import Comparison, compare_pair
 
 RULE = SequentialRule()
@@ -114,3 +114,18 @@ def test_splits_that_are_added_at_looks_must_pass_the_level_of_a_look():
 
 def test_without_an_interval_nothing_is_known_of_the_splits_that_decide():
     assert splits_to_decide(pair("inconclusive"), 0.25) is None
+
+
+@pytest.mark.parametrize("n", [3, 5, 20])
+def test_as_many_splits_again_show_what_these_show(n):
+    differences = np.linspace(-1, 1, n)
+    found = compare_pair(1 + differences, np.ones(n), higher_is_better=True, test_train_ratio=0.25)
+    same = detectable_with(n, found.min_detectable, n, level=0.05, overlap=0.25)
+    assert same == pytest.approx(found.min_detectable)
+
+
+def test_more_splits_show_less_and_less_more():
+    shown = [detectable_with(count, 1.0, 5, level=0.05, overlap=0.25) for count in (5, 10, 20, 100, 1000)]
+    assert shown == sorted(shown, reverse=True)
+    assert shown[-1] > 0.9 * shown[-2]  # the rows that splits share set a limit
+    assert detectable_with(1000, 1.0, 5, level=0.05, overlap=0.0) < 0.1

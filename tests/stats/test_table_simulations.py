@@ -7,6 +7,7 @@ import pytest
 
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.stats.observations import Observation
+from boosters_eval.stats.sequential import detectable_with
 from boosters_eval.stats.significance import Criteria, conclude, prepare
 from boosters_eval.stats.tables import compare_table
 from learners import RATIO, bold_and_cautious, equal_regressions, nearly_equal_accuracies, noisy_sides
@@ -43,6 +44,35 @@ def test_the_smallest_detectable_difference_is_detected_in_four_of_five_runs(spl
 def test_the_smallest_detectable_difference_is_detected_in_four_of_five_runs_in_short():
     """The formula without the uncertainty of the spread finds 76 % for this pair and 72 % in a table of five."""
     assert detections(np.random.default_rng(1), 5, 2, 1500) / 1500 == pytest.approx(0.8, abs=0.025)
+
+
+def later_detections(rng, splits, more, sides, repetitions):
+    """How often a run with more splits finds the difference that it would show, by what the first run knows."""
+    found = 0
+    for _ in range(repetitions):
+        first = judged(noisy_sides(rng, splits, sides), rope=0.0)
+        level = 0.05 / len(first)
+        promised = detectable_with(more, first[0].min_detectable, splits, level=level, overlap=RATIO)
+        scores = noisy_sides(rng, more, sides)
+        scores[1] += promised
+        found += judged(scores, rope=0.0)[0].verdict == "better"
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sides", [2, 5])
+@pytest.mark.parametrize(("splits", "more"), [(3, 10), (5, 20), (10, 50)])
+def test_what_more_splits_would_show_is_detected_in_four_of_five_runs(splits, more, sides, simulated):
+    repetitions = 6000 if sides == 2 else 3000
+    found = later_detections(np.random.default_rng(more), splits, more, sides, repetitions)
+    claim = f"{more} splits after {splits}, {'a pair' if sides == 2 else 'a pair in a table of five'}"
+    section = "What more seeds would show is detected by a run with them"
+    assert simulated(section, claim, found, repetitions, "80 % ± 2 %") == pytest.approx(0.8, abs=0.02)
+
+
+def test_what_more_splits_would_show_is_detected_in_four_of_five_runs_in_short():
+    """Without the uncertainty of the few splits that it is known from, 20 splits find 71 %."""
+    assert later_detections(np.random.default_rng(1), 5, 20, 2, 1200) / 1200 == pytest.approx(0.8, abs=0.03)
 
 
 @pytest.mark.slow

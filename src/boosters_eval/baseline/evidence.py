@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boosters_eval.baseline.model import MetricStats
-from boosters_eval.benchmark.observations import resolution_of
+from boosters_eval.benchmark.observations import resolution_of, split_fields
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.reports.numbers import p_value
 from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, Side, split_ratio
 
 if TYPE_CHECKING:
     from boosters_eval.baseline.model import BaselineResult
+    from boosters_eval.stats.inference import Design
     from boosters_eval.stats.significance import Comparison
 
 
@@ -29,6 +30,7 @@ class Evidence:
     remark: str = ""
     tested: Comparison | None = None  # now against then; None: not asked, or so few cells that no test can reject
     overlap: float = 0.0  # n_test / n_train of the splits
+    design: Design | None = None  # None: the splits are random
 
     @property
     def p_value(self) -> float | None:
@@ -124,7 +126,8 @@ def _over(stats: MetricStats, cells: list[str]) -> MetricStats:
 
 def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metric: str, alpha: float) -> Evidence:
     """The same test as between two libraries: paired by split, corrected for the rows that splits share."""
-    from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.designs import design_of  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.significance import DEFAULT_ALPHA  # noqa: PLC0415
     from boosters_eval.stats.tables import compare_table  # noqa: PLC0415
 
     sides = {"then": _observe(then, evidence.before, metric), "now": _observe(now, evidence.after, metric)}
@@ -138,7 +141,7 @@ def _tested(then: BaselineResult, now: BaselineResult, evidence: Evidence, metri
     level = "" if alpha == DEFAULT_ALPHA else f" at alpha = {alpha:.3g}"
     overlap = split_ratio(sides["then"].values()) or ASSUMED_RATIO
     return _remarked(
-        replace(evidence, tested=found, overlap=overlap),
+        replace(evidence, tested=found, overlap=overlap, design=design_of(sides["then"], "corrected")),
         (f"p {text}" if text.startswith("<") else f"p = {text}") + level,
     )
 
@@ -154,10 +157,10 @@ def seeds_needed(evidence: Evidence, *, looks: bool = False) -> int | None:
     """
     from boosters_eval.stats.sequential import SequentialRule, splits_to_decide  # noqa: PLC0415 (loads scipy)
 
-    if evidence.tested is None:
-        return None
+    if evidence.tested is None or (evidence.design is not None and evidence.design.ordered):
+        return None  # seeds add no windows
     level = (lambda seeds: SequentialRule(max_seeds=seeds).level) if looks else None
-    splits = splits_to_decide(evidence.tested, evidence.overlap, level)
+    splits = splits_to_decide(evidence.tested, evidence.overlap, level, evidence.design)
     cells = [Repeat.parse(cell) for cell in evidence.before.per_seed]
     per_seed = len(cells) / len({repeat.seed for repeat in cells})  # more than one where there are folds
     return None if splits is None else math.ceil(splits / per_seed)
@@ -175,6 +178,7 @@ def _observe(record: BaselineResult, stats: MetricStats, metric: str) -> Side:
                 record.n_valid,
                 record.data_digest,
                 resolution=resolution,
+                **split_fields(record.split),
             ),
         )
         for cell, value in stats.per_seed.items()

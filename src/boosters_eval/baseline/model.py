@@ -10,8 +10,18 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from annotated_types import Ge, MinLen
-from pydantic import ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
+from boosters_eval.benchmark.records import SplitFacts
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
@@ -75,6 +85,7 @@ class BaselineResult(_Part):
     parameters: dict[str, Any] = Field(default_factory=dict)  # the native ones, without the seed
     times: dict[str, MetricStats] = Field(default_factory=dict)  # only of a run in timing mode on an idle machine
     failed_before: dict[CellName, Annotated[int, Ge(1)]] = Field(default_factory=dict)  # tries of the flaky cells
+    split: SplitFacts | None = None  # None: at random
     outcomes_digest: str | None = None  # of how long each cell took, which no other run of the same plan repeats
 
     @model_validator(mode="after")
@@ -92,6 +103,14 @@ class BaselineResult(_Part):
             right = str(known.higher_is_better).lower()
             raise ValueError(f"higher_is_better must be {right}: {more} {self.primary_metric} is better")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The record of random splits is the same as before there were others."""
+        content: dict[str, Any] = handler(self)
+        if self.split is None:
+            content.pop("split", None)
+        return content
 
     @property
     def key(self) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from boosters_eval.baseline.findings import Status
 from boosters_eval.baseline.model import HOME_LIBRARY
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, counted, in_sentence
 from boosters_eval.metrics import label
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.text import escape, markdown_table
@@ -42,15 +42,15 @@ _FEW_CELLS = 3
 def headline(check: Check, name: str) -> str:
     """The outcome in one line."""
     if check.regressions:
-        return f"❌ Regression detected in {_count(len({f.config for f in check.regressions}), 'config')}:"
+        return f"❌ Regression detected in {counted(len({f.config for f in check.regressions}), 'config')}:"
     if check.suspected:
         return _suspicion(check)
     if check.unanswered:
-        return f"❌ Not checked against {name}: {_count(len(check.unanswered), 'pair')} without an answer:"
+        return f"❌ Not checked against {name}: {counted(len(check.unanswered), 'pair')} without an answer:"
     rule = f"tolerance {_share(check.rules.tolerance)}" + (", paired test" if check.rules.statistical else "")
     if not check.counted:
         return f"❌ Nothing that counts was compared with {name}; name what does with --libraries-under-test"
-    held = f"o regression against {name}: {_count(len(check.counted), 'pair')} compared ({rule})"
+    held = f"o regression against {name}: {counted(len(check.counted), 'pair')} compared ({rule})"
     wrong = [*([_failed(check)] if check.errors else []), *([_flaky(check)] if check.too_flaky else [])]
     return f"❌ {', '.join(wrong)}; n{held}" if wrong else f"✅ N{held}"
 
@@ -63,7 +63,7 @@ def lines(check: Check, name: str) -> list[str]:
         out.append(_suspicion(check))
     out += [f"  {sentence(finding)}" for finding in check.suspected]
     if (check.regressions or check.suspected) and check.unanswered:
-        out.append(f"❌ {_count(len(check.unanswered), 'pair')} without an answer:")
+        out.append(f"❌ {counted(len(check.unanswered), 'pair')} without an answer:")
     out += [f"  {sentence(finding)}" for finding in check.unanswered]
     if check.broken or check.not_run:
         if check.regressions or check.suspected or check.unanswered or not check.counted:
@@ -87,7 +87,7 @@ def sentence(finding: Finding) -> str:
 
 def flakiness(finding: Finding) -> str:
     """Which cells finished only after failing, and how often they failed."""
-    cells = [f"{cell} after {_count(tries, 'failure')}" for cell, tries in finding.flaky.items()]
+    cells = [f"{cell} after {counted(tries, 'failure')}" for cell, tries in finding.flaky.items()]
     more = f" and {len(cells) - _FEW_CELLS} more" if len(cells) > _FEW_CELLS else ""
     word = "cell" if len(cells) == 1 else "cells"
     return f"{word} {', '.join(cells[:_FEW_CELLS])}{more}"
@@ -243,7 +243,7 @@ def _other_versions(check: Check) -> list[str]:
         out += [f"  {f.config}: {library} {old} → {new} {_moved(f)}: not your library" for f in moved]
         still = len([f for f in mine if f.status in (Status.SAME, Status.WITHIN)])
         if still:
-            out.append(f"  {library} {old} → {new} stayed within tolerance in {_count(still, 'config')}")
+            out.append(f"  {library} {old} → {new} stayed within tolerance in {counted(still, 'config')}")
     apart = any(line.startswith("  ") for line in out)
     first = [line for line in out if not line.startswith("  ")]
     rest = [line for line in out if line.startswith("  ")]
@@ -254,14 +254,12 @@ def _moved(finding: Finding) -> str:
     if finding.change is None:
         return f"{finding.status.value} ({finding.note})"
     size = percent(finding.change) if math.isfinite(finding.change) else "from 0"
-    text = label(finding.metric)
-    name = text if text.isupper() or not text[:2].istitle() else text[0].lower() + text[1:]
     note = f" ({finding.note})" if finding.status is Status.UNLIKE else ""
-    return f"moved {name} by {size}{note}"
+    return f"moved {in_sentence(label(finding.metric))} by {size}{note}"
 
 
 def _suspicion(check: Check) -> str:
-    return f"❌ Regression suspected in {_count(len({f.config for f in check.suspected}), 'config')}:"
+    return f"❌ Regression suspected in {counted(len({f.config for f in check.suspected}), 'config')}:"
 
 
 def _advice(check: Check, name: str) -> list[str]:
@@ -275,12 +273,12 @@ def _advice(check: Check, name: str) -> list[str]:
     needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
     suite = f" --suite {quote(check.suite)}" if check.suite else ""
     command = f"boosters-eval baseline record {quote(name)}{suite} --seeds {needed}"
-    have = f"{name} has {_count(recorded, 'seed')}, and {needed} would decide"
+    have = f"{name} has {counted(recorded, 'seed')}, and {needed} would decide"
     return [f"{have}; with the recorded versions installed, run '{command}'."]
 
 
 def _flaky(check: Check) -> str:
-    return _count(check.n_flaky, "flaky cell")
+    return counted(check.n_flaky, "flaky cell")
 
 
 def _allowance(check: Check) -> str:
@@ -290,13 +288,13 @@ def _allowance(check: Check) -> str:
 
 def _failed(check: Check) -> str:
     cells = sum(finding.failed_cells for finding in check.broken) + check.not_run
-    return f"{_count(cells, 'cell')} failed or did not run"
+    return f"{counted(cells, 'cell')} failed or did not run"
 
 
 def _failures(check: Check) -> list[str]:
     """What failed without counting as a regression: the run is not what it was meant to be."""
     told = [f"{sentence(f)}{_not_ours(f)}" for f in check.broken]
-    return [*told, *([f"{_count(check.not_run, 'cell')} of the plan without an outcome"] if check.not_run else [])]
+    return [*told, *([f"{counted(check.not_run, 'cell')} of the plan without an outcome"] if check.not_run else [])]
 
 
 def _not_ours(finding: Finding) -> str:
@@ -342,10 +340,6 @@ def _change(change: float, tolerance: float) -> str:
 
 def _share(tolerance: float) -> str:
     return f"{100 * tolerance:.6g}%"
-
-
-def _count(number_of: int, noun: str) -> str:
-    return f"{number_of} {noun}{'' if number_of == 1 else 's'}"
 
 
 def _command(level: str, title: str, message: str) -> str:

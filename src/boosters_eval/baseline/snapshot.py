@@ -269,6 +269,7 @@ def _summarise(group: Sequence[BenchmarkResult], user_metrics: Mapping[str, bool
         n_valid=first.n_valid,
         data_digest=first.data_digest[:_DIGEST] if first.data_digest else None,
         split_digests={r.repeat.name: r.split_digest[:_DIGEST] for r in group if r.split_digest},
+        split=first.split,
         parameters=effective_parameters(first),
         times={name: _stats({r.repeat.name: getattr(r, name) for r in group}) for name in timed},
         failed_before={r.repeat.name: r.failed_before for r in group if r.failed_before},

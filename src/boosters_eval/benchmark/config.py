@@ -9,12 +9,13 @@ from pydantic import AfterValidator
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
-from boosters_eval.datasets.config import DatasetConfig
+from boosters_eval.datasets.config import DatasetConfig, SplitBy, SplitText, parse_split
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 
 MAX_SEEDS = 10_000
 DEFAULT_SEEDS = 5
+DEFAULT_WINDOWS = 5  # of time, each a tenth of the rows: long enough that neighbours are hardly alike
 
 
 def derive_seeds(count: int) -> tuple[int, ...]:
@@ -39,11 +40,27 @@ class BenchmarkConfig(Model):
     variant: Annotated[str, MinLen(0)] | None = None  # only with a constraint is half a character refused
     profile: Profile = Profile.PARITY
     metrics: tuple[str, ...] = ()  # in addition to those of the task
+    split: SplitText | None = None  # time:COLUMN, group:COLUMN or random; None: as the data set says
 
     @property
     def own_seeds(self) -> tuple[int, ...]:
         """The seeds that this benchmark names itself; empty: it runs with the number of its suite."""
         return self.seeds if "seeds" in self.model_fields_set else ()
+
+    @property
+    def split_by(self) -> SplitBy | None:
+        """The column that rows are split by, if this benchmark or its data set names one."""
+        return parse_split(self.split if self.split is not None else self.dataset.split_by)
+
+    @property
+    def is_by_time(self) -> bool:
+        """Whether its repeats are windows of time, so that seeds only vary the model."""
+        return self.split_by is not None and self.split_by.kind == "time"
+
+    @property
+    def n_folds(self) -> int | None:
+        """The number of folds, or of windows of time; None: one split per seed."""
+        return self.folds or (DEFAULT_WINDOWS if self.is_by_time else None)
 
 
 def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig, ...]:

@@ -21,7 +21,7 @@ from boosters_eval.benchmark.measure import hold_out, late_imports, measure, mea
 from boosters_eval.benchmark.natives import refuse_ignored
 from boosters_eval.benchmark.preparing import FitData, protocol_data
 from boosters_eval.benchmark.protocol import Protocol, load_steps, overridden
-from boosters_eval.benchmark.records import BUSY, BenchmarkResult
+from boosters_eval.benchmark.records import BUSY, BenchmarkResult, SplitFacts
 from boosters_eval.benchmark.trivial import trivial_scores
 from boosters_eval.benchmark.usermetrics import UserMetric
 from boosters_eval.benchmark.warmup import fit_once, warm_up
@@ -262,6 +262,7 @@ class Fit(Workload):
             n_train=len(split.train),
             n_valid=len(split.valid),
             split_digest=split.digest,
+            split=_split_facts(spec, table, split),
             data_digest=spec.data_digest,
             model_seed=model_seed(cell),
             n_threads=spec.n_threads,
@@ -348,7 +349,8 @@ def _data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
         load_steps(inputs)
         return protocol_data(spec.protocol, table, request, cell.repeat.seed)
     split = _split(cell, table, inputs.get("split"))
-    train = hold_out(_train_data(table, split), request, cell.repeat.seed)
+    split_by = _rows(table.split_by, split.train)
+    train = hold_out(_train_data(table, split), request, cell.repeat.seed, spec.split.kind, split_by)
     return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]))
 
 
@@ -359,6 +361,17 @@ def _split(cell: Cell, table: Table, split_file: str | None) -> Split:
         return split_rows(table, spec.task, spec.split, cell.repeat.seed, cell.repeat.fold)
     with np.load(split_file, allow_pickle=False) as stored:
         return Split(train=stored["train"], valid=stored["valid"], digest=str(stored["digest"]))
+
+
+def _split_facts(spec: FitSpec, table: Table, split: Split) -> SplitFacts | None:
+    """What the statistics must know of a split that is not random."""
+    kind, column = spec.split.kind, spec.split.column
+    if kind == "random" or spec.protocol is not None:
+        return None
+    if kind == "time":
+        return SplitFacts(kind=kind, column=column)
+    groups = [len(np.unique(_rows(table.split_by, rows))) for rows in (split.train, split.valid)]
+    return SplitFacts(kind=kind, column=column, n_train_groups=groups[0], n_valid_groups=groups[1])
 
 
 def _rows(column: Any, rows: Any) -> Any:

@@ -14,8 +14,7 @@ from boosters_eval.benchmark.records import BenchmarkResult
 from boosters_eval.benchmark.trivial import trivial_scores
 from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
-from boosters_eval.datasets import Table, split_rows
-from boosters_eval.datasets.config import SplitSpec
+from boosters_eval.datasets import Table, hold_out_rows
 from boosters_eval.engine.adaptive import adaptive_v1, fixed
 from boosters_eval.engine.clock import Clock, taken
 from boosters_eval.metrics import compute_metrics, primary_metric
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.config import BenchmarkConfig
+    from boosters_eval.core.repeat import SplitKind
     from boosters_eval.engine.adaptive import AdaptiveTiming, FixedTiming
     from boosters_eval.engine.clock import Sample
     from boosters_eval.runners.base import ModelFacts, Runner, Translation
@@ -177,12 +177,17 @@ def digest_predictions(predictions: NDArray[Any]) -> str:
     return content.hexdigest()
 
 
-def hold_out(data: TrainData, request: FitRequest, seed: int) -> TrainData:
-    """For early stopping: hold out a fifth of the training rows, the same rows for every library."""
+def hold_out(
+    data: TrainData, request: FitRequest, seed: int, kind: SplitKind = "random", split_by: NDArray[Any] | None = None
+) -> TrainData:
+    """For early stopping: hold out a fifth of the training rows, the same rows for every library.
+
+    They are chosen as the rows that are scored on: where `split_by` has times, the latest; where groups, whole ones.
+    """
     if request.training.early_stopping_rounds is None or request.profile is not Profile.PARITY:
         return data
-    table = Table(x=data.x, y=data.y, weights=data.weights, groups=data.groups, feature_names=data.feature_names)
-    split = split_rows(table, request.task, SplitSpec(validation_fraction=0.2), seed, None)
+    table = Table(x=data.x, y=data.y, weights=data.weights, groups=data.groups, split_by=split_by)
+    split = hold_out_rows(table, request.task, kind, seed)
     return replace(data.take(split.train), valid=data.take(split.valid))
 
 

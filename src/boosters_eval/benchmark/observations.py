@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import RESOURCES
@@ -11,7 +11,7 @@ from boosters_eval.stats.observations import Observation, Side
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boosters_eval.benchmark.records import BenchmarkResult
+    from boosters_eval.benchmark.records import BenchmarkResult, SplitFacts
     from boosters_eval.metrics.catalog import Resolution
     from boosters_eval.stats.significance import TestName
     from boosters_eval.stats.tables import ComparisonTable
@@ -78,7 +78,13 @@ def _observation(result: BenchmarkResult, metric: str, kind: Resolution) -> Obse
         result.data_digest,
         predictions_digest=None if metric in RESOURCES else result.predictions_digest,
         resolution=_step(kind, result.n_valid),
+        **split_fields(result.split),
     )
+
+
+def split_fields(split: SplitFacts | None) -> dict[str, Any]:
+    """What an observation says of a split that is not random."""
+    return {} if split is None else split.model_dump(include={"kind", "n_train_groups", "n_valid_groups"})
 
 
 def _kind(metric: str) -> Resolution:

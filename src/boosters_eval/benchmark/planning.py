@@ -20,13 +20,15 @@ from boosters_eval.benchmark.config import (
 )
 from boosters_eval.benchmark.fit import Fit, FitSpec, Timing, spec_of
 from boosters_eval.benchmark.looks import Growth
+from boosters_eval.benchmark.splitting import check_growth, check_splits, settled, split_spec
 from boosters_eval.benchmark.suites import resolve_suite
 from boosters_eval.benchmark.usermetrics import UserMetric, from_registry, from_spec
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnknownNameError, require
 from boosters_eval.core.machine import available_cpus, physical_cores
+from boosters_eval.core.repeat import Repeat
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
 from boosters_eval.datasets.audit_store import audit_of
-from boosters_eval.datasets.config import DatasetConfig, DataSettings, SplitSpec
+from boosters_eval.datasets.config import DatasetConfig, DataSettings, parse_split
 from boosters_eval.datasets.given import GivenFrame, given_datasets
 from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.engine import threads
@@ -112,6 +114,7 @@ def comparison(
     task: Task | str | None = None,
     data: DataSettings | Mapping[str, Any] | None = None,
     target: str | None = None,
+    split: str | None = None,
     profile: Profile | str = Profile.PARITY,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
@@ -127,9 +130,13 @@ def comparison(
     configs = []
     items = given_datasets(datasets, target)
     reading = _data_settings(data, items)
+    require("split", split, (str, type(None)), "random, time:COLUMN or group:COLUMN")
+    parse_split(split)
     for item in items:
-        given = isinstance(item, GivenFrame)
-        dataset = item.config(wanted_task, reading) if given else resolve_dataset(item, wanted_task, reading)
+        if isinstance(item, GivenFrame):
+            dataset = item.config(wanted_task, reading, split)
+        else:
+            dataset = resolve_dataset(item, wanted_task, reading, split)
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
         for kind in _boosters(booster):
             for variant, chosen in rows:
@@ -146,6 +153,7 @@ def comparison(
                         variant=variant,
                         profile=Profile(_choice("profile", profile, Profile)),
                         metrics=tuple(metrics),
+                        split=split,
                     )
                 )
     absent = unavailable_in({config.name: list(reasons) for config in configs}, reasons)
@@ -198,18 +206,29 @@ def prepare(
     for name, value in (("budget", budget), ("max_seeds", max_seeds)):
         if growth is None and value is not None:
             raise ConfigError(f"The '{name}' parameter needs seeds='auto'.")
+    by_time = [config.name for config in benchmarks.configs if config.is_by_time]
+    if growth is not None and by_time:
+        raise ConfigError(
+            f"seeds='auto' cannot be used with a split by time ({by_time[0]}): its windows are fixed, and further seeds"
+            " only repeat them."
+        )
     if growth is not None and any(config.folds for config in benchmarks.configs):
         raise ConfigError("Use either seeds='auto' or folds, not both.")
     for library, reason in {item.target: item.reason for item in benchmarks.unavailable}.items():
         warnings.warn(f"{library} is left out: {reason}", BoostersEvalWarning, stacklevel=4)
     count = growth.rule.schedule[0] if growth else seed_count(seeds, benchmarks.default_seeds)
-    return replace(prepare_seeds(_overruled(benchmarks, seeds), count, settings), growth=growth)
+    prepared = prepare_seeds(_overruled(benchmarks, seeds), count, settings)
+    if growth is not None:
+        check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
+    return replace(prepared, growth=growth)
 
 
 def _overruled(benchmarks: Benchmarks, seeds: int | str | None) -> Benchmarks:
     """The RFC's precedence: a number from the caller or the environment replaces seeds that a benchmark names."""
     given = seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS")
-    if not given or benchmarks.folded:
+    if not given:
+        return replace(benchmarks, configs=tuple(map(_with_one_seed, benchmarks.configs)))
+    if benchmarks.folded:
         return benchmarks
     origin = f"seeds={seeds!r}" if seeds is not None else f"BOOSTERS_EVAL_SEEDS {given}"
     notes = [
@@ -219,6 +238,11 @@ def _overruled(benchmarks: Benchmarks, seeds: int | str | None) -> Benchmarks:
     ]
     configs = (config.replace(seeds=()) if config.own_seeds else config for config in benchmarks.configs)
     return replace(benchmarks, configs=tuple(configs), notes=(*benchmarks.notes, *notes))
+
+
+def _with_one_seed(config: BenchmarkConfig) -> BenchmarkConfig:
+    """Windows of time are the repeats there; further seeds, which only vary the model, must be asked for."""
+    return config.replace(seeds=derive_seeds(1)) if config.is_by_time and not config.own_seeds else config
 
 
 def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> PreparedRun:
@@ -235,7 +259,7 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
         adaptive=adaptive,
     )
     wish = settings.threads if settings.threads is not None else (timing_threads() if timed else None)
-    configs = benchmarks.configs
+    configs = tuple(map(settled, benchmarks.configs))
     plan, stored = make_plan(benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish)
     said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
@@ -264,6 +288,7 @@ def make_plan(
     n_threads: int | None = None,
 ) -> tuple[Plan, dict[str, Stored]]:
     """Resolve data, threads and libraries. What a library does not support is excluded, with the reason."""
+    configs = list(map(settled, configs))
     users = _user_metrics(configs)
     _check_names(configs)
     for library in dict.fromkeys(library for config in configs for library in config.libraries):
@@ -275,10 +300,12 @@ def make_plan(
     for config in configs:
         data = stored[config.dataset.name]
         _check_folds(config, data)
+        before = len(refs)
         spec = _resolve(config, data, timing or Timing(), n_threads, users)
         reasons = {library: RUNNERS[library].unsupported(spec.request(0)) for library in config.libraries}
         excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
         refs += _refs(len(specs), config, [name for name, why in reasons.items() if why is None], seeds, len(refs))
+        check_splits(spec, data, [Repeat(ref.seed, ref.fold) for ref in refs[before:]])
         specs.append(spec)
     return Plan.of(name, specs, refs, excluded), stored
 
@@ -368,7 +395,7 @@ def _resolve(
         has_missing=data.has_missing,
         weighted=data.weighted,
         max_categories=data.max_categories,
-        split=SplitSpec(validation_fraction=config.validation_fraction, folds=config.folds),
+        split=split_spec(config),
         metrics=tuple(for_task(name, config.task).spec for name in names),
         primary_metric=config.dataset.primary_metric or primary_metric(config.task),
         timing=timing,
@@ -438,7 +465,8 @@ def seed_count(given: int | str | None, default: int) -> int:
         what, shown = (
             ("'seeds' parameter", repr(given)) if given is not None else ("BOOSTERS_EVAL_SEEDS variable", repr(text))
         )
-        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}. Got {shown} instead.")
+        auto = ", or auto" if isinstance(given, str) else ""
+        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}{auto}. Got {shown} instead.")
     return int(text)
 
 

@@ -89,6 +89,17 @@ class _ResultCommon(Common):
         return frozenset({"native_params", "marks", "data_digest"})
 
 
+class SplitFacts(FileModel):
+    """A split by time, whose fold is its window, or by groups that are kept whole."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["time", "group"]
+    column: str
+    n_train_groups: Annotated[int, Ge(1)] | None = None
+    n_valid_groups: Annotated[int, Ge(1)] | None = None
+
+
 class BenchmarkResult(Record, Outcome):
     """A cell that finished; `model_params`, the RFC's name, is accepted for `native_params`."""
 
@@ -119,6 +130,7 @@ class BenchmarkResult(Record, Outcome):
     n_train: int | None = None
     n_valid: int | None = None
     split_digest: str | None = None
+    split: SplitFacts | None = None  # None: at random
     data_digest: str | None = None
     predictions_digest: str | None = None  # of the test rows' predictions; None in older results
     model_seed: int | None = None

@@ -190,4 +190,6 @@ def _error(failure: Failure, spec: FitSpec) -> BenchmarkError:
 
 def _parameters(spec: FitSpec) -> dict[str, Any]:
     """What reports show of a benchmark besides its results."""
-    return {**spec.training.model_dump(mode="json"), "n_threads": spec.n_threads, "folds": spec.split.folds}
+    found = {**spec.training.model_dump(mode="json"), "n_threads": spec.n_threads, "folds": spec.split.folds}
+    split = spec.split
+    return found if split.kind == "random" else {**found, "split": f"{split.kind}:{split.column}"}

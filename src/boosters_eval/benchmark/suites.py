@@ -224,7 +224,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 def parse_parameters(texts: list[str], base: TrainingConfig) -> TrainingConfig:
     """The parameters set by `--param name=value`; all others are as in the base."""
-    return _vary("The '--param' option", ",".join(texts), base)
+    return _vary("the '--param' option", ",".join(texts), base)
 
 
 def parse_variants(texts: Iterable[str], base: TrainingConfig) -> dict[str, TrainingConfig]:
@@ -233,10 +233,13 @@ def parse_variants(texts: Iterable[str], base: TrainingConfig) -> dict[str, Trai
     for text in texts:
         name, colon, rest = text.partition(":")
         if not colon or not _NAME.fullmatch(name):
-            raise ConfigError(f"A variant must be written 'name:parameter=value,...'. Got '{text}' instead.")
+            raise ConfigError(
+                "A variant must be written name:parameter=value,... without spaces, or in quotes."
+                f" Got '{text}' instead."
+            )
         if name in variants:
             raise ConfigError(f"The names of variants must be unique. Got '{name}' twice.")
-        variants[name] = _vary(f"Variant '{name}'", rest, base)
+        variants[name] = _vary(f"variant '{name}'", rest, base)
     return variants
 
 
@@ -248,15 +251,23 @@ def _vary(who: str, text: str, base: TrainingConfig) -> TrainingConfig:
         if parameter not in TrainingConfig.model_fields:
             known = [*TrainingConfig.model_fields, *ALIASES]
             raise ConfigError(
-                f"{who} names an unknown parameter '{key}'.{suggest(key, known)} Known: {', '.join(known)}."
+                f"{_sentence_start(who)} names an unknown parameter '{key}'.{suggest(key, known)}"
+                f" Known: {', '.join(known)}."
             )
         if not equals or not value or parameter in changes:
-            raise ConfigError(f"{who} must give '{key}' one value, as in '{key}=value'. Got '{text}' instead.")
+            raise ConfigError(
+                f"{_sentence_start(who)} must give '{key}' one value, as in '{key}=value'. Got '{text}' instead."
+            )
         changes[parameter] = None if value.lower() == "none" else value
     try:
         return base.replace(**changes)
     except ConfigError as error:
-        raise ConfigError(f"{who}: {error}") from None
+        told = re.fullmatch(r"The ('\w+') parameter of TrainingConfig (.*)", str(error))
+        raise ConfigError(f"{told[1]} in {who} {told[2]}" if told else f"{_sentence_start(who)}: {error}") from None
+
+
+def _sentence_start(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def count_cells(suite: BenchmarkSuite) -> int:
@@ -265,7 +276,8 @@ def count_cells(suite: BenchmarkSuite) -> int:
 
 
 def _repeats(suite: BenchmarkSuite, config: BenchmarkConfig) -> int:
-    return (len(config.own_seeds) or suite.default_seeds) * (config.folds or 1)
+    seeds = len(config.own_seeds) or (1 if config.is_by_time else suite.default_seeds)
+    return seeds * (config.n_folds or 1)
 
 
 def cost_key(dataset: str, booster: BoosterType, training: TrainingConfig, library: str) -> str:

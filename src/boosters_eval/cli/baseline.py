@@ -24,6 +24,7 @@ from boosters_eval.cli.execution import carry_out, exit_code, show
 from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
 from boosters_eval.cli.output import check_output, note, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.text import counted
 
 baselines = typer.Typer(
     name="baseline",
@@ -72,7 +73,8 @@ def record(
         save_baseline(made, path)
     if not verbosity.quiet:
         done = "Would record" if verbosity.dry_run else "Recorded"
-        note(f"{done}: {path} ({len(made.results)} pairs of config and library, {len(made.config.seeds)} seeds)")
+        pairs, seeds_ = counted(len(made.results), "pair"), counted(len(made.config.seeds), "seed")
+        note(f"{done}: {path} ({pairs} of config and library, {seeds_})")
     for item in made.absent:
         note(f"Warning: the baseline lacks {item.library} on {item.config}: {item.reason}")
     return ExitCode.SUCCESS
@@ -278,7 +280,7 @@ def _tell(
     if not verbosity.quiet:
         rows = render.rows(found, everything=verbosity.verbose or len(found.findings) <= _SHOWN)
         if rows and sys.stdout.isatty():
-            print_rows(render.HEADINGS, rows)
+            print_rows(render.HEADINGS, rows, keys=2)
         elif rows:
             say(render.table(rows))
     say("\n".join(render.lines(found, name)))

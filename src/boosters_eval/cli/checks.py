@@ -108,8 +108,19 @@ class Source:
 
 
 SuiteOption = Annotated[str | None, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")]
-LibraryOption = Annotated[list[str] | None, typer.Option("--library", "-l", help="Only these libraries.")]
-SeedsOption = Annotated[int | None, typer.Option("--seeds", "-s", help="Number of random splits.")]
+LibraryOption = Annotated[
+    list[str] | None,
+    typer.Option("--library", "-l", help="Only these libraries. Default: all of the suite or baseline."),
+]
+SeedsOption = Annotated[
+    int | None, typer.Option("--seeds", "-s", help="Number of random splits. Default: the suite's.")
+]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File for the results: .json, .csv or .md.", rich_help_panel=_OUT)
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File for the results: .json, .csv, .html, .md or .txt (both Markdown).",
+        rich_help_panel=_OUT,
+    ),
 ]

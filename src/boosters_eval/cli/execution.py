@@ -23,11 +23,21 @@ from boosters_eval.cli.options import (
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note, say
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
+from boosters_eval.core.text import counted
 
 _FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are printed before a run, and of each how many
 
 CvOption = Annotated[
     str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
+]
+
+SplitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        help="How rows are split: random, time:COLUMN (train before, validate after; --cv is the number of windows, by"
+        " default 5) or group:COLUMN (no group on both sides).",
+    ),
 ]
 
 
@@ -45,21 +55,29 @@ def compare(
         typer.Option("--library", "-l", help="Libraries, or path/to/file.py:Class. Default: all that are installed."),
     ] = None,
     booster: Annotated[
-        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees.")
+        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.")
     ] = None,
     seeds: Annotated[
         str | None,
         typer.Option(
-            "--seeds", "-s", help="Number of random splits, or auto to add seeds until every pair has a verdict."
+            "--seeds",
+            "-s",
+            help="Number of random splits, or auto to add seeds until every pair has a verdict. Default: 5, or the"
+            " variable BOOSTERS_EVAL_SEEDS.",
         ),
     ] = None,
     max_seeds: Annotated[
         int | None, typer.Option("--max-seeds", min=2, help="The most seeds that --seeds auto may use. Default: 50.")
     ] = None,
-    budget: Annotated[str | None, typer.Option("--budget", help="Time limit for --seeds auto: 90s, 10m, 1h.")] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", help="Time limit for --seeds auto: 90s, 10m, 1h. Default: none.")
+    ] = None,
     cv: CvOption = None,
+    split: SplitOption = None,
     task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
-    growth: Annotated[str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise.")] = None,
+    growth: Annotated[
+        str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
+    ] = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
     ] = None,
@@ -69,7 +87,9 @@ def compare(
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", help="Additional metrics: f1@0.3, ndcg@5, file.py:function."),
+        typer.Option(
+            "--metric", "-m", help="Further metrics besides those of the task: f1@0.3, ndcg@5, file.py:function."
+        ),
     ] = None,
     profile: Annotated[
         str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
@@ -92,6 +112,7 @@ def compare(
         cv=cv,
         task=task,
         data=data_of(data),
+        split=split,
         profile=profile,
         max_seeds=max_seeds,
         budget=budget,
@@ -106,18 +127,26 @@ def run(
     presentation: Presentation,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
     library: Annotated[
-        list[str] | None, typer.Option("--library", "-l", help="Run only these libraries, or path/to/file.py:Class.")
+        list[str] | None,
+        typer.Option(
+            "--library", "-l", help="Run only these libraries, or path/to/file.py:Class. Default: all of the suite."
+        ),
     ] = None,
     seeds: Annotated[
         str | None,
         typer.Option(
-            "--seeds", "-s", help="Number of random splits, instead of those that the suite or its configs name."
+            "--seeds", "-s", help="Number of random splits. Default: those that the suite or its configs name."
         ),
     ] = None,
     cv: CvOption = None,
-    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Additional metrics.")] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", "-m", help="Further metrics besides those of the suite.")
+    ] = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
+        str | None,
+        typer.Option(
+            "--profile", help="parity (mapped by meaning) or defaults (each library's own). Default: the suite's."
+        ),
     ] = None,
 ) -> int:
     """Run a suite."""
@@ -265,11 +294,14 @@ def show(results: Any, presentation: Presentation) -> None:
     else:
         report = tables.build_tables(results, test=test, require_significance=presentation.highlight_significant)
         if chosen is None and sys.stdout.isatty():
-            reports.print_report(report, console())
+            again = f", or boosters-eval report --run {results.run_id} --dry-run" if results.run_id else ""
+            reports.print_report(report, console(), every_note=presentation.verbose, how=f"-v shows them{again}")
         else:
             emit(reports.render_markdown(report), presentation.output, quiet=presentation.quiet)
     if not presentation.quiet and results.run_id:
-        note(f"Run {results.run_id}: {len(results.results)} results, {len(results.errors)} errors.")
+        note(
+            f"Run {results.run_id}: {counted(len(results.results), 'result')}, {counted(len(results.errors), 'error')}."
+        )
 
 
 def exit_code(results: Any, *, continue_on_error: bool) -> int:
@@ -290,7 +322,7 @@ def _show_plan(prepared: Any) -> int:
         first, most = schedule[0], schedule[-1]
         note(f"Note: --seeds auto begins with the {first} seeds shown here, and adds more, up to {most}, as needed.")
     counts = Counter((cell.spec, cell.target) for cell in plan.cells)
-    say(f"run {plan.run_id}: {len(plan.cells)} cells, {jobs_of(prepared)} at a time")
+    say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {jobs_of(prepared)} at a time")
     for (spec, target), count in counts.items():
         version = plan.builds[spec.workload][target].version
         say(f"  {spec.name} {target} ({version}) x {count}")

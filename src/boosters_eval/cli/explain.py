@@ -12,16 +12,19 @@ from boosters_eval.core.errors import ConfigError, ExitCode
 def explain(
     *,
     library: Annotated[
-        list[str] | None, typer.Option("--library", "-l", help="Libraries to explain, or path/to/file.py:Class.")
+        list[str] | None,
+        typer.Option("--library", "-l", help="Libraries to explain, or path/to/file.py:Class; either these or --all."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="One table for all libraries.")] = False,
     booster: Annotated[
-        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees.")
+        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.")
     ] = None,
     task: Annotated[
         str, typer.Option("--task", help="regression, binary, multiclass, quantile or ranking.")
     ] = "regression",
-    growth: Annotated[str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise.")] = None,
+    growth: Annotated[
+        str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
+    ] = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
     ] = None,
@@ -162,7 +165,7 @@ def _show_all(records: list[dict[str, Any]]) -> None:
         reasons += [
             [r["library"], "(all)", "nondeterministic", r["nondeterministic"]] for r in chosen if r["nondeterministic"]
         ]
-        print_rows(["library", "parameter", "mark", "reason"], reasons)
+        print_rows(["library", "parameter", "mark", "reason"], reasons, keys=2)
 
 
 def _column(record: dict[str, Any]) -> str:

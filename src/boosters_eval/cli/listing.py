@@ -1,13 +1,12 @@
 """The commands `list datasets|libraries|suites|metrics`."""
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.output import note, print_json, print_rows
+from boosters_eval.cli.output import note, print_json, print_rows, say
 
 listing = typer.Typer(
     name="list", help="List data sets, libraries, suites and metrics.", no_args_is_help=True, rich_markup_mode=None
@@ -112,7 +111,7 @@ def datasets(
     _note_broken(DATASETS)
     _show(records, as_json=json)
     if not (every or json):
-        sys.stdout.write(f"And {len(PROBLEMS)} generated problems, see: boosters-eval list datasets --all\n")
+        say(f"And {len(PROBLEMS)} generated problems, see: boosters-eval list datasets --all")
 
 
 @listing.command()

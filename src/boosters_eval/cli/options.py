@@ -44,7 +44,8 @@ class Execution:
         typer.Option(
             "--warmup",
             min=0,
-            help="Untimed full runs before the timed one; a small one is always done.",
+            help="Untimed full runs before the timed one; a small one is always done. Default: 1 with --timing-mode,"
+            " else 0.",
             rich_help_panel=_RUN,
         ),
     ] = None
@@ -57,7 +58,12 @@ class Execution:
         ),
     ] = False
     threads: Annotated[
-        int | None, typer.Option("--threads", help="Threads per cell; -1 for all cores.", rich_help_panel=_RUN)
+        int | None,
+        typer.Option(
+            "--threads",
+            help="Threads per cell; -1 for all cores. Default: the config's, usually 1; with --timing-mode all cores.",
+            rich_help_panel=_RUN,
+        ),
     ] = None
     jobs: Annotated[
         int | None,
@@ -67,11 +73,13 @@ class Execution:
     ] = None
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", help="Seconds after which a cell is killed.", rich_help_panel=_RUN),
+        typer.Option("--timeout", help="Seconds after which a cell is killed. Default: never.", rich_help_panel=_RUN),
     ] = None
     memory_limit: Annotated[
         float | None,
-        typer.Option("--memory-limit", help="Megabytes that a cell may allocate.", rich_help_panel=_RUN),
+        typer.Option(
+            "--memory-limit", help="Megabytes that a cell may allocate. Default: no limit.", rich_help_panel=_RUN
+        ),
     ] = None
     resume: Annotated[
         bool,
@@ -86,7 +94,11 @@ class Execution:
     ] = "local"
     observer: Annotated[
         list[str] | None,
-        typer.Option("--observer", help="Observers of the run's progress, by name.", rich_help_panel=_RUN),
+        typer.Option(
+            "--observer",
+            help="Observers of the run's progress, by name. Default: bar on a terminal, else lines.",
+            rich_help_panel=_RUN,
+        ),
     ] = None
     continue_on_error: Annotated[
         bool,
@@ -100,10 +112,21 @@ class Presentation:
 
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File for the result. Default: stdout.", rich_help_panel=_OUT),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File for the result: .md or .txt (both Markdown), .json, .csv or .html. Default: stdout.",
+            rich_help_panel=_OUT,
+        ),
     ] = None
     format: Annotated[
-        str | None, typer.Option("--format", "-f", help="markdown, json, csv or html.", rich_help_panel=_OUT)
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="markdown (or md), json, csv or html. Default: by the ending of --output.",
+            rich_help_panel=_OUT,
+        ),
     ] = None
     test: Annotated[
         str,

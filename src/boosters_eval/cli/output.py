@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,21 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+_USUAL_WIDTH, _USUAL_HEIGHT = 80, 25  # of a terminal that does not tell; the height is not used
+
 
 def say(text: str) -> None:
-    """Print lines of the result. Whatever came from outside is cleaned here, so that no terminal obeys it."""
-    sys.stdout.write(clean_lines(text) + ("\n\n" if text.endswith("\n") else "\n"))
+    """Print lines of the result. Whatever came from outside is cleaned here, so that no terminal obeys it.
+
+    On a terminal, lines are broken at words; elsewhere they stay whole.
+    """
+    cleaned = clean_lines(text)
+    if sys.stdout.isatty():
+        from boosters_eval.reports.layout import wrapped_with_indent
+
+        width = console().width
+        cleaned = "\n".join(part for line in cleaned.split("\n") for part in wrapped_with_indent(line, width))
+    sys.stdout.write(cleaned + ("\n\n" if text.endswith("\n") else "\n"))
 
 
 def note(text: str) -> None:
@@ -28,10 +40,22 @@ def note(text: str) -> None:
 
 
 def console() -> Console:
-    """Rich on stdout; in a pipe, as wide as the table needs."""
+    """Rich on stdout, as wide as the terminal is, even a dumb one."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 200, soft_wrap=not sys.stdout.isatty(), highlight=False)
+    size = {"width": _terminal_width(), "height": _USUAL_HEIGHT} if sys.stdout.isatty() else {}
+    return Console(**size, highlight=False)  # type: ignore[arg-type]
+
+
+def _terminal_width() -> int:
+    """Rich takes any dumb terminal for 80 columns wide, and shutil would ask a stream that is detached by now."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL_WIDTH
+    except (OSError, ValueError):
+        return _USUAL_WIDTH
 
 
 def print_json(value: Any) -> None:
@@ -39,18 +63,19 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, sort_keys=False) + "\n")
 
 
-def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A plain table."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
+    """A plain table, fitted to the terminal; in a pipe, one line per row. The first `keys` columns name a row."""
+    from boosters_eval.reports.layout import Grid, Span
+    from boosters_eval.reports.terminal import print_grid
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(Text(clean(column)), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(clean_lines(cell)) for cell in row))
-    console().print(table)
+    tidy = clean_lines if sys.stdout.isatty() else _one_line
+    cells = tuple(tuple(Span(tidy(cell)) for cell in row) for row in rows)
+    print_grid(Grid(tuple(map(clean, columns)), cells, keys=keys), console())
+    sys.stdout.write("\n")
+
+
+def _one_line(text: str) -> str:
+    return clean(" ".join(text.split("\n")))
 
 
 FORMATS = ("markdown", "json", "csv", "html")
@@ -77,7 +102,7 @@ def choose_format(given: str | None, output: Path | None) -> str | None:
         return None
     if output.suffix.lower() not in _SUFFIXES and output.parent != Path("/dev/fd"):
         raise ConfigError(
-            f"The '--output' option must end in .md, .json, .csv or .html unless --format is given."
+            f"The '--output' option must end in .md, .txt, .json, .csv or .html unless --format is given."
             f" Got '{output}' instead."
         )
     return _SUFFIXES.get(output.suffix.lower(), "markdown")

@@ -33,7 +33,7 @@ _SUFFIXES = {
     **dict.fromkeys((".md", ".markdown", ".txt"), "markdown"),
     **dict.fromkeys((".html", ".htm"), "html"),
 }
-_FORMAT_HELP = "yaml, json, markdown or html. Default: by the ending of --output."
+_FORMAT_HELP = "yaml, json, markdown (or md) or html. Default: by the ending of --output."
 PaperFormatOption = Annotated[str | None, typer.Option("--format", "-f", help=_FORMAT_HELP)]
 _REPORTS = ("comparison.yaml", "benchmark_report.md", "benchmark_report.html", "benchmark_report.json")
 
@@ -192,7 +192,7 @@ def _print(found: "PaperComparison") -> None:
             numbers = paper_text(metric), our_text(metric), difference_text(metric)
             name = metric_label(metric.metric_name)
             rows.append((target.table, row_name(target), target.dataset, name, *numbers, status_text(metric)))
-    print_rows(("table", "row", "data set", "metric", "paper", "ours", "diff", "status"), rows)
+    print_rows(("table", "row", "data set", "metric", "paper", "ours", "diff", "status"), rows, keys=4)
     for place, target, deviating in unexplained(found):
         if deviating is not None and deviating.status != "missing":
             say(f"{place}: {' '.join(reasons(found, target, deviating))}")

@@ -109,4 +109,4 @@ def _show_values(table: "BenchmarkTable") -> None:
             unit = f" {entry.metric_units[name]}" if name in entry.metric_units else ""
             row = f"{entry.group} / {entry.model_name}" if entry.group else entry.model_name
             rows.append((row, entry.dataset, name, f"{entry.printed[name]}{std}{unit}", str(entry.line)))
-    print_rows(("row", "data set", "metric", "value", "line"), rows)
+    print_rows(("row", "data set", "metric", "value", "line"), rows, keys=3)

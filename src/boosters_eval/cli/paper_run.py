@@ -1,5 +1,6 @@
 """The commands `paper run` and `paper list`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,7 +8,7 @@ import typer
 
 from boosters_eval.cli.execution import resumable
 from boosters_eval.cli.options import typed
-from boosters_eval.cli.output import check_output, note, print_json, print_rows
+from boosters_eval.cli.output import check_output, note, print_json, print_rows, say
 from boosters_eval.core.errors import ExitCode
 
 _RUN = "How to run"
@@ -18,14 +19,21 @@ PaperModelOption = Annotated[
 ]
 PaperOnlyOption = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="TABLE:ROW:DATASET", help="Only these targets; ROW and DATASET may be left out."),
+    typer.Option(
+        "--only", metavar="TABLE:ROW:DATASET", help="Only these targets; ROW and DATASET may be left out. Default: all."
+    ),
 ]
 PaperOutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the results.")]
 PaperSeedsOption = Annotated[
-    int | None, typer.Option("--seeds", "-s", min=1, help="Repeats, instead of the specification's.")
+    int | None, typer.Option("--seeds", "-s", min=1, help="Repeats. Default: the specification's.")
 ]
 PaperThreadsOption = Annotated[
-    int | None, typer.Option("--threads", help="Threads per cell; -1 for all cores.", rich_help_panel=_RUN)
+    int | None,
+    typer.Option(
+        "--threads",
+        help="Threads per cell; -1 for all cores. Default: the specification's, or 1.",
+        rich_help_panel=_RUN,
+    ),
 ]
 PaperJobsOption = Annotated[
     int | None,
@@ -34,7 +42,8 @@ PaperJobsOption = Annotated[
     ),
 ]
 PaperTimeoutOption = Annotated[
-    float | None, typer.Option("--timeout", help="Seconds after which a cell is killed.", rich_help_panel=_RUN)
+    float | None,
+    typer.Option("--timeout", help="Seconds after which a cell is killed. Default: never.", rich_help_panel=_RUN),
 ]
 PaperResumeOption = Annotated[
     bool, typer.Option("--resume", help="Continue an interrupted run of the same plan.", rich_help_panel=_RUN)
@@ -84,7 +93,8 @@ def run(
         allow_pickle=allow_pickle,
     )
     if not quiet:
-        print_rows(("table", "row", "data set", "status", "measured"), [_shown(found) for found in results.targets])
+        rows = [_shown(found) for found in results.targets]
+        print_rows(("table", "row", "data set", "status", "measured"), rows, keys=3)
     return complain(results)
 
 
@@ -169,10 +179,22 @@ def list_targets(
     if json:
         print_json(records)
     elif records:
-        print_rows(list(records[0]), [[_text(value) for value in record.values()] for record in records])
+        _show_targets(records)
     else:
         note("Note: there is no specification with targets here: name one, or write one with 'paper extract'.")
     return ExitCode.SUCCESS
+
+
+def _show_targets(records: list[dict[str, Any]]) -> None:
+    """In a pipe one table; on a terminal one per specification, whose name and paper would fill its lines."""
+    if not sys.stdout.isatty():
+        print_rows(list(records[0]), [[_text(value) for value in record.values()] for record in records], keys=6)
+        return
+    names = ("table", "row", "data set", "kind", "runs by", "runnable", "reason")
+    for file in dict.fromkeys(record["specification"] for record in records):
+        mine = [record for record in records if record["specification"] == file]
+        say(f"{file}: {mine[0]['paper']}")
+        print_rows(names, [[_text(record[name]) for name in names] for record in mine], keys=3)
 
 
 def _text(value: Any) -> str:

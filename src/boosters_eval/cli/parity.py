@@ -117,6 +117,7 @@ def _show(rows: "list[ParityRow]") -> None:
             )
             for row in rows
         ],
+        keys=4,
     )
 
 
@@ -208,7 +209,7 @@ def list_oracles(*, folder: OraclesOption = None) -> None:
         (found.method, str(found.size), found.role, f"{found.backend} {found.version}", found.measured_at)
         for found in _store(folder).all()
     ]
-    print_rows(("method", "size", "role", "backend", "measured"), rows)
+    print_rows(("method", "size", "role", "backend", "measured"), rows, keys=3)
 
 
 @oracles.command()

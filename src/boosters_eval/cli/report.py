@@ -8,8 +8,9 @@ import typer
 
 from boosters_eval.cli.execution import carry_out, exit_code
 from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
-from boosters_eval.cli.output import note
+from boosters_eval.cli.output import console, note
 from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.core.text import counted
 
 
 @with_options(execution=Execution)
@@ -20,13 +21,18 @@ def report(
     results: Annotated[Path | None, typer.Option("--results", help="Report on a results file (JSON).")] = None,
     report_type: Annotated[str, typer.Option("--type", help="quality, performance or comparison.")] = "quality",
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the files.")] = Path("docs/benchmarks"),
-    formats: Annotated[str, typer.Option("--format", "-f", help="One or more of md, json, html.")] = "md,json,html",
+    formats: Annotated[
+        str, typer.Option("--format", "-f", help="One or more of md (or markdown), json, html.")
+    ] = "md,json,html",
     test: Annotated[
         str, typer.Option("--test", help="The test behind the highlights: corrected, welch, paired or wilcoxon.")
     ] = "corrected",
-    seeds: Annotated[int | None, typer.Option("--seeds", "-s", help="With --suite: number of random splits.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", "-s", help="With --suite: number of random splits. Default: the suite's.")
+    ] = None,
     library: Annotated[
-        list[str] | None, typer.Option("--library", "-l", help="With --suite: only these libraries.")
+        list[str] | None,
+        typer.Option("--library", "-l", help="With --suite: only these libraries. Default: all of it."),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the report after writing it.")] = False,
     dry_run: Annotated[
@@ -44,7 +50,7 @@ def report(
 
     if sum(source is not None for source in (suite, run, results)) != 1:
         raise ConfigError("Use exactly one of --suite, --run and --results to choose what to report on.")
-    wanted = [name for name in formats.replace(",", " ").split() if name]
+    wanted = [{"markdown": "md"}.get(name, name) for name in formats.replace(",", " ").split()]
     check_request(report_type, wanted, test)
     if verbose and quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
@@ -60,13 +66,15 @@ def report(
     checked: dict[str, Any] = {"report_type": report_type, "formats": wanted, "test": test}  # by check_request
     files = render_files(collection, output_dir=output, **checked)
     if dry_run:
-        sys.stdout.write(next(iter(files.values())))
+        _preview(collection, checked, files)
         for path in () if quiet else files:
             note(f"Would write: {path}")
     else:
         _write(files, quiet=quiet, open_=open_)
     if collection.metadata.n_missing:
-        note(f"Note: {collection.metadata.n_missing} cells have no outcome: this is not a report on the whole run.")
+        missing = collection.metadata.n_missing
+        have = f"{counted(missing, 'cell')} {'has' if missing == 1 else 'have'}"
+        note(f"Note: {have} no outcome: this is not a report on the whole run.")
     # What an earlier run failed in is in the report, but what it never ran is not.
     return exit_code(collection, continue_on_error=execution.continue_on_error or suite is None)
 
@@ -75,6 +83,17 @@ def _earlier(run: str | None, results: Path | None) -> Any:
     from boosters_eval.api import load_results, load_run
 
     return load_results(results) if results is not None else load_run(run or "last")
+
+
+def _preview(collection: Any, checked: dict[str, Any], files: dict[Path, str]) -> None:
+    """The first of the files; instead of Markdown, a terminal gets what fits it."""
+    from boosters_eval.benchmark.tables import build_document
+    from boosters_eval.reports import print_document
+
+    if sys.stdout.isatty() and checked["formats"][0] == "md":
+        print_document(build_document(collection, checked["report_type"], test=checked["test"]), console())
+    else:
+        sys.stdout.write(next(iter(files.values())))
 
 
 def _write(files: dict[Path, str], *, quiet: bool, open_: bool) -> None:

@@ -41,7 +41,19 @@ class UnknownNameError(ConfigError):
 
     def __init__(self, kind: str, got: object, valid: Iterable[str]) -> None:
         names = sorted(valid)
-        super().__init__(f"Unknown {kind} '{got}'.{suggest(str(got), names)} Known: {', '.join(names) or 'none'}.")
+        super().__init__(f"Unknown {kind} '{got}'.{suggest(str(got), names)} Known: {_listed(kind, names)}.")
+
+
+_LISTED = 12  # names; of more than twice as many, only so many are listed
+_LISTS = {"data set": "datasets --all", "library": "libraries", "metric": "metrics", "suite": "suites"}
+
+
+def _listed(kind: str, names: list[str]) -> str:
+    """The names; of very many the first ones, and where the others are."""
+    if len(names) <= 2 * _LISTED:
+        return ", ".join(names) or "none"
+    where = f"; 'boosters-eval list {_LISTS[kind]}' lists them all" if kind in _LISTS else ""
+    return f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} others{where}"
 
 
 class MetricInputError(ConfigError):

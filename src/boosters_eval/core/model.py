@@ -119,4 +119,5 @@ def sentence(model: type[BaseModel], error: ValidationError) -> str:
     if first["type"] == "missing":
         return f"The '{name}' parameter of {model.__name__} is required."
     expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    expected = expected.partition(", unable to parse")[0]
     return f"The '{name}' parameter of {model.__name__} must be {expected}. Got {first['input']!r} instead."

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from boosters_eval.core.errors import ConfigError
+
+SplitKind = Literal["random", "time", "group"]  # how the rows of a repeat are divided
 
 _NAME = re.compile(r"(-?\d+)(?:/(\d+))?")
 

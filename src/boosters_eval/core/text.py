@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Any
 
-MAX_MESSAGE = 4_000  # characters; the longest sentence of our own lists all data sets
+MAX_MESSAGE = 4_000  # characters; sentences of our own are shorter
 _REPLACEMENT = "\ufffd"
 # Controls (escape sequences, C1), formats (bidi overrides, zero-width signs), lone surrogates, line separators.
 _HARMFUL = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -36,6 +36,16 @@ def message(text: str) -> str:
         return line
     half = MAX_MESSAGE // 2
     return f"{line[:half]} [...] {line[-half:]}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 cell", "2 cells"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def in_sentence(label: str) -> str:
+    """A label as it stands inside a sentence: "Log loss" becomes "log loss", but "RMSE" stays."""
+    return label if label.isupper() or not label[:2].istitle() else label[0].lower() + label[1:]
 
 
 def encodable(text: str) -> str:

@@ -10,13 +10,14 @@ from boosters_eval.datasets.resolve import resolve_dataset
 from boosters_eval.datasets.table import Table
 
 if TYPE_CHECKING:
-    from boosters_eval.datasets.splits import Split, official_split, split_rows
+    from boosters_eval.datasets.splits import Split, hold_out_rows, official_split, split_rows
     from boosters_eval.datasets.store import Stored, materialise, open_stored
 
 # What needs numpy is found when it is used, so that listing data sets stays fast.
 _WHERE = {
     "Split": "splits",
     "Stored": "store",
+    "hold_out_rows": "splits",
     "materialise": "store",
     "official_split": "splits",
     "open_stored": "store",
@@ -28,6 +29,7 @@ __all__ = [
     "Split",
     "Stored",
     "Table",
+    "hold_out_rows",
     "materialise",
     "official_split",
     "open_stored",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from boosters_eval.core.errors import DatasetError
 from boosters_eval.datasets.frames import is_frame, table_from_frame
+from boosters_eval.datasets.split_columns import followed, with_split_column
 from boosters_eval.datasets.table import Table
 from boosters_eval.metrics.task import Task
 
@@ -29,7 +31,7 @@ def as_table(config: DatasetConfig, raw: Any) -> Table:
             raise DatasetError(
                 f"The loader of data set '{name}' must return (x, y) or a Table. Got {type(raw).__name__} instead."
             )
-        raw = table_from_frame(raw[0], raw[1]) if is_frame(raw[0]) else Table(raw[0], raw[1])
+        raw = _from_frame(config, raw[0], raw[1]) if is_frame(raw[0]) else Table(raw[0], raw[1])
     x = _array(name, "x", raw.x, 2)
     y = _array(name, "y", raw.y, 1)
     if x.size > MAX_CELLS:
@@ -45,11 +47,19 @@ def as_table(config: DatasetConfig, raw: Any) -> Table:
         category_names=raw.category_names,
         split=None if raw.split is None else _array(name, "split", raw.split, 1).astype(np.int8),
         meta=raw.meta,
+        split_by=raw.split_by,
+        split_column=raw.split_column,
     )
     _check_shapes(config, table)
     _check_values(name, table)
     _check_target(config, table)
-    return table
+    return followed(config, table)
+
+
+def _from_frame(config: DatasetConfig, frame: Any, y: Any) -> Table:
+    """A date could not be a feature: the column of the split is taken out first."""
+    rest, split_by, column = with_split_column(config, frame)
+    return replace(table_from_frame(rest, y), split_by=split_by, split_column=column)
 
 
 def _array(name: str, part: str, value: Any, dimensions: int) -> NDArray[Any]:
@@ -83,7 +93,7 @@ def _positions(config: DatasetConfig, raw: Table) -> tuple[int, ...]:
 
 def _check_shapes(config: DatasetConfig, table: Table) -> None:
     name, (rows, columns) = config.name, table.x.shape
-    for part in ("y", "weights", "groups", "sensitive", "split"):
+    for part in ("y", "weights", "groups", "sensitive", "split", "split_by"):
         array = getattr(table, part)
         if array is not None and len(array) != rows:
             raise DatasetError(

@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Ge, Gt, Lt, MinLen
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, SerializerFunctionWrapHandler, model_serializer
 
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
+from boosters_eval.core.repeat import SplitKind
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.metrics.task import Task
+
+
+class SplitBy(NamedTuple):
+    """A split that follows a column: later rows are validated on, or groups are kept whole."""
+
+    kind: Literal["time", "group"]
+    column: str
+
+
+def parse_split(text: str | None) -> SplitBy | None:
+    """`time:COLUMN` or `group:COLUMN`; None where rows are split at random."""
+    kind, _, column = (text or "random").partition(":")
+    if kind == "random" and not column:
+        return None
+    if kind == "time" and column:
+        return SplitBy("time", column)
+    if kind == "group" and column:
+        return SplitBy("group", column)
+    raise ConfigError(f"The 'split' parameter must be random, time:COLUMN or group:COLUMN. Got '{text}' instead.")
+
+
+def _checked_split(text: str) -> str:
+    parse_split(text)
+    return text
+
+
+SplitText = Annotated[str, AfterValidator(_checked_split)]
 
 
 class DatasetConfig(Model):
@@ -35,6 +64,7 @@ class DatasetConfig(Model):
     quantiles: tuple[Annotated[float, Gt(0), Lt(1)], ...] = ()
     primary_metric: str | None = None
     splitter: Callable[..., Any] | None = None
+    split_by: SplitText | None = None  # time:COLUMN or group:COLUMN, unless a benchmark says otherwise
     recipe: str | None = None  # changes whenever a built-in loader's data would; None: never trusted from the cache
     notes: tuple[str, ...] = ()  # sentences on how a user's file or frame was read
     audit: DataAudit | None = None  # of a user's file or frame; other data sets are audited when they are used
@@ -63,4 +93,15 @@ class SplitSpec(Model):
     """How rows become training and validation rows; the seed and the fold complete it."""
 
     validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.2
-    folds: Annotated[int, Ge(2)] | None = None  # None: one random split per seed
+    folds: Annotated[int, Ge(2)] | None = None  # None: one random split per seed; of time, the number of windows
+    kind: SplitKind = "random"
+    column: str = ""  # of the times or the groups
+
+    @model_serializer(mode="wrap")
+    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A random split is the same as before there were others: its identity, its run."""
+        content: dict[str, Any] = handler(self)
+        if self.kind == "random":
+            content.pop("kind", None)
+            content.pop("column", None)
+        return content

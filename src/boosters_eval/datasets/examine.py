@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boosters_eval.core.errors import DataFileError, DatasetError
+from boosters_eval.core.errors import DataFileError, DatasetError, suggest
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.audit import AuditedColumn, DataAudit
 from boosters_eval.datasets.auditing import audit_frame
 from boosters_eval.datasets.columns import name_problems, rows, use_column
 from boosters_eval.datasets.frames import is_text, table_from_frame
+from boosters_eval.datasets.split_columns import split_values
 from boosters_eval.datasets.targets import target_values
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
-    from boosters_eval.datasets.config import DataSettings
+    from boosters_eval.datasets.config import DataSettings, SplitBy
     from boosters_eval.datasets.reading import FileReading
     from boosters_eval.datasets.table import Table
 
@@ -39,10 +41,21 @@ class Examined:
     audit: DataAudit
     notes: tuple[str, ...] = ()
     reading: FileReading | None = None  # None: it came as a data frame
+    split: SplitBy | None = None  # the column that rows are split by
 
 
-def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, settings: DataSettings) -> Examined:
-    """Use each column as the settings ask for, or as what it is found to be."""
+def examine(
+    source: str,
+    frame: pd.DataFrame,
+    target: str,
+    task: Task | None,
+    settings: DataSettings,
+    split: SplitBy | None = None,
+) -> Examined:
+    """Use each column as the settings ask for, or as what it is found to be.
+
+    The column of the split is no feature, unless the settings keep it.
+    """
     names = [str(label) for label in frame.columns]
     if len(frame) * len(names) > checks.MAX_CELLS:
         raise DataFileError(f"{source} has {len(frame)} x {len(names)} cells: more than 2**31.")
@@ -62,7 +75,10 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
     groups = None
     if task is Task.RANKING:
         frame, groups = _by_query(source, frame, problems)
-    columns, features = _features(frame, target, grouped=groups is not None, settings=settings, said=(problems, notes))
+    split_by = _split_column(source, frame, target, split, problems)
+    columns, features = _features(
+        frame, target, apart=_apart(split, grouped=groups is not None), settings=settings, said=(problems, notes)
+    )
     if not features:
         problems.append(f"{source} has no column besides the target '{target}'.")
     y, found, reason = _target(source, frame[target], task, settings, (problems, notes))
@@ -71,8 +87,34 @@ def examine(source: str, frame: pd.DataFrame, target: str, task: Task | None, se
     import pandas as pd  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     table = table_from_frame(pd.DataFrame(features), y, groups)
+    table = replace(table, split_by=split_by, split_column=split.column if split else "")
     audit = _audit(source, frame, features, columns, (target, y, found, reason), settings)
-    return Examined(table, found, reason, columns, audit, tuple(_first(notes)))
+    return Examined(table, found, reason, columns, audit, tuple(_first(notes)), split=split)
+
+
+def _apart(split: SplitBy | None, *, grouped: bool) -> dict[str, AuditedColumn]:
+    """The columns that are no features unless they are kept."""
+    found = [AuditedColumn(name=GROUP_COLUMN, role="group", used=False, note="the queries")] if grouped else []
+    if split is not None:
+        found.append(AuditedColumn(name=split.column, role=split.kind, used=False, note="rows are split by it"))
+    return {column.name: column for column in found}
+
+
+def _split_column(
+    source: str, frame: pd.DataFrame, target: str, split: SplitBy | None, problems: list[str]
+) -> NDArray[Any] | None:
+    if split is None:
+        return None
+    if split.column not in frame.columns or split.column == target:
+        what = "is the target" if split.column == target else f"is no column of {source}"
+        others = [str(name) for name in frame.columns if name != target]
+        problems.append(f"The {split.kind} column '{split.column}' {what}.{suggest(split.column, others)}")
+        return None
+    try:
+        return split_values(source, split, frame[split.column])
+    except DatasetError as error:
+        problems.append(str(error))
+        return None
 
 
 def _audit(
@@ -152,7 +194,12 @@ def _by_query(source: str, frame: pd.DataFrame, problems: list[str]) -> tuple[pd
 
 
 def _features(
-    frame: pd.DataFrame, target: str, *, grouped: bool, settings: DataSettings, said: tuple[list[str], list[str]]
+    frame: pd.DataFrame,
+    target: str,
+    *,
+    apart: dict[str, AuditedColumn],
+    settings: DataSettings,
+    said: tuple[list[str], list[str]],
 ) -> tuple[tuple[AuditedColumn, ...], dict[str, pd.Series[Any]]]:
     problems, notes = said
     columns: list[AuditedColumn] = []
@@ -161,8 +208,8 @@ def _features(
         if name == target or name in settings.drop:
             columns.append(AuditedColumn(name=name, role="target" if name == target else "dropped", used=False))
             continue
-        if grouped and name == GROUP_COLUMN and name not in settings.keep:
-            columns.append(AuditedColumn(name=name, role="group", used=False, note="the queries"))
+        if name in apart and name not in settings.keep:
+            columns.append(apart[name])
             continue
         use = use_column(name, frame[name], settings)
         problems += [use.problem] if use.problem else []

@@ -14,7 +14,7 @@ from boosters_eval.core.errors import ConfigError, DataFileError, DatasetError
 from boosters_eval.core.files import check_regular
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.catalog import DEFAULT_QUANTILES
-from boosters_eval.datasets.config import DatasetConfig, DataSettings
+from boosters_eval.datasets.config import DatasetConfig, DataSettings, SplitBy, parse_split
 from boosters_eval.datasets.examine import Examined, examine
 from boosters_eval.datasets.frames import is_frame
 from boosters_eval.datasets.reading import read_file
@@ -29,14 +29,19 @@ if TYPE_CHECKING:
 
 
 def config_from_file(
-    path: str, target: str, task: Task | None = None, settings: DataSettings | None = None
+    path: str,
+    target: str,
+    task: Task | None = None,
+    settings: DataSettings | None = None,
+    split: str | None = None,
 ) -> DatasetConfig:
     """Read the file, find out what it is, and declare it; the rows are read once."""
     file = Path(path)
-    found = examine_file(file, target, task, settings)
+    by = parse_split(split)
+    found = examine_file(file, target, task, settings, by)
 
     def load() -> Table:
-        table = examine_file(file, target, task, settings).table
+        table = examine_file(file, target, task, settings, by).table
         _read.cache_clear()  # from here on the cache on disk has it
         return table
 
@@ -44,18 +49,30 @@ def config_from_file(
 
 
 def config_from_frame(
-    frame: Any, target: str, *, name: str = "data", task: Task | None = None, settings: DataSettings | None = None
+    frame: Any,
+    target: str,
+    *,
+    name: str = "data",
+    task: Task | None = None,
+    settings: DataSettings | None = None,
+    split: str | None = None,
 ) -> DatasetConfig:
     """Declare a pandas or a polars data frame as a data set. The frame itself is never changed."""
     asked = settings or DataSettings()
     for setting in ("sep", "encoding"):
         if getattr(asked, setting) is not None:
             raise ConfigError(f"The '{setting}' parameter is for text files. Got a data frame instead.")
-    found = examine(name, _as_pandas(frame), target, task, asked)
+    found = examine(name, _as_pandas(frame), target, task, asked, parse_split(split))
     return _declared(f"{name}.{target}", f"data frame:{target}", found, lambda: found.table, task)
 
 
-def examine_file(file: Path, target: str, task: Task | None = None, settings: DataSettings | None = None) -> Examined:
+def examine_file(
+    file: Path,
+    target: str,
+    task: Task | None = None,
+    settings: DataSettings | None = None,
+    split: SplitBy | None = None,
+) -> Examined:
     """What the file is found to be. The last one is kept."""
     try:
         check_regular(file)
@@ -64,14 +81,21 @@ def examine_file(file: Path, target: str, task: Task | None = None, settings: Da
         raise ConfigError(f"The data file {file} does not exist.") from None
     except OSError as error:
         raise ConfigError(f"Cannot read {file}: {error.strerror}.") from None
-    return _read(file.resolve(), stamp, target, task, settings or DataSettings())
+    return _read(file.resolve(), stamp, target, task, settings or DataSettings(), split)
 
 
 @lru_cache(maxsize=1)
-def _read(file: Path, stamp: int, target: str, task: Task | None, settings: DataSettings) -> Examined:  # noqa: ARG001 (a newer file is read anew)
+def _read(
+    file: Path,
+    stamp: int,  # noqa: ARG001 (a newer file is read anew)
+    target: str,
+    task: Task | None,
+    settings: DataSettings,
+    split: SplitBy | None,
+) -> Examined:
     frame, reading = read_file(file, settings)
     marks = {"decimal": reading.decimal or settings.decimal, "thousands": reading.thousands or settings.thousands}
-    found = examine(file.name, frame, target, task, settings.replace(**marks))
+    found = examine(file.name, frame, target, task, settings.replace(**marks), split)
     return replace(found, reading=reading, notes=(*reading.notes, *found.notes))
 
 
@@ -113,6 +137,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
         source=source,
         licence="the user's own",
         notes=found.notes,
+        split_by=f"{found.split.kind}:{found.split.column}" if found.split else None,
         audit=found.audit.replace(dataset=safe, reading=found.reading.text if found.reading else ""),
     )
     try:

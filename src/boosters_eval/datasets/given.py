@@ -29,11 +29,11 @@ class GivenFrame:
     target: str
     name: str
 
-    def config(self, task: Task | None, settings: DataSettings | None) -> DatasetConfig:
+    def config(self, task: Task | None, settings: DataSettings | None, split: str | None = None) -> DatasetConfig:
         """The data set that it is."""
         from boosters_eval.datasets.files import config_from_frame  # noqa: PLC0415 (loads pandas)
 
-        return config_from_frame(self.frame, self.target, name=self.name, task=task, settings=settings)
+        return config_from_frame(self.frame, self.target, name=self.name, task=task, settings=settings, split=split)
 
 
 def given_datasets(value: Any, target: str | None = None) -> list[Any]:

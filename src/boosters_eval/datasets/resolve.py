@@ -21,15 +21,21 @@ _OF_TEXT = ("sep", "encoding")
 
 
 def resolve_dataset(
-    item: str | DatasetConfig, task: Task | None = None, settings: DataSettings | None = None
+    item: str | DatasetConfig,
+    task: Task | None = None,
+    settings: DataSettings | None = None,
+    split: str | None = None,
 ) -> DatasetConfig:
-    """The data set that is meant; of a file, the description says what was inferred. Settings are for files."""
+    """The data set that is meant; of a file, the description says what was inferred. Settings are for files.
+
+    `split` is that of a benchmark: the column that it names is no feature of a file.
+    """
     if isinstance(item, DatasetConfig) or item in DATASETS:
         config = item if isinstance(item, DatasetConfig) else DATASETS[item]
         return config if task is None or task is config.task else _as_task(config, task)
     path, target = split_item(item)
     if path.endswith(SUFFIXES):
-        return _from_file(path, target, task, settings)
+        return _from_file(path, target, task, settings, split)
     if ":" in item or "/" in item:
         raise ConfigError(
             f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{item}' instead."
@@ -62,7 +68,9 @@ def check_applicable(settings: DataSettings, items: Sequence[object]) -> None:
             )
 
 
-def _from_file(path: str, target: str | None, task: Task | None, settings: DataSettings | None) -> DatasetConfig:
+def _from_file(
+    path: str, target: str | None, task: Task | None, settings: DataSettings | None, split: str | None
+) -> DatasetConfig:
     """The file as its sidecar says, unless something else was given."""
     from boosters_eval.datasets.files import config_from_file  # noqa: PLC0415 (pandas only where a file is read)
     from boosters_eval.datasets.sidecar import merged, read_sidecar, sidecar_path  # noqa: PLC0415 (likewise YAML)
@@ -79,10 +87,10 @@ def _from_file(path: str, target: str | None, task: Task | None, settings: DataS
             f" 'boosters-eval datasets init {path}:column'."
         )
     if sidecar is None:
-        return config_from_file(path, wanted, task, settings)
+        return config_from_file(path, wanted, task, settings, split)
     used, notes = merged(sidecar_path(file).name, sidecar, settings)
     known = sidecar.task if wanted == sidecar.target else None
-    config = config_from_file(path, wanted, task or known, used)
+    config = config_from_file(path, wanted, task or known, used, split)
     return config.replace(notes=(*notes, *config.notes))
 
 

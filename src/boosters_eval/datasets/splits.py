@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.core.errors import DatasetError
+from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.datasets.streams import Stream
 from boosters_eval.metrics.task import Task
 
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.datasets.config import SplitSpec
+    from boosters_eval.core.repeat import SplitKind
     from boosters_eval.datasets.table import Table
 
     _Rows = NDArray[np.int64]
 
-_SPLIT, _FOLDS, _SUBSAMPLE = 1, 2, 3  # keep the three uses of one seed apart
+_SPLIT, _FOLDS, _SUBSAMPLE, _GROUPS = 1, 2, 3, 5  # keep the uses of one seed apart; a protocol has the fourth
+HELD_OUT = 0.2  # of the training rows, for early stopping
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,33 @@ def split_rows(
     fold: int | None,
     splitter: Callable[..., Any] | None = None,
 ) -> Split:
-    """One split: classes keep their shares, queries stay whole, and a data set's own splitter takes precedence."""
+    """One split: classes keep their shares, queries stay whole, and a data set's own splitter takes precedence.
+
+    By time, the fold is the window, and the seed changes nothing. By group, no group is on both sides.
+    """
     if splitter is not None:
         return _checked(table, task, splitter(table, seed, fold))
+    if spec.kind == "time":
+        return _window(table, spec, fold)
+    if spec.kind == "group":
+        return _by_group(table, spec, seed, fold)
     if spec.folds is None:
         in_valid, order = _random(table, task, spec.validation_fraction, seed)
     else:
         in_valid, order = _fold(table, task, spec.folds, seed, fold)
     return _finish(order[~in_valid[order]], order[in_valid[order]])
+
+
+def hold_out_rows(table: Table, task: Task, kind: SplitKind, seed: int) -> Split:
+    """The rows to stop early on, a fifth: the latest ones, or whole groups, as those that are scored on."""
+    if kind == "time":
+        order, starts = _in_time(table)
+        if not len(starts):
+            raise DatasetError("Early stopping needs training rows of two different times at least. Got one.")
+        edge = _nearest(starts, np.array([(1 - HELD_OUT) * len(order)]))[0]
+        return _finish(order[:edge], order[edge:])
+    spec = SplitSpec(validation_fraction=HELD_OUT, kind=kind)
+    return split_rows(table, task, spec, seed, None)
 
 
 def official_split(table: Table, seed: int, fold: int | None) -> tuple[Any, Any]:  # noqa: ARG001 (a splitter's signature)
@@ -109,6 +130,65 @@ def _query_order(table: Table, order: _Rows) -> _Rows:
     first = np.repeat(starts[order], sizes[order])
     ends = np.cumsum(sizes[order])
     return first + np.arange(len(first)) - np.repeat(ends - sizes[order], sizes[order])
+
+
+def _split_by(table: Table) -> NDArray[Any]:
+    if table.split_by is None:
+        raise DatasetError("This data set has no column of times or groups to be split by.")
+    return np.asarray(table.split_by)
+
+
+def _in_time(table: Table) -> tuple[_Rows, _Rows]:
+    """The rows in the order of time, and the positions, but the first, at which a new time begins."""
+    times = _split_by(table)
+    order = np.argsort(times, kind="stable").astype(np.int64)
+    return order, np.flatnonzero(np.diff(times[order])).astype(np.int64) + 1
+
+
+def _nearest(starts: _Rows, wanted: NDArray[np.floating[Any]]) -> _Rows:
+    """For each wanted position, the nearest at which a new time begins: equal times stay on one side."""
+    after = np.clip(np.searchsorted(starts, wanted), 0, len(starts) - 1)
+    before = np.maximum(after - 1, 0)
+    return np.where(np.abs(starts[before] - wanted) < np.abs(starts[after] - wanted), starts[before], starts[after])
+
+
+def _window(table: Table, spec: SplitSpec, fold: int | None) -> Split:
+    """The first half of the rows is only learned from; the second is cut into windows, each validated on in turn."""
+    windows = spec.folds or 1
+    if fold is None or not 0 <= fold < windows:
+        raise DatasetError(f"The window must be a number from 0 to {windows - 1}. Got {fold} instead.")
+    order, starts = _in_time(table)
+    rows = len(order)
+    if not len(starts):
+        raise DatasetError(f"All rows have the same time in '{spec.column}': none is before another.")
+    edges = _nearest(starts, rows / 2 + rows / (2 * windows) * np.arange(windows, dtype=np.float64))
+    if len(np.unique(edges)) < windows:
+        raise DatasetError(
+            f"The {len(starts) + 1} different times in '{spec.column}' cannot be cut into {windows} windows:"
+            f" use fewer windows, such as cv={max(2, len(np.unique(edges)))}."
+        )
+    ends = [*edges.tolist(), rows]
+    return _finish(order[: ends[fold]], order[ends[fold] : ends[fold + 1]])
+
+
+def _by_group(table: Table, spec: SplitSpec, seed: int, fold: int | None) -> Split:
+    """Whole groups, drawn at random. Rows keep their order, so that equal groups on a side are one split."""
+    groups = _split_by(table)
+    _, codes = np.unique(groups, return_inverse=True)
+    count = int(codes.max()) + 1
+    order = Stream(seed, _GROUPS).order(count)
+    chosen = np.zeros(count, dtype=bool)
+    if spec.folds is None:
+        if count < 2:
+            raise DatasetError("A split by groups needs rows of at least 2 groups. Got 1 instead.")
+        chosen[order[: _share(count, spec.validation_fraction)]] = True
+    else:
+        if fold is None or not 0 <= fold < spec.folds:
+            raise DatasetError(f"The fold must be a number from 0 to {spec.folds - 1}. Got {fold} instead.")
+        if spec.folds > count:
+            raise DatasetError(f"{spec.folds} folds need at least {spec.folds} groups. Got {count} instead.")
+        chosen[order[fold :: spec.folds]] = True
+    return _finish(np.flatnonzero(~chosen[codes]), np.flatnonzero(chosen[codes]))
 
 
 def _random(table: Table, task: Task, fraction: float, seed: int) -> tuple[Any, _Rows]:

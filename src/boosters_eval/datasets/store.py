@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DatasetConfig
 
 SCHEMA_VERSION = 1
-_PARTS = ("x", "y", "weights", "groups", "sensitive", "split")
+_PARTS = ("x", "y", "weights", "groups", "sensitive", "split", "split_by")
 _META = "table.json"
 
 
@@ -115,7 +115,7 @@ def _declared(config: DatasetConfig) -> str:
             "categorical",
             "feature_names",
         ),
-        *("has_missing", "quantiles"),
+        *("has_missing", "quantiles", *(("split_by",) if config.split_by else ())),
     )
     return json.dumps([SCHEMA_VERSION, *(getattr(config, field) for field in fields)], default=lambda task: task.value)
 

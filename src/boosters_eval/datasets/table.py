@@ -15,7 +15,8 @@ class Table:
     """Rows to learn from and to be scored on.
 
     Categorical columns hold codes 0, 1, ...; a missing value is NaN. `groups` holds a query id per row,
-    equal ids adjacent. `sensitive` holds a group label per row for the fairness metrics.
+    equal ids adjacent. `sensitive` holds a group label per row for the fairness metrics. `split_by` holds the times or
+    the groups that `--split` may follow, under the name `split_column`; it is no feature.
     """
 
     x: NDArray[np.float32]
@@ -28,3 +29,5 @@ class Table:
     category_names: dict[str, list[str]] | None = None
     split: NDArray[np.int8] | None = None  # an official split: 0 training, 1 test
     meta: dict[str, Any] | None = None
+    split_by: NDArray[Any] | None = None
+    split_column: str = ""

@@ -27,7 +27,7 @@ from boosters_eval.reports.model import (
     Row,
     TableCell,
 )
-from boosters_eval.reports.terminal import print_report
+from boosters_eval.reports.terminal import print_document, print_report
 from boosters_eval.reports.text import render_csv, render_json, render_markdown
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "Row",
     "Section",
     "TableCell",
+    "print_document",
     "print_report",
     "render_csv",
     "render_fragment",

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from boosters_eval.reports.document import Block, Pairs, ReportDocument, Section
     from boosters_eval.reports.model import PairVerdict, RankingTable
 
+RANK_PAIRS = ("A", "B", "A wins / ties / loses", "p (Wilcoxon, Holm)")
+
 
 def render_report(document: ReportDocument) -> str:
     """All parts that are not empty."""
@@ -70,11 +72,16 @@ def verdict_headings(document: ReportDocument) -> list[str]:
     return [document.table_noun.capitalize(), "Metric", "A", "B", "A - B", level, "p (all pairs)", "n", "A is"]
 
 
+def verdict_rows(document: ReportDocument) -> list[list[str]]:
+    """The verdicts that are shown, as text."""
+    return [
+        [item.table, item.label, item.a, item.b, *verdict_texts(item), str(item.n), item.verdict]
+        for item in shown_verdicts(document.tables)
+    ]
+
+
 def _tests(document: ReportDocument) -> str:
-    rows = []
-    for item in shown_verdicts(document.tables):
-        names = [escape(text) for text in (item.table, item.label, item.a, item.b)]
-        rows.append([*names, *verdict_texts(item), str(item.n), escape(item.verdict)])
+    rows = [[*map(escape, row[:4]), *row[4:-1], escape(row[-1])] for row in verdict_rows(document)]
     return "## Statistical Tests\n\n" + markdown_table(verdict_headings(document), rows) if rows else ""
 
 
@@ -88,15 +95,24 @@ def _rankings(document: ReportDocument) -> list[str]:
 
 
 def _ranking(ranking: RankingTable) -> list[str]:
-    ranks = [[escape(name), f"{rank:.2f}"] for name, rank in ranking.ranks]
-    pairs = [
-        [escape(p.a), escape(p.b), f"{p.wins} / {p.ties} / {p.losses}", MISSING if p.p is None else p_value(p.p)]
-        for p in ranking.pairs
-    ]
+    ranks = [[escape(name), rank] for name, rank in rank_rows(ranking)]
+    pairs = [[*map(escape, row[:2]), *row[2:]] for row in rank_pairs(ranking)]
     return [
         f"### {escape(ranking.title)}\n\n" + markdown_table([escape(ranking.heading), "Rank"], ranks),
-        markdown_table(["A", "B", "A wins / ties / loses", "p (Wilcoxon, Holm)"], pairs),
+        markdown_table(RANK_PAIRS, pairs),
         *(f"{escape(note)}\n" for note in ranking.notes),
+    ]
+
+
+def rank_rows(ranking: RankingTable) -> list[tuple[str, str]]:
+    """The competitors with their ranks, as text."""
+    return [(name, f"{rank:.2f}") for name, rank in ranking.ranks]
+
+
+def rank_pairs(ranking: RankingTable) -> list[list[str]]:
+    """The comparisons of a ranking under RANK_PAIRS, as text."""
+    return [
+        [p.a, p.b, f"{p.wins} / {p.ties} / {p.losses}", MISSING if p.p is None else p_value(p.p)] for p in ranking.pairs
     ]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NARROWEST = 40  # columns; a narrower terminal is treated as this wide
 STACKED_BELOW = 72  # columns of a terminal on which a table that does not fit is stacked
-_SHRINKS_TO = 24  # the width down to which a column of texts may be narrowed
+_NAME, _TEXT = 30, 20  # the widths down to which a column of names and one of other texts may be narrowed
 _INDENT = "  "
 _SPACE = re.compile(r" (?![↑↓])")  # an arrow stays with the word before it
 _AFTER = re.compile(r"(?<=[/_\-.:,;=@+])(?=[^/_\-.:,;=@+])")  # where a long word is broken, if it can be
@@ -129,7 +129,7 @@ class _Room:
         natural = [max(cell, cell_len(heading), 1) for cell, heading in zip(cells, grid.headings, strict=True)]
         least = [max(cell, word, 1) for cell, word in zip(cells, words, strict=True)]
         for column in range(grid.keys if grid.whole else len(least)):
-            least[column] = min(least[column], _SHRINKS_TO)
+            least[column] = min(least[column], _NAME if column < grid.keys else _TEXT)
         return cls(tuple(least), tuple(natural), grid.keys, grid.framed)
 
     def fitted(self, columns: Sequence[int], width: int) -> list[int] | None:
@@ -223,6 +223,8 @@ def _stack(grid: Grid, width: int) -> Iterator[Text]:
             yield Text(line, style="bold")
         aligned = max(map(cell_len, labels), default=0)
         for label, span in zip(labels, spans, strict=True):
+            if not span.text:
+                continue
             yield from _labelled(label, span, aligned, width, whole=grid.whole)
 
 
@@ -230,7 +232,7 @@ def _labelled(label: str, span: Span, aligned: int, width: int, *, whole: bool) 
     """A label and its value on one line if there is room for both, and otherwise below each other."""
     start = f"{_INDENT}{label}{' ' * (aligned - cell_len(label))}{_INDENT}"
     room, widest = width - cell_len(start), _widest([span.text])
-    if room >= (widest if whole else min(widest, _SHRINKS_TO)):
+    if room >= (widest if whole else min(widest, _TEXT)):
         for line in wrapped(span.text, max(room, 1)):
             yield Text.assemble(start, (line, span.style))
             start = " " * cell_len(start)

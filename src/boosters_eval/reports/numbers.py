@@ -40,7 +40,7 @@ def estimate(mean: float | None, std: float | None) -> str:
         return number(mean)
     size = max(abs(mean), std)
     scale = _exponent(size, 3) if size and not _SMALL <= size < _LARGE else 0
-    mean, std = mean / 10.0**scale, std / 10.0**scale
+    mean, std = _scaled(mean, scale), _scaled(std, scale)
     if std < _ROUNDING * abs(mean) or std == 0:
         text = f"{_significant(mean, _EXACT_DIGITS)} ± {f'{std:.0e}' if std else '0'}"
     else:
@@ -73,6 +73,11 @@ def p_value(p: float) -> str:
 def count(value: float) -> str:
     """A whole number in groups of three digits: 12 400."""
     return f"{round(value):,}".replace(",", "\u202f")
+
+
+def _scaled(value: float, scale: int) -> float:
+    """Divided by a power of ten, in two steps: the power of the smallest numbers is no number itself."""
+    return value / 10.0 ** (scale // 2) / 10.0 ** (scale - scale // 2)
 
 
 def _exponent(value: float, digits: int) -> int:

@@ -6,14 +6,26 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from boosters_eval.core.text import counted
+from boosters_eval.reports.document import Code, Details, Listing, Paragraph, PlainTable
+from boosters_eval.reports.full_markdown import (
+    RANK_PAIRS,
+    plain_text,
+    rank_pairs,
+    rank_rows,
+    verdict_headings,
+    verdict_rows,
+)
 from boosters_eval.reports.layout import NARROWEST, Grid, Span, lay_out, wrapped_with_indent
+from boosters_eval.reports.model import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
-    from boosters_eval.reports.model import CellStatus, Report, ReportTable, Row, TableCell
+    from boosters_eval.reports.document import Block, ReportDocument
+    from boosters_eval.reports.model import CellStatus, ReportTable, Row, TableCell
 
 NOTE_LINES = 16  # for the notes of a whole report, which leaves a third of a small screen for the tables
 _STYLES: dict[CellStatus, str] = {
@@ -34,7 +46,7 @@ def print_report(report: Report, console: Console, *, every_note: bool = True, h
 
     On a terminal everything fits its width, and nothing is cut; elsewhere lines are as long as they must be.
     """
-    width = max(console.width, NARROWEST) if console.is_terminal else None
+    width = _width(console)
     tables = report.tables
     shown = _chosen([report.notes, *(table.notes for table in tables)], width, every=every_note)
     if len(tables) > 1 and any(table.answer for table in tables):
@@ -50,13 +62,67 @@ def print_report(report: Report, console: Console, *, every_note: bool = True, h
     _print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in shown[0]))
     hidden = sum(len(table.notes) for table in tables) + len(report.notes) - sum(map(len, shown))
     if hidden:
-        text = f"{hidden} more note{'' if hidden == 1 else 's'}: {how}"
+        text = f"{counted(hidden, 'more note')}: {how}"
         _print_lines(console, [_sentence(text, width, "dim")])
 
 
 def print_grid(grid: Grid, console: Console) -> None:
     """Print a table; outside a terminal, one line per row."""
-    _print_lines(console, [lay_out(grid, console.width if console.is_terminal else None)])
+    _print_lines(console, [lay_out(grid, _width(console))])
+
+
+def print_document(document: ReportDocument, console: Console) -> None:
+    """Print all that the Markdown file has, but the answers and tables first."""
+    _print_lines(console, [_sentence(document.title, _width(console), "bold")])
+    console.print()
+    print_report(Report(document.tables, document.notes), console)
+    for ranking in document.rankings:
+        _print_table(console, ranking.title, (ranking.heading, "Rank"), rank_rows(ranking))
+        _print_table(console, "", RANK_PAIRS, rank_pairs(ranking), keys=2)
+        _print_lines(console, (_sentence(note, _width(console)) for note in ranking.notes))
+    _print_table(console, "Statistical tests", verdict_headings(document), verdict_rows(document), keys=4)
+    for section in document.sections:
+        console.print()
+        _print_lines(console, [_sentence(section.title, _width(console), "bold")])
+        for block in section.blocks:
+            _print_block(console, block)
+    _print_table(console, "Configuration", ("Property", "Value"), document.configuration)
+    _print_table(console, "Environment", ("Property", "Value"), document.environment)
+    if document.reproduce:
+        console.print()
+        _print_lines(console, [[Text("Reproducing", style="bold")], map(Text, document.reproduce)])
+
+
+def _print_block(console: Console, block: Block | Details) -> None:
+    width = _width(console)
+    match block:
+        case Paragraph():
+            _print_lines(console, [_sentence(block.text, width)])
+        case Code():
+            _print_lines(console, [map(Text, block.text.splitlines())])
+        case PlainTable():
+            _print_table(console, "", block.headings, [[plain_text(cell) for cell in row] for row in block.rows])
+        case Listing():
+            _print_lines(console, (_sentence(f"- {i.text}{i.mark}{i.rest}", width) for i in block.items))
+        case Details():
+            _print_lines(console, [_sentence(block.title, width, "bold")])
+            for part in block.blocks:
+                _print_block(console, part)
+
+
+def _print_table(
+    console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1
+) -> None:
+    if rows:
+        console.print()
+        _print_lines(console, [_sentence(title, _width(console), "bold")] if title else [])
+        cells = tuple(tuple(map(Span, row)) for row in rows)
+        print_grid(Grid(tuple(headings), cells, keys=keys), console)
+
+
+def _width(console: Console) -> int | None:
+    """The width to keep to; outside a terminal there is none."""
+    return max(console.width, NARROWEST) if console.is_terminal else None
 
 
 def _styled(console: Console) -> bool:
@@ -106,6 +172,7 @@ def _grid(table: ReportTable, *, styled: bool) -> Grid:
         whole=True,
         framed=True,
         right=frozenset({len(table.headings) - 1}) if table.counted else frozenset(),
+        rules=frozenset({len(table.rows)}) if table.trivial else frozenset(),
     )
 
 

@@ -37,7 +37,7 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> st
 
 
 def markdown_section(table: ReportTable, *, level: int = 2) -> str:
-    """One table: heading, cells, total costs, notes."""
+    """One table: heading, answer, cells, total costs, notes."""
     rows = []
     for row in table.rows:
         cells = [f"**{escape(cell.shown)}**" if cell.best else escape(cell.shown) for cell in row.cells]
@@ -45,7 +45,8 @@ def markdown_section(table: ReportTable, *, level: int = 2) -> str:
     for row in table.trivial:
         cells = [*map(escape, row.names), *(escape(cell.shown) for cell in row.cells)]
         rows.append([f"*{cells[0]}*", *cells[1:], *([row.count] if table.counted else [])])
-    parts = [f"{'#' * level} {escape(table.title)}\n", markdown_table([*map(escape, table.headings)], rows)]
+    parts = [f"{'#' * level} {escape(table.title)}\n", *([f"{escape(table.answer)}\n"] if table.answer else [])]
+    parts.append(markdown_table([*map(escape, table.headings)], rows))
     if totals := _totals(table):
         parts.append(totals)
     if table.notes:

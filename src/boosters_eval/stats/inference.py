@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -29,6 +30,7 @@ TINY = 1e-140  # the square of anything smaller underflows
 HUGE = 1e140  # the square of anything larger overflows: such a score is a failure
 SMALLEST_P = sys.float_info.min  # a p-value is never 0
 MOST_FREEDOM = 10  # of splits that share rows: more of them do not make their variance better known
+MOST_ALIKE = 0.9  # the largest correlation of neighbouring windows that is reckoned with
 _EXACT_RANKS = 200  # differences up to which the distribution of their ranks is enumerated
 
 
@@ -57,6 +59,15 @@ class FittedTest(Protocol):
 
     def positive(self) -> float:
         """The probability that the true difference is above zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How splits depend on each other, besides the rows that they share."""
+
+    most_freedom: int = MOST_FREEDOM
+    ordered: bool = False  # windows of time, in their order: neighbours may be alike
+    refusal: str = ""  # why no test holds its level on such splits
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +165,41 @@ class SignedRank:
         return (1 - self.greater(0.0) + self.less(0.0)) / 2
 
 
-def paired(differences: FloatArray, *, overlap: float = 0.0, resolution: float = 0.0) -> StudentT:
+def paired(
+    differences: FloatArray, *, overlap: float = 0.0, resolution: float = 0.0, design: Design | None = None
+) -> StudentT:
     """Student's test on differences; `overlap` is Nadeau and Bengio's n_test / n_train, 0 for no correction.
 
     `resolution` is the least spread that differences of a metric can show: what one row changes in it.
     """
     count = len(differences)
     mean, spread = mean_and_spread(differences)
-    error = max(spread, resolution) * math.sqrt(1 / count + overlap)
-    return StudentT(mean, error, freedom(count, overlap), count - 1)
+    share = 1 / count + overlap
+    if design is not None and design.ordered:
+        share = max(share, _long_run_share(differences, mean))
+    most = MOST_FREEDOM if design is None else design.most_freedom
+    error = max(spread, resolution) * math.sqrt(share)
+    known = count - 1 if most >= MOST_FREEDOM else min(count - 1, most)
+    return StudentT(mean, error, freedom(count, overlap, most), known)
 
 
-def freedom(count: int, overlap: float) -> int:
+def freedom(count: int, overlap: float, most: int = MOST_FREEDOM) -> int:
     """The degrees of freedom of the test on so many splits."""
-    return min(count - 1, MOST_FREEDOM) if overlap else count - 1
+    return min(count - 1, most) if overlap else count - 1
+
+
+def _long_run_share(differences: FloatArray, mean: float) -> float:
+    """The variance of the mean over that of one window, if each is like the one before it as much as was seen.
+
+    That is (1 + r) / (1 - r) / k, with the correlation r of neighbours, which k windows show too low by 1 / k.
+    """
+    centred = (differences - mean).tolist()
+    count = len(centred)
+    squares = math.fsum(value * value for value in centred)
+    products = math.fsum(a * b for a, b in pairwise(centred))
+    alike = products / squares + 1 / count if squares > 0 else 0.0
+    alike = min(max(alike, 0.0), MOST_ALIKE)
+    return (1 + alike) / (1 - alike) / count
 
 
 def mean_and_spread(values: FloatArray) -> tuple[float, float]:

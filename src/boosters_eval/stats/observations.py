@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.repeat import Repeat, SplitKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +26,9 @@ class Observation:
     data_digest: str | None = None
     predictions_digest: str | None = None  # of what was scored: identical predictions need no test
     resolution: float | None = None  # what one test row changes in the value: 0 if any number, None if unknown
+    kind: SplitKind = "random"
+    n_train_groups: int | None = None  # where groups are kept whole
+    n_valid_groups: int | None = None
 
 
 class Side(Mapping[Repeat, Observation]):
@@ -76,10 +79,15 @@ def coarsest_resolution(observations: Iterable[Observation]) -> float | None:
 
 
 def split_ratio(observations: Iterable[Observation]) -> float | None:
-    """The mean n_test / n_train of the splits, or None if an observation lacks its sizes."""
+    """The mean n_test / n_train of the splits, or None if an observation lacks its sizes.
+
+    Where groups are kept whole, they are what is drawn; a few large ones share more than their number says, so the
+    larger of the two ratios, of groups and of rows, counts.
+    """
     ratios = []
     for one in observations:
         if not one.n_train or not one.n_valid or one.n_train < 0 or one.n_valid < 0:
             return None
-        ratios.append(one.n_valid / one.n_train)
+        groups = one.n_valid_groups / one.n_train_groups if one.n_valid_groups and one.n_train_groups else 0.0
+        ratios.append(max(one.n_valid / one.n_train, groups))
     return math.fsum(ratios) / len(ratios) if ratios else None

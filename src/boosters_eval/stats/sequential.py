@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
 
-from boosters_eval.stats.inference import StatisticsInputError, StudentT, freedom
+from boosters_eval.stats.inference import MOST_FREEDOM, StatisticsInputError, StudentT, freedom
 from boosters_eval.stats.power import detectable_errors
 from boosters_eval.stats.significance import DEFAULT_ALPHA, DEFAULT_ROPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from boosters_eval.stats.inference import Design
     from boosters_eval.stats.significance import Comparison
 
 FIRST_LOOK = 5
@@ -89,7 +90,12 @@ class SequentialRule:
         return Decision(stop=False, undecided=len(open_pairs), reason=reason)
 
 
-def splits_to_decide(found: Comparison, overlap: float, level: Callable[[int], float] | None = None) -> int | None:
+def splits_to_decide(
+    found: Comparison,
+    overlap: float,
+    level: Callable[[int], float] | None = None,
+    design: Design | None = None,
+) -> int | None:
     """How many splits make a difference significant that stays as large and as variable as the one observed.
 
     `overlap` is n_test / n_train of the corrected test, `level` the alpha of a test with so many splits, by default
@@ -98,13 +104,14 @@ def splits_to_decide(found: Comparison, overlap: float, level: Callable[[int], f
     """
     if found.interval is None or found.difference is None or found.n < 2:
         return None
+    most = MOST_FREEDOM if design is None else design.most_freedom
     half = (found.interval[1] - found.interval[0]) / 2
-    critical = float(stdtrit(freedom(found.n, overlap), 1 - found.alpha / 2))
+    critical = float(stdtrit(freedom(found.n, overlap, most), 1 - found.alpha / 2))
     spread = half / critical / math.sqrt(1 / found.n + overlap)
     size = abs(found.difference)
 
     def significant(count: int) -> bool:
-        fitted = StudentT(size, spread * math.sqrt(1 / count + overlap), freedom(count, overlap))
+        fitted = StudentT(size, spread * math.sqrt(1 / count + overlap), freedom(count, overlap, most))
         return 2 * fitted.greater(0.0) <= (found.alpha if level is None else level(count))
 
     return next(filter(significant, range(found.n + 1, _MANY_SPLITS + 1)), None)

@@ -22,7 +22,7 @@ from boosters_eval.stats.inference import StatisticsInputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.stats.inference import FittedTest, FloatArray
+    from boosters_eval.stats.inference import Design, FittedTest, FloatArray
 
 TestName = Literal["corrected", "paired", "welch", "wilcoxon"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
@@ -168,6 +168,7 @@ def prepare(
     test_train_ratio: float | None,
     resolution: float | None = 0.0,
     identical: bool = False,
+    design: Design | None = None,
 ) -> PendingComparison:
     """Everything up to the correction for the table; `identical` says that the predictions are."""
     if criteria.test == "corrected" and not (test_train_ratio and 0 < test_train_ratio < math.inf):
@@ -184,8 +185,10 @@ def prepare(
     known = _without_test(blank, left, right, criteria, resolution=resolution, identical=identical)
     if known:
         return known
+    if design is not None and design.refusal:
+        return PendingComparison(blank, criteria).noted(design.refusal)
     margin = criteria.rope * (abs(float(left.mean())) + abs(float(right.mean()))) / 2
-    fitted = _fit(left, right, criteria.test, test_train_ratio or 0.0, resolution or 0.0)
+    fitted = _fit(left, right, criteria.test, test_train_ratio or 0.0, resolution or 0.0, design)
     return PendingComparison(_with_variance_note(blank, left, right, fitted), criteria, fitted, margin)
 
 
@@ -332,7 +335,9 @@ def _same(a: FloatArray, b: FloatArray) -> bool:
     return len(a) == len(b) and bool(np.all(np.abs(a - b) <= max(inference.SAME * _scale(a, b), inference.TINY)))
 
 
-def _fit(a: FloatArray, b: FloatArray, test: TestName, overlap: float, resolution: float) -> FittedTest:
+def _fit(
+    a: FloatArray, b: FloatArray, test: TestName, overlap: float, resolution: float, design: Design | None
+) -> FittedTest:
     scale = _scale(a, b)
     if test == "welch":
         if not resolution and inference.spread_is_zero(a, scale) and inference.spread_is_zero(b, scale):
@@ -345,7 +350,8 @@ def _fit(a: FloatArray, b: FloatArray, test: TestName, overlap: float, resolutio
         return inference.Constant(float(differences.mean()), inference.sign_flip_floor(len(a)))
     if test == "wilcoxon" and not constant:
         return inference.signed_rank(differences, resolution=resolution)
-    return inference.paired(differences, overlap=overlap if test == "corrected" else 0.0, resolution=resolution)
+    overlap = overlap if test == "corrected" else 0.0
+    return inference.paired(differences, overlap=overlap, resolution=resolution, design=design)
 
 
 def _values(name: str, values: Sequence[float] | FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boosters_eval.stats.designs import design_of, in_order
 from boosters_eval.stats.inference import HUGE, mean_and_spread, paired
 from boosters_eval.stats.observations import (
     ASSUMED_RATIO,
@@ -184,6 +185,7 @@ def mean_interval(
     """
     if _is_repeated(side):
         return None
+    side = {repeat: side[repeat] for repeat in in_order(side)}
     corrected = test == "corrected" and not as_ratio
     values = _averaged(side, by_split(side)) if corrected else _values(side, side)
     if len(values) < 2 or not all(abs(value) < HUGE for value in values):
@@ -192,7 +194,10 @@ def mean_interval(
     if min(values) == max(values) and not resolution:  # the rounding of the mean must not look like variation
         return values[0], values[0]
     overlap = (split_ratio(side.values()) or ASSUMED_RATIO) if corrected else 0.0
-    return paired(np.asarray(values), overlap=overlap, resolution=resolution).interval(alpha)
+    design = None if as_ratio else design_of(side, test)
+    if design is not None and design.refusal:
+        return None
+    return paired(np.asarray(values), overlap=overlap, resolution=resolution, design=design).interval(alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +211,7 @@ class _TableSide:
 def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, as_ratio: bool) -> PendingComparison:
     test = criteria.test
     a, b = first.observations, second.observations
-    common = [repeat for repeat in a if repeat in b]
+    common = in_order({repeat: a[repeat] for repeat in a if repeat in b})
     reason = first.fault or second.fault or _mismatch(a, b, common)
     if not reason and not common and test != "welch":
         reason = "Unmatched seeds: the two sides share no split."
@@ -214,7 +219,8 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
         return criteria.refusal(reason)
     resolution = coarsest_resolution((*a.values(), *b.values()))
     identical = same_predictions((a[repeat], b[repeat]) for repeat in common)
-    if test == "welch":
+    design = None if as_ratio else design_of({repeat: a[repeat] for repeat in common}, test)
+    if test == "welch" and not (design and design.refusal):
         whole = len(common) == len(a) == len(b)
         left, right = (_values(a, common), _values(b, common)) if whole else (_values(a, a), _values(b, b))
         identical = identical and whole
@@ -240,6 +246,7 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
         test_train_ratio=ratio or ASSUMED_RATIO,
         resolution=resolution,
         identical=identical,
+        design=design,
     )
     return pending.noted(*notes)
 
@@ -262,6 +269,8 @@ def _is_repeated(side: Mapping[Repeat, Observation]) -> bool:
 
 def _mismatch(a: Mapping[Repeat, Observation], b: Mapping[Repeat, Observation], common: Sequence[Repeat]) -> str:
     """A sentence on why two sides cannot be compared with each other; empty if they can."""
+    if len({one.kind for one in (*a.values(), *b.values())}) > 1:
+        return "The results were made with splits of different kinds."
     if len({one.data_digest for one in (*a.values(), *b.values()) if one.data_digest}) > 1:
         return "The results were made on different data."
     for repeat in common:

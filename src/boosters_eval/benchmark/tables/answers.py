@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.tables.verdicts import Judgement, deciding_column
+from boosters_eval.core.text import counted, in_sentence
 from boosters_eval.reports.numbers import number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from boosters_eval.benchmark.tables.trivial import Losers
-    from boosters_eval.benchmark.unbeaten import TrivialScore
     from boosters_eval.reports.model import Column, PairVerdict, ReportTable
 
 _LADDER = (5, 10, 20, 50, 100, 200, 500)  # numbers of seeds to advise
@@ -37,8 +36,8 @@ class MoreSplits:
     def said(self, seeds: int) -> str:
         """The option that asks for so many seeds, or their number in words."""
         if not self.option:
-            return f"{seeds} seeds"
-        return f"`--cv {self.folds}x{seeds}`" if self.folds else f"`--seeds {seeds}`"
+            return counted(seeds, "seed")
+        return f"--cv {self.folds}x{seeds}" if self.folds else f"--seeds {seeds}"
 
     def after(self, n: int) -> int | None:
         """The number of seeds to try after `n` splits."""
@@ -50,14 +49,22 @@ def answer_of(
     judged: Mapping[str, Judgement],
     *,
     more: MoreSplits | None = None,
-    losers: Losers | None = None,
+    unbeaten: Mapping[str, str] | None = None,
     remarks: Sequence[str] = (),
 ) -> str:
-    """The sentence. `judged` has the judgement of each column, `remarks` what else a reader must know."""
-    column = deciding_column(table.columns)
+    """The sentence. `judged` has the judgement of each column, `remarks` what else a reader must know.
+
+    `unbeaten` names, for each row that is not better than it, the trivial rule in the column that decides.
+    """
+    column, rules = deciding_column(table.columns), unbeaten or {}
+    lead = _lead(table, column, judged, more, rules)
     extra = (*_absences(table), *_fastest(table, column, judged), *remarks)
-    beaten = (losers or {}).get("" if column is None else column.name, {})
-    return "; ".join([_lead(table, column, judged, more, beaten), *extra]) + "."
+    lost: dict[str, list[str]] = {}
+    for name, rule in rules.items():
+        if rule not in lead:
+            lost.setdefault(rule, []).append(name)
+    told = [f"{_listed(names)} {_are(names)} not better than {rule}" for rule, names in lost.items()]
+    return "; ".join([lead, *told, *extra]) + "."
 
 
 def _lead(
@@ -65,7 +72,7 @@ def _lead(
     column: Column | None,
     judged: Mapping[str, Judgement],
     more: MoreSplits | None,
-    beaten: Mapping[str, TrivialScore],
+    unbeaten: Mapping[str, str],
 ) -> str:
     finished = [row for row in table.rows if row.n]
     if not finished:
@@ -74,16 +81,14 @@ def _lead(
         return f"No verdict: {_unjudged(table)}"
     decided = judged.get(column.name, Judgement())
     if decided.tied:
-        contest = _Contest.of(table, column, decided, more)
-        return contest.lost(beaten) or contest.said(won=bool(decided.winners))
+        return _Contest.of(table, column, decided, more, unbeaten).said(won=bool(decided.winners))
     position = table.columns.index(column)
     scored = [(row, row.cells[position]) for row in finished if row.cells[position].mean is not None]
     if not scored:
-        return f"No verdict: no {column.label} was measured"
+        return f"No verdict: no {in_sentence(column.label)} was measured"
     row, cell = scored[0]
     known = f"{column.label} {cell.text} on {_splits([cell.n])}"
-    rule = f", not better than {beaten[row.label].text}" if row.label in beaten else ""
-    return f"Only {row.label} has results, so there is nothing to compare: {known}{rule}"
+    return f"Only {row.label} has results, so there is nothing to compare: {known}"
 
 
 def _unjudged(table: ReportTable) -> str:
@@ -96,8 +101,9 @@ def _unjudged(table: ReportTable) -> str:
 
 def _absences(table: ReportTable) -> Iterator[str]:
     """Whoever failed or did not take part: an answer about the others must say so."""
+    finished = any(row.n for row in table.rows)
     for row in table.rows:
-        if row.failed:
+        if row.failed and finished:
             total = row.failed + (row.n or 0)
             yield (
                 f"{row.failed} of {total} cells of {row.label} failed" if row.n else f"{row.label} failed in every cell"
@@ -105,7 +111,7 @@ def _absences(table: ReportTable) -> Iterator[str]:
     for status in ("unsupported", "unavailable"):
         names = [row.label for row in table.rows if row.cells and all(cell.status == status for cell in row.cells)]
         if names:
-            yield f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {status}"
+            yield f"{_listed(names)} {_are(names)} {status}"
 
 
 def _fastest(table: ReportTable, deciding: Column | None, judged: Mapping[str, Judgement]) -> Iterator[str]:
@@ -113,7 +119,7 @@ def _fastest(table: ReportTable, deciding: Column | None, judged: Mapping[str, J
     for column in table.columns:
         decided = judged.get(column.name)
         if column.cost and column is not deciding and decided and decided.winners:
-            yield f"{decided.tied[0]} has the lowest {(column.quantity or column.label).lower()}"
+            yield f"{decided.tied[0]} has the lowest {in_sentence(column.quantity or column.label)}"
 
 
 @dataclass(frozen=True)
@@ -126,30 +132,43 @@ class _Contest:
     pairs: dict[str, PairVerdict]  # of the leader, by the other row
     tied: tuple[str, ...]  # the others that were not shown to be worse
     more: MoreSplits | None
+    unbeaten: Mapping[str, str]
 
     @classmethod
-    def of(cls, table: ReportTable, column: Column, decided: Judgement, more: MoreSplits | None) -> _Contest:
+    def of(
+        cls,
+        table: ReportTable,
+        column: Column,
+        decided: Judgement,
+        more: MoreSplits | None,
+        unbeaten: Mapping[str, str],
+    ) -> _Contest:
         leader, *tied = decided.tied
         pairs = [pair for pair in table.pairs if pair.metric == column.name and leader in (pair.a, pair.b)]
         others = {(pair.b if pair.a == leader else pair.a): pair for pair in pairs}
-        return cls(table, column, leader, others, tuple(tied), more)
+        return cls(table, column, leader, others, tuple(tied), more, unbeaten)
 
     @property
     def what(self) -> str:
-        return self.column.quantity or self.column.label
-
-    def lost(self, beaten: Mapping[str, TrivialScore]) -> str:
-        """The leader, if it is no better than a rule that learns nothing."""
-        position = self.table.columns.index(self.column)
-        ours = next((row.cells[position].text for row in self.table.rows if row.label == self.leader), "")
-        if self.leader not in beaten:
-            return ""
-        return f"Nothing is better than {beaten[self.leader].text}: {self.leader} has the best {self.what}, {ours}"
+        return in_sentence(self.column.quantity or self.column.label)
 
     def said(self, *, won: bool) -> str:
+        if lost := self._lost():
+            return lost
         if won:
             return self._won()
         return self._single() if max(pair.n for pair in self.pairs.values()) == 1 else self._open()
+
+    def _lost(self) -> str:
+        """The leader, if it is no better than a rule that takes no skill: then it has won nothing."""
+        rule = self.unbeaten.get(self.leader)
+        if rule is None:
+            return ""
+        position = self.table.columns.index(self.column)
+        ours = next((row.cells[position].text for row in self.table.rows if row.label == self.leader), "")
+        if all(name in self.unbeaten for name in self.pairs):
+            return f"Nothing is better than {rule}: {self.leader} comes nearest, with {self.what} {ours}"
+        return f"{self.leader} has the best {self.what} ({ours}), but is not better than {rule}"
 
     def _won(self) -> str:
         other, pair = self._nearest()
@@ -174,7 +193,7 @@ class _Contest:
         beaten = [name for name in self.pairs if name not in self.tied]
         if len(refused) == len(self.pairs):
             return f"No verdict on the best {self.what}: no two can be compared (see the notes)"
-        to_it = f"{_listed(alike)} {'is' if len(alike) == 1 else 'are'} equivalent to it"
+        to_it = f"{_listed(alike)} {_are(alike)} equivalent to it"
         if alike and not unclear:
             on = _splits([self.pairs[name].n for name in alike])
             text = f"{self.leader} has the best {self.what}, but {to_it}: within {_rope()} on {on}"
@@ -192,18 +211,26 @@ class _Contest:
         text = f" ({_range(sizes)} apart)" if len(sizes) == len(names) else ""
         text += f" on {_splits([pair.n for pair in pairs])}"
         now = self._detectable(pairs)
-        return text if now is None else f"{text}, which show a difference of {_share(now)}{self._advice(pairs, now)}"
+        known = self._reason(pairs) if now is None else f", which would show a difference of {_share(now)}"
+        return f"{text}{known}{self._advice(pairs, now)}"
 
-    def _advice(self, pairs: Sequence[PairVerdict], now: float) -> str:
+    @staticmethod
+    def _reason(pairs: Sequence[PairVerdict]) -> str:
+        """Why there is no test, if it is the same for all pairs."""
+        notes = {pair.note for pair in pairs}
+        return f" ({in_sentence(note.rstrip('.'))})" if len(notes) == 1 and (note := notes.pop()) else ""
+
+    def _advice(self, pairs: Sequence[PairVerdict], now: float | None) -> str:
         """What more splits would show; nothing where more seeds are not more splits."""
         results = {row.label: row.n or 0 for row in self.table.rows}
         if self.more is None or any(pair.n < min(results.get(pair.a, 0), results.get(pair.b, 0)) for pair in pairs):
             return ""
         seeds = self.more.after(max(pair.n for pair in pairs))
-        then = None if seeds is None else self._detectable(pairs, seeds * max(self.more.folds, 1))
-        if seeds is None or then is None:
+        if seeds is None:
             return ""
-        how = self.more.said(seeds)
+        how, then = self.more.said(seeds), self._detectable(pairs, seeds * max(self.more.folds, 1))
+        if now is None or then is None:
+            return f"; {how} may show one"
         return (
             f"; even {how} would show only {_share(then)}"
             if then > _HARDLY * now
@@ -277,7 +304,11 @@ def _range(shares: Collection[float]) -> str:
 
 def _splits(counts: Collection[int]) -> str:
     low, high = min(counts), max(counts)
-    return f"{high} split{'' if high == 1 else 's'}" if low == high else f"{low} to {high} splits"
+    return counted(high, "split") if low == high else f"{low} to {high} splits"
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from boosters_eval.benchmark.records import Unsupported
 from boosters_eval.benchmark.tables import notes, trivial
 from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.benchmark.tables.contenders import absences, group
+from boosters_eval.benchmark.tables.splits import described
 from boosters_eval.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import RESOURCES
@@ -98,7 +99,7 @@ def build_tables(
     tables = [
         _table(name, list(rows.values()), absent.get(name, []), options) for name, rows in group(collection).items()
     ]
-    found = (*notes.of_levels(tables, level), *notes.of_report(collection, times=times))
+    found = (*notes.of_report(collection, times=times), *notes.of_levels(tables, level))
     return Report(tuple(tables), found, test, level)
 
 
@@ -135,7 +136,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             "booster": clean(first.booster_type),
             "profile": clean(first.profile),
         },
-        details=(_splits(results), *(("library defaults",) if first.profile == "defaults" else ())),
+        details=(described(results), *(("library defaults",) if first.profile == "defaults" else ())),
         notes=notes.of_table(contenders, columns, pairs, losers),
         pairs=tuple(pairs),
         trivial=trivial.rows(contenders, columns, row_names),
@@ -143,8 +144,9 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     deciding = deciding_column(columns)
     doubts = notes.remarks(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
     more = None if deciding is None else _more_splits(deciding, contenders, options)
-    said = answer_of(table, judged, more=more, losers=losers, remarks=(*doubts, *options.remarks))
-    return dataclasses.replace(table, answer=said)
+    unbeaten = {name: rule.text for name, rule in losers.get(deciding.name, {}).items()} if deciding else {}
+    remarks = (*doubts, *options.remarks)
+    return dataclasses.replace(table, answer=answer_of(table, judged, more=more, unbeaten=unbeaten, remarks=remarks))
 
 
 def _more_splits(column: Column, contenders: Sequence[Contender], options: TableOptions) -> MoreSplits | None:
@@ -154,6 +156,8 @@ def _more_splits(column: Column, contenders: Sequence[Contender], options: Table
     if not options.more or options.test == "welch":
         return None
     results = [result for contender in contenders for result in contender.results]
+    if any(result.split is not None for result in results):  # seeds add no windows of time, and no groups
+        return None
     corrected = options.test == "corrected" and column.name not in RESOURCES
     overlap = (split_ratio(observe(results, column.name).values()) or ASSUMED_RATIO) if corrected else 0.0
     folds = len({result.fold for result in results if result.fold is not None})
@@ -250,10 +254,3 @@ def _absent_row(absence: Absence, row_names: tuple[str, ...], columns: tuple[Col
     cell = TableCell(mean=None, std=None, n=0, text="", status=status)
     names = (clean(absence.library), clean(absence.variant or ""))
     return Row(names=names[: len(row_names)], cells=(cell,) * len(columns), n=0)
-
-
-def _splits(results: list[BenchmarkResult]) -> str:
-    seeds = len({result.seed for result in results})
-    folds = len({result.fold for result in results if result.fold is not None})
-    text = f"{seeds} seed{'' if seeds == 1 else 's'}"
-    return f"{text} x {folds} folds" if folds else text

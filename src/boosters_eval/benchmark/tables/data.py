@@ -90,6 +90,7 @@ class BenchmarkData(Model):
     unsupported: tuple[AbsentPair, ...]
     n_flaky: int = 0  # finished, but only after failing
     unavailable: tuple[AbsentPair, ...] = ()
+    splits: tuple[str, ...] = ()  # how rows were split where not at random: time:COLUMN, group:COLUMN
     growth_strategy: str | None = None  # of the trees; None: there are none, or it was not recorded
 
 
@@ -116,6 +117,7 @@ def collect_data(
         unsupported=_absent(results.unsupported),
         n_flaky=len(results.flaky),
         unavailable=_absent(results.unavailable),
+        splits=tuple(dict.fromkeys(clean(f"{r.split.kind}:{r.split.column}") for r in ours if r.split is not None)),
         growth_strategy=_growth(ours, results.metadata.configs),
     )
 

@@ -10,6 +10,8 @@ from boosters_eval.benchmark.tables.audit import data_section
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.tables.data import BenchmarkData, ReportType, collect_data
 from boosters_eval.benchmark.tables.ranking import over_datasets
+from boosters_eval.benchmark.tables.splits import in_words
+from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.reports.document import (
     Block,
     Code,
@@ -101,7 +103,13 @@ def _title(data: BenchmarkData) -> str:
 
 def _lead(data: BenchmarkData) -> str:
     test = TESTS.get(data.test, data.test)
-    return f"{_libraries(data) or 'No library'}. Highlighted where the {test} says so (alpha = {data.alpha:g})."
+    return f"{_libraries(data) or 'No library'}. Highlighted where the {test} says so ({_level(data)})."
+
+
+def _level(data: BenchmarkData) -> str:
+    """The level of the columns that decide, and of the others, as the notes have it."""
+    others = "" if data.test == "welch" else f"; {SECONDARY_SHARE * data.alpha:g} for all other columns together"
+    return f"alpha = {data.alpha:g}{others}"
 
 
 def _libraries(data: BenchmarkData) -> str:
@@ -127,11 +135,12 @@ def _configuration(data: BenchmarkData) -> tuple[tuple[str, str], ...]:
     found = [
         ("Seeds", f"{len(data.seeds)} ({', '.join(map(str, data.seeds))})"),
         ("Folds", str(data.folds) if data.folds else None),
+        ("Split", "; ".join(map(in_words, data.splits)) or None),
         ("Growth strategy", data.growth_strategy),
         ("Suite", data.suite),
         ("Libraries", _libraries(data) or MISSING),
         ("Cells", _cells(data)),
-        ("Test", f"{TESTS.get(data.test, data.test)}, alpha = {data.alpha:g}"),
+        ("Test", f"{TESTS.get(data.test, data.test)}, {_level(data)}"),
         ("Run", data.run_id),
     ]
     return tuple((name, value) for name, value in found if value)

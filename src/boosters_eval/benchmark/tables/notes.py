@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.benchmark.tables import trivial
 from boosters_eval.benchmark.tables.audit import severe_notes
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, counted
 from boosters_eval.metrics.catalog import LOG_LOSSES, resolve
 from boosters_eval.reports.numbers import count, p_value, percent
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
 _SHOWN = 12  # distinct findings; further ones are only counted
+_LONGEST = 300  # characters of an error in a note; the report has it whole
 _FEW_ROWS = 100  # test rows below which the differences in log loss may be too skewed for their p-values
 _SURE = 0.1  # of alpha: a p-value below this share of it stands even then
 
@@ -46,12 +47,8 @@ def of_table(
 
 def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:
     """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
-    tried = {contender.name: sum(bool(r.failed_before) for r in contender.results) for contender in contenders}
-    out = [
-        f"{count(cells)} cell{'' if cells == 1 else 's'} of {name} finished only after failing"
-        for name, cells in tried.items()
-        if cells
-    ]
+    cells = sum(bool(result.failed_before) for contender in contenders for result in contender.results)
+    out = [f"{counted(cells, 'cell')} finished only after failing"] if cells else []
     if _skewed(contenders, pairs):
         out.append("few test rows may have decided (see the notes)")
     return tuple(map(clean, out))
@@ -178,7 +175,7 @@ def _failures(contenders: Iterable[Contender]) -> list[str]:
             total = len(contender.errors) + len(contender.results)
             kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in contender.errors)
             commonest = kinds.most_common(1)[0][0].rstrip(".")
-            more = f" and {len(kinds) - 1} further kinds" if len(kinds) > 1 else ""
+            more = f" and {counted(len(kinds) - 1, 'further kind')}" if len(kinds) > 1 else ""
             out.append(f"{contender.name}: {len(contender.errors)} of {total} cells failed ({commonest}{more}).")
     return out
 
@@ -197,7 +194,7 @@ def _flaky(results: Sequence[BenchmarkResult]) -> list[str]:
 
 def _first_line(text: str) -> str:
     line = text.strip().partition("\n")[0]
-    return line if len(line) <= 160 else line[:159] + "…"
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} [...]"
 
 
 def _capacity(contenders: Sequence[Contender]) -> list[str]:
@@ -250,10 +247,10 @@ def _configs(names: set[str]) -> str:
 
 def _tally(findings: Iterable[tuple[str, str]], form: str) -> list[str]:
     """Each finding once, with its count. A long list is cut short, and the rest is only counted."""
-    counted = Counter(findings)
+    found = Counter(findings)
     out = []
-    for (library, text), times in counted.most_common(_SHOWN):
+    for (library, text), times in found.most_common(_SHOWN):
         line = form.format(library=library, text=text).rstrip(".")
         out.append(f"{line}{f' ({times} times)' if times > 1 else ''}.")
-    rest = len(counted) - len(out)
-    return [*out, f"{rest} further findings of this kind."] if rest > 0 else out
+    rest = len(found) - len(out)
+    return [*out, f"{counted(rest, 'further finding')} of this kind."] if rest > 0 else out

@@ -35,6 +35,8 @@ def _derived(results: ResultCollection) -> list[str]:
         words = ["run", "--suite", str(results.suite)]
     words += ["--library", *dict.fromkeys(outcome.library for outcome in (*ours, *results.errors))]
     words += ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
+    splits = {f"{result.split.kind}:{result.split.column}" for result in ours if result.split is not None}
+    words += ["--split", *splits] if len(splits) == 1 and words[0] == "compare" else []
     words += ["--timing-mode"] if timed else []
     words += ["--measure-memory"] if any(result.peak_memory_mb is not None for result in ours) else []
     words += ["--profile", "defaults"] if all(result.profile == "defaults" for result in ours) else []

@@ -1,0 +1,168 @@
+"""What a person sees at 60, 80 and 120 columns: golden files, through the commands and their real renderers."""
+
+import io
+import json
+import random
+import sys
+
+import pytest
+from rich.cells import cell_len
+
+import factories
+from boosters_eval.baseline import make_baseline, save_baseline
+from boosters_eval.benchmark.records import Unsupported
+from boosters_eval.cli import explain
+from boosters_eval.cli.app import run
+from boosters_eval.cli.execution import show
+from boosters_eval.cli.options import Presentation
+from boosters_eval.core.registry import Registry
+from boosters_eval.metrics.task import Task
+from boosters_eval.runners.parameters import Mark
+
+WIDTHS = (60, 80, 120)
+LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
+METRICS = {"rmse": 0.46, "mae": 0.31, "r2": 0.84, "mape": 0.18, "rmsle": 0.12, "median_ae": 0.21}
+MARKS = (Mark(parameter="max_bins", kind="approximated", reason="one bin is kept for zero and one for missing values"),)
+
+
+class Screen(io.StringIO):
+    """A terminal that shows text only."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def screen(tmp_path, monkeypatch, golden):
+    """What is printed at each width is as the golden file says, and never wider than the terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+
+    def check(name, action):
+        for width in WIDTHS:
+            monkeypatch.setenv("COLUMNS", str(width))
+            with monkeypatch.context() as patch:
+                patch.setattr(sys, "stdout", Screen())
+                action()
+                text = sys.stdout.getvalue()
+            assert max(map(cell_len, text.splitlines())) <= width
+            assert "…" not in text
+            golden(f"screens/{name}-{width}.txt", text)
+
+    return check
+
+
+def score(name, library, index):
+    """The same in every run: the split moves all libraries alike, and each a little for itself."""
+    split = random.Random(f"{name}{index}").gauss(0, 0.02)
+    own = random.Random(f"{name}{library}{index}").gauss(0, 0.004)
+    return METRICS[name] * (1 + split + own - 0.04 * (library == "lightgbm"))
+
+
+def results(config="california/gbdt", libraries=LIBRARIES, metrics=tuple(METRICS), factor=1.0, time=0.4, **changes):
+    return [
+        factories.result(
+            config,
+            library,
+            seed,
+            metrics={name: factor * score(name, library, seed) for name in metrics},
+            train_time_s=time + 0.01 * seed,
+            predict_time_s=0.012,
+            marks=MARKS if library == "lightgbm" else (),
+            **changes,
+        )
+        for library in libraries
+        for seed in range(5)
+    ]
+
+
+def test_a_comparison_of_five_libraries_by_six_metrics(screen):
+    found = factories.collection(results(), suite="compare", run_id="0123456789abcdef")
+    screen("compare", lambda: show(found, Presentation(quiet=True)))
+
+
+def test_a_comparison_with_failures_and_two_benchmarks(screen):
+    rule = {"trivial": {"mean": dict.fromkeys(METRICS, 0.2)}}
+    found = factories.collection(
+        [*results(libraries=LIBRARIES[:3]), *results("diabetes/gbdt", LIBRARIES[:2], ("rmse", "mae"), **rule)],
+        [factories.error("california/gbdt", "catboost", seed) for seed in range(5)]
+        + [
+            factories.error(
+                "diabetes/gbdt", "xgboost", 7, error_message="killed by SIGSEGV in a thread of the library."
+            )
+        ],
+        unsupported=[Unsupported(config_name="diabetes/gbdt", library="sklearn", reason="it has no such booster")],
+        suite="compare",
+        run_id="0123456789abcdef",
+    )
+    screen("compare-failures", lambda: show(found, Presentation(quiet=True)))
+
+
+def test_a_comparison_of_variants_with_long_names(screen):
+    variants = ("depthwise-with-many-leaves", "leafwise")
+    found = factories.collection(
+        [
+            found
+            for variant in variants
+            for found in results(
+                f"california/gbdt/{variant}", ("boosters", "数据库"), ("rmse", "mae", "r2"), variant=variant
+            )
+        ],
+        suite="compare",
+    )
+    screen("compare-variants", lambda: show(found, Presentation(quiet=True)))
+
+
+def test_a_check_of_a_baseline(screen, tmp_path):
+    kind = {"library_version": "1.0", "native_params": {"max_depth": 6}}
+    before = factories.collection(results(libraries=LIBRARIES[:3], metrics=("rmse", "mae"), **kind), run_id="a" * 16)
+    after = results(libraries=("boosters",), metrics=("rmse", "mae"), factor=1.04, time=0.5, **kind)
+    after += results(libraries=LIBRARIES[1:3], metrics=("rmse", "mae"), time=0.5, **kind)
+    save_baseline(make_baseline(before), tmp_path / "recorded.json")
+    factories.collection(after, run_id="b" * 16).to_json(tmp_path / "now.json")
+    arguments = ["baseline", "check", "recorded.json", "--results", "now.json"]
+    screen("baseline-check", lambda: run(arguments))
+
+
+def test_the_list_of_data_sets(screen, monkeypatch):
+    known = Registry("data set")
+    known.register(
+        "california",
+        factories.dataset("california", n_samples=20640, n_features=8, source="StatLib, Pace & Barry (1997)"),
+    )
+    known.register(
+        "synthetic_quantile_medium",
+        factories.dataset(
+            "synthetic_quantile_medium", Task.QUANTILE, n_samples=10000, n_features=20, source="generated"
+        ),
+    )
+    lacking = "Data set 'casp' is not downloaded (16 MB): run 'boosters-eval datasets fetch casp'."
+    known.register("casp", factories.dataset("casp", n_samples=45730, n_features=9, available=lambda: lacking))
+    monkeypatch.setattr("boosters_eval.datasets.DATASETS", known)
+    screen("list-datasets", lambda: run(["list", "datasets"]))
+
+
+def test_an_explanation_of_one_library_and_of_all(screen, monkeypatch):
+    record = explain._record
+    monkeypatch.setattr(explain, "_record", lambda *given: {**record(*given), "version": "1.2.3"})
+    screen("explain", lambda: run(["explain", "--library", "lightgbm"]))
+    screen("explain-all", lambda: run(["explain", "--all"]))
+
+
+def test_a_decision_of_the_gate(screen, tmp_path):
+    scores = [{"case_id": f"case-{i:02}", "score": 0.99 - 0.012 * i} for i in range(12)]
+    (tmp_path / "scores.json").write_text(json.dumps(scores))
+    screen("gate", lambda: run(["gate", "--scores", "scores.json", "--threshold", "0.95", "--no-held-out"]))
+
+
+def test_a_pipe_gets_every_row_in_one_line_however_long(boosters_eval):
+    lines = boosters_eval("list", "datasets", check=0).stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:5]] == ["california", "diamonds", "diabetes"]
+    assert sum("boosters-eval datasets fetch" in line for line in lines) == sum(
+        "  no         Data" in line for line in lines
+    )
+    assert boosters_eval("list", "metrics", check=0).stdout.splitlines()[0].startswith("metric ")
