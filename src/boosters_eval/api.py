@@ -83,6 +83,7 @@ def compare(
         budget=budget,
         **settings,
     )
+    _warn_of_data(prepared)
     return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor))
 
 
@@ -101,6 +102,7 @@ def run_suite(
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
     prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
+    _warn_of_data(prepared)
     return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor))
 
 
@@ -118,6 +120,13 @@ def _checked(results: ResultCollection) -> ResultCollection:
     text = f"{failed} of {total} cells failed, so some results are missing; see results.errors. The first: {which}."
     warnings.warn(text, BoostersEvalWarning, stacklevel=3)
     return results
+
+
+def _warn_of_data(prepared: PreparedRun) -> None:
+    """A warning for each finding with which scores are too good; the others are in `results.audits`."""
+    for name, audit in prepared.audits.items():
+        for finding in audit.severe:
+            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
 
 
 def prepare_comparison(

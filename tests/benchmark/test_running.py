@@ -104,6 +104,7 @@ def test_run_with_auto_seeds_keeps_its_level_and_is_never_rewritten(auto_results
     assert json.loads((folder.path / "environment.json").read_text())["alpha"] == results.metadata.alpha == 0.05
     loaded = load_run(results.run_id)
     assert loaded.metadata == results.metadata
+    assert loaded.audits["iris"].classes == {"0": 50, "1": 50, "2": 50}
     assert loaded.metadata.seeds_rule == "seeds were added at one look at alpha = 0.05"
     build_document(loaded)
     make_baseline(loaded)

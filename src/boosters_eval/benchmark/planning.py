@@ -27,6 +27,7 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnknownN
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset, split_rows
+from boosters_eval.datasets.audit_store import audit_of
 from boosters_eval.datasets.config import DatasetConfig, DataSettings, parse_split
 from boosters_eval.datasets.given import GivenFrame, given_datasets
 from boosters_eval.datasets.resolve import check_applicable
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.config import BenchmarkSuite
     from boosters_eval.benchmark.settings import Settings
     from boosters_eval.datasets import Stored
+    from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.engine.cell import Cell
 
 
@@ -97,6 +99,7 @@ class PreparedRun:
     benchmarks: Benchmarks
     notes: tuple[str, ...] = ()
     growth: Growth | None = None  # how seeds are added; the plan is for the first look
+    audits: Mapping[str, DataAudit] = field(default_factory=dict)  # what was found in each data set
 
 
 def comparison(
@@ -134,8 +137,6 @@ def comparison(
             dataset = item.config(wanted_task, reading, split)
         else:
             dataset = resolve_dataset(item, wanted_task, reading, split)
-        if dataset.description.startswith(("task inferred", "task given")):
-            notes.append(f"{dataset.name}: {dataset.description}")
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
         for kind in _boosters(booster):
             for variant, chosen in rows:
@@ -263,7 +264,10 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     plan, stored = make_plan(benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish)
     said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
-    return PreparedRun(plan, FitInputs(stored, splitters), settings, benchmarks, tuple(dict.fromkeys(said)))
+    audits = {c.dataset.name: audit_of(c.dataset, stored[c.dataset.name]).for_folds(c.folds) for c in configs}
+    return PreparedRun(
+        plan, FitInputs(stored, splitters), settings, benchmarks, tuple(dict.fromkeys(said)), audits=audits
+    )
 
 
 def timing_threads() -> int:

@@ -11,6 +11,7 @@ from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema, field_vali
 from boosters_eval.core.errors import require
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.repeat import Repeat
+from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.outcome import Common, Outcome
@@ -230,6 +231,7 @@ class RunMetadata(FileModel):
     user_metrics: dict[str, bool] = Field(default_factory=dict)  # whether more is better
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # for a run with --seeds auto
     seeds_rule: str | None = None
+    audits: dict[str, DataAudit] = Field(default_factory=dict)  # what was found in each data set when it was used
 
     @property
     def unfair_times(self) -> str:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.tables.plots import PlotKind
     from boosters_eval.core.repeat import Repeat
+    from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.reports.html.plots import Plot
     from boosters_eval.stats.significance import TestName
 
@@ -87,7 +88,9 @@ class ResultCollection:
         return len(self.results)
 
     def __repr__(self) -> str:
-        return f"ResultCollection({len(self.results)} results, {len(self.errors)} errors)"
+        found = sum(len(audit.findings) for audit in self.audits.values())
+        about = f", {found} finding{'' if found == 1 else 's'} about the data" if found else ""
+        return f"ResultCollection({len(self.results)} results, {len(self.errors)} errors{about})"
 
     def filter(
         self,
@@ -128,6 +131,11 @@ class ResultCollection:
             suite=self.suite,
             metadata=self.metadata,
         )
+
+    @property
+    def audits(self) -> dict[str, DataAudit]:
+        """What was found in each data set before it was used, by name; a run of an older version has none."""
+        return self.metadata.audits
 
     @property
     def flaky(self) -> list[BenchmarkResult]:

@@ -14,6 +14,7 @@ from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Run
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
+from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
@@ -139,6 +140,10 @@ def _run(
         facts["extends"] = extends
     if prepared.benchmarks.unavailable:
         facts["unavailable"] = prepared.benchmarks.unavailable
+    if prepared.audits:
+        facts["audits"] = {
+            name: audit.model_dump(mode="json", exclude_defaults=True) for name, audit in prepared.audits.items()
+        }
     if alpha is not None:
         facts |= {"alpha": alpha, "seeds_rule": rule}
     earlier = folder_of(plan, settings.home) if mode is not Mode.NEW else None
@@ -215,13 +220,14 @@ def collect(run: Run) -> ResultCollection:
         metadata=RunMetadata(
             attempt=run.attempt,
             begin=run.begin,
-            environment=run.facts,
+            environment=run.facts.without_audits(),
             n_cells=len(plan.refs),
             n_missing=len(plan.refs) - len(found),
             configs={name: _parameters(spec) for name, spec in specs.items()},
             user_metrics={metric.name: metric.higher_is_better for s in specs.values() for metric in s.user_metrics},
             alpha=run.facts.alpha,
             seeds_rule=run.facts.seeds_rule or None,
+            audits={name: DataAudit.model_validate(audit) for name, audit in run.facts.all_audits().items()},
         ),
     )
 

@@ -46,7 +46,7 @@ def show(
     """Describe a data set, with the distribution of its target."""
     from boosters_eval.datasets import resolve_dataset
     from boosters_eval.datasets.resolve import check_applicable
-    from boosters_eval.datasets.summary import plot, summarise
+    from boosters_eval.datasets.summary import audit_text, plot, summarise
 
     settings = data_of(data)
     if settings is not None:
@@ -57,13 +57,15 @@ def show(
     summary = summarise(config)
     if json:
         bars = [{"label": bar.label, "count": bar.count} for bar in summary.bars]
-        print_json({**summary.facts, "target distribution": bars})
+        audit = summary.audit.model_dump(mode="json")
+        print_json({**summary.facts, "target distribution": bars, "audit": audit})
         return
     shown = {key: _text(value) for key, value in summary.facts.items()}
     width = max(map(len, shown))
     for key, value in shown.items():
         if value:
             say(f"{key:<{width}}  {value}")
+    say("\naudit\n" + "\n".join(audit_text(summary.audit)))
     say("\ntarget distribution\n" + plot(summary.bars))
 
 

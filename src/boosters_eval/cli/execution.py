@@ -25,6 +25,8 @@ from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
 from boosters_eval.core.text import counted
 
+_FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are printed before a run, and of each how many
+
 CvOption = Annotated[
     str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
 ]
@@ -196,6 +198,8 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     tell = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
         tell(f"Note: {as_options(sentence)}")
+    for line in audit_lines(prepared.audits, verbose=presentation.verbose):
+        tell(line)
     if presentation.verbose:
         _show_parameters(prepared)
     if presentation.dry_run:
@@ -205,6 +209,24 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     watchers = observers(execution, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
         return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell)
+
+
+def audit_lines(audits: Any, *, verbose: bool) -> Iterator[str]:
+    """What was found in the data: of a few data sets the gravest findings, of many only how many have any.
+
+    A user's own file is described even if there is nothing to find; its task was given or inferred for a reason.
+    """
+    found = [audit for audit in audits.values() if audit.findings or audit.reason]
+    if len(found) > _FEW_DATASETS and not verbose:
+        suspicious = sum(bool(audit.findings) for audit in found)
+        yield f"Data: {suspicious} of {len(audits)} data sets have findings; --verbose shows them."
+        return
+    for audit in found:
+        shown = audit.findings if verbose else audit.findings[:_FEW_FINDINGS]
+        yield f"Data: {audit.headline}"
+        yield from (f"  {finding}" for finding in shown)
+        if len(shown) < len(audit.findings):
+            yield f"  and {len(audit.findings) - len(shown)} more; --verbose shows them."
 
 
 def _show_parameters(prepared: Any) -> None:

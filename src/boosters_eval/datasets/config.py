@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, SerializerFunctionWrapHand
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import SplitKind
+from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.metrics.task import Task
 
 
@@ -66,6 +67,7 @@ class DatasetConfig(Model):
     split_by: SplitText | None = None  # time:COLUMN or group:COLUMN, unless a benchmark says otherwise
     recipe: str | None = None  # changes whenever a built-in loader's data would; None: never trusted from the cache
     notes: tuple[str, ...] = ()  # sentences on how a user's file or frame was read
+    audit: DataAudit | None = None  # of a user's file or frame; other data sets are audited when they are used
     available: Callable[[], str | None] | None = None  # None, or one sentence on why it is not here
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from boosters_eval.core.errors import DataFileError, DatasetError, suggest
 from boosters_eval.datasets import checks
-from boosters_eval.datasets.audit import AuditedColumn
+from boosters_eval.datasets.audit import AuditedColumn, DataAudit
+from boosters_eval.datasets.auditing import audit_frame
 from boosters_eval.datasets.columns import name_problems, rows, use_column
-from boosters_eval.datasets.frames import table_from_frame
+from boosters_eval.datasets.frames import is_text, table_from_frame
 from boosters_eval.datasets.split_columns import split_values
 from boosters_eval.datasets.targets import target_values
 from boosters_eval.metrics.task import Task
@@ -37,6 +38,7 @@ class Examined:
     task: Task
     reason: str  # for the task
     columns: tuple[AuditedColumn, ...]  # in the order of the file
+    audit: DataAudit
     notes: tuple[str, ...] = ()
     reading: FileReading | None = None  # None: it came as a data frame
     split: SplitBy | None = None  # the column that rows are split by
@@ -86,7 +88,8 @@ def examine(
 
     table = table_from_frame(pd.DataFrame(features), y, groups)
     table = replace(table, split_by=split_by, split_column=split.column if split else "")
-    return Examined(table, found, reason, columns, tuple(_first(notes)), split=split)
+    audit = _audit(source, frame, features, columns, (target, y, found, reason), settings)
+    return Examined(table, found, reason, columns, audit, tuple(_first(notes)), split=split)
 
 
 def _apart(split: SplitBy | None, *, grouped: bool) -> dict[str, AuditedColumn]:
@@ -112,6 +115,29 @@ def _split_column(
     except DatasetError as error:
         problems.append(str(error))
         return None
+
+
+def _audit(
+    source: str,
+    frame: pd.DataFrame,
+    features: dict[str, pd.Series[Any]],
+    columns: tuple[AuditedColumn, ...],
+    target: tuple[str, Any, Task, str],
+    settings: DataSettings,
+) -> DataAudit:
+    """Of the columns as they were read, except for those whose texts are used as numbers."""
+    name, y, task, reason = target
+    read = [column.name for column in columns if column.role == "numeric" and is_text(frame[column.name])]
+    changed = {column: features[column] for column in read}
+    return audit_frame(
+        frame.assign(**changed, **({} if task.is_classification else {name: y})),
+        name,
+        task,
+        name=source,
+        reason=reason,
+        columns=columns,
+        asked={*settings.keep, *settings.categorical, *settings.numeric, *settings.date},
+    )
 
 
 def _refusal(source: str, problems: list[str]) -> DataFileError:

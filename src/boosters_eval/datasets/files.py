@@ -121,8 +121,9 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
     said = [f"task {'given' if given else 'inferred'}: {found.task.value} ({found.reason})"]
     said += [f"{what}: {', '.join(names) or 'none'}" for what, names in lists.items() if names or what == "categorical"]
     said += [f"reading: {found.reading.text}"] if found.reading and found.reading.text else []
+    safe = re.sub(r"[^\w.+-]", "_", name)
     config = DatasetConfig(
-        name=re.sub(r"[^\w.+-]", "_", name),
+        name=safe,
         task=found.task,
         loader=load,
         n_samples=table.x.shape[0],
@@ -137,6 +138,7 @@ def _declared(name: str, source: str, found: Examined, load: Callable[[], Table]
         licence="the user's own",
         notes=found.notes,
         split_by=f"{found.split.kind}:{found.split.column}" if found.split else None,
+        audit=found.audit.replace(dataset=safe, reading=found.reading.text if found.reading else ""),
     )
     try:
         checks.as_table(config, table)  # what is still wrong with it is a mistake in the user's data

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boosters_eval.datasets.audit_store import audit_of
 from boosters_eval.datasets.store import materialise, open_stored
 from boosters_eval.metrics.task import Task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.datasets.config import DatasetConfig
     from boosters_eval.datasets.table import Table
 
@@ -35,6 +37,7 @@ class DatasetSummary:
 
     facts: dict[str, Any]
     bars: tuple[Bar, ...]
+    audit: DataAudit
 
 
 def summarise(config: DatasetConfig) -> DatasetSummary:
@@ -61,7 +64,7 @@ def summarise(config: DatasetConfig) -> DatasetSummary:
         "digest": stored.digest,
         "kept in": str(stored.path),
     }
-    return DatasetSummary(facts, tuple(_bars(config.task, np.asarray(table.y))))
+    return DatasetSummary(facts, tuple(_bars(config.task, np.asarray(table.y))), audit_of(config, stored))
 
 
 def _target_facts(task: Task, table: Table) -> dict[str, float]:
@@ -91,3 +94,17 @@ def plot(bars: tuple[Bar, ...]) -> str:
         length = max(round(WIDTH * bar.count / most), 1 if bar.count else 0)
         lines.append(f"{bar.label:>{left}}  {bar.count:>{right}}  {'#' * length}".rstrip())
     return "\n".join(lines)
+
+
+def audit_text(audit: DataAudit) -> list[str]:
+    """The audit in full, as lines: the data set, its columns by what they are used as, and the findings."""
+    lines = [audit.headline]
+    for role, names in audit.by_role().items():
+        lines.append(f"  {role}: {', '.join(names)}")
+    found = {finding.column for finding in audit.findings}
+    for column in audit.columns:
+        if column.note and column.name not in found:
+            named = f"'{column.name}'" in column.note
+            lines.append(f"  {column.note}" if named else f"  {column.name}: {column.note}")
+    lines += [f"  ! {finding}" for finding in audit.findings] or ["  nothing suspicious"]
+    return lines

@@ -56,6 +56,8 @@ class RunFacts(FileModel):
     kind: str = ""  # what it is read as: benchmark, paper, parity; empty in older runs
     disturbances: tuple[Disturbance, ...] = ()  # found before times were measured
     extends: str = ""  # the id of the run whose seeds it added to
+    # What was found in the inputs, by their names; only the file of the attempt has it, results have it elsewhere.
+    audits: dict[str, dict[str, Any]] = Field(default_factory=dict, exclude=True)
 
     @property
     def disturbed(self) -> tuple[Disturbance, ...]:
@@ -90,7 +92,17 @@ class RunFacts(FileModel):
 
     def continued(self, session: RunFacts) -> Self:
         """These facts with those of a later session: what it ran may depend on them."""
-        return self.model_copy(update={"resumed": (*self.resumed, session)})
+        later = session.without_audits() if session.audits == self.audits else session
+        return self.model_copy(update={"resumed": (*self.resumed, later)})
+
+    def without_audits(self) -> Self:
+        """The same facts for where the audits are told elsewhere."""
+        later = tuple(facts.without_audits() for facts in self.resumed)
+        return self.model_copy(update={"audits": {}, **({"resumed": later} if later else {})})
+
+    def all_audits(self) -> dict[str, dict[str, Any]]:
+        """What was found in the inputs; a run that an older version began may know it from a later session only."""
+        return {name: audit for facts in (*self.resumed, self) for name, audit in facts.audits.items()}
 
     def taken_over(self, session: RunFacts) -> Self:
         """The facts of an attempt that begins with outcomes of the run with these facts; it is judged its own way."""
@@ -103,7 +115,12 @@ class RunFacts(FileModel):
 
     def recorded(self) -> dict[str, Any]:
         """The facts as plain data, without the fields that were never set."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        content = self.model_dump(mode="json", exclude_unset=True)
+        if self.audits:
+            content["audits"] = self.audits
+        if "resumed" in content:
+            content["resumed"] = [later.recorded() for later in self.resumed]
+        return content
 
 
 def now() -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.benchmark.results import ResultsDocument  # noqa: TC001 (read when a report is validated)
 from boosters_eval.benchmark.tables import reproduce
+from boosters_eval.benchmark.tables.audit import data_section
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.tables.cells import cells
 from boosters_eval.benchmark.tables.data import BenchmarkData, ReportType, collect_data
@@ -94,7 +95,9 @@ def build_document(
         rankings=rankings,
         alpha=report.alpha,
         notes=report.notes,
-        sections=tuple(s for s in (_benchmarks(data), _parameters(data), _errors(data)) if s is not None),
+        sections=tuple(
+            s for s in (data_section(results), _benchmarks(data), _parameters(data), _errors(data)) if s is not None
+        ),
         reproduce=reproduce.commands(results),
         data=data,
         results=results.document(),

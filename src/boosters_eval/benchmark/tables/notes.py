@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.tables import trivial
+from boosters_eval.benchmark.tables.audit import severe_notes
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.core.text import clean, counted
 from boosters_eval.metrics.catalog import LOG_LOSSES, resolve
@@ -55,7 +56,8 @@ def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tu
 
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     """Notes that apply to more than one table."""
-    out = _unavailable(collection.unavailable)
+    out = severe_notes(collection)
+    out += _unavailable(collection.unavailable)
     out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
     out += _marks(collection)
     out += _tally(

@@ -1,0 +1,387 @@
+"""The audit of a data set: a frame as it was read, or arrays; nothing is changed, and large tables are sampled."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.datasets import audit_columns as columns_alone
+from boosters_eval.datasets import audit_relations as relations
+from boosters_eval.datasets.audit import KINDS, AuditedColumn, AuditFinding, DataAudit
+from boosters_eval.datasets.audit_subject import (
+    MOST_COLUMNS,
+    Subject,
+    coded_target,
+    column_of_frame,
+    columns_of_table,
+)
+from boosters_eval.datasets.audit_trees import AuditTarget
+from boosters_eval.datasets.frames import is_text
+from boosters_eval.metrics.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from boosters_eval.datasets.audit import ColumnRole
+    from boosters_eval.datasets.audit_columns import SampledColumn
+    from boosters_eval.datasets.audit_subject import RowNumbers
+    from boosters_eval.datasets.config import DatasetConfig
+    from boosters_eval.datasets.table import Table
+
+    Notes = dict[str, dict[str, tuple[str, str]]]  # by kind and column: what is to be said of it, and the option
+
+LEAK_ROWS = 10_000  # of the sample: the leak detector needs no more
+_OF_A_CLASS = 200  # rows of a rare class that the leak detector gets, if there are so many
+_FEATURES = ("numeric", "categorical")
+_MOST_COLUMNS, _MOST_CLASSES = 500, 100
+_MOST_TOLD, _MOST_NAMED = 3, 6  # findings of a kind; of more, one tells the names, up to so many
+_LONG_NAME = 80
+
+
+def audit_frame(
+    frame: pd.DataFrame,
+    target: str,
+    task: Task,
+    *,
+    name: str = "data",
+    reason: str = "",
+    reading: str = "",
+    columns: Iterable[AuditedColumn] | None = None,
+    asked: Collection[str] = (),
+) -> DataAudit:
+    """Audit a data frame as it was read, with its target.
+
+    `columns` are the roles that were decided on; only those that are used are looked at. Without them, text is
+    categorical and everything else numeric. `asked` names columns that the user wants as they are, so that nothing is
+    said of how they look.
+    """
+    gone = frame[target].isna().to_numpy()
+    rows = frame[~gone] if gone.any() else frame
+    decided = {column.name: column for column in columns or ()}
+    roles = {
+        str(label): decided.get(str(label)) or AuditedColumn(name=str(label), role=_role_of(frame[label]))
+        for label in frame.columns
+        if str(label) != target
+    }
+    used = dict(
+        [(str(label), label) for label in frame.columns if str(label) in roles and roles[str(label)].used][
+            :MOST_COLUMNS
+        ]
+    )
+    numeric = {
+        name: label
+        for name, label in used.items()
+        if roles[name].role == "numeric" and rows[label].dtype.kind in "biuf"
+    }
+
+    def columns_at(some: RowNumbers | None) -> tuple[SampledColumn, ...]:
+        return tuple(column_of_frame(name, rows[label], some, roles[name].role) for name, label in used.items())
+
+    y, labels = coded_target(rows[target], classes=task.is_classification)
+    subject = Subject(
+        name=name,
+        task=task,
+        target=f"'{_short(target)}'",
+        y=y,
+        labels=labels,
+        columns_at=columns_at,
+        numbers=lambda name: rows[numeric[name]].to_numpy(dtype=np.float64, na_value=np.nan),
+        numeric=tuple(numeric),
+        width=len(used),
+        asked=frozenset(asked),
+        dates=frozenset(name for name, column in roles.items() if column.role == "date"),
+    )
+    extra = [*_target_as_text(subject, rows[target]), *_missing_target(subject, int(gone.sum()))]
+    roles = {target: AuditedColumn(name=target, role="target", used=False), **roles}
+    return _audit(subject, roles, extra, rows=len(frame), reason=reason, reading=reading)
+
+
+def audit_table(config: DatasetConfig, table: Table) -> DataAudit:
+    """Audit arrays: bundled and generated data, and what loaders return."""
+    width = table.x.shape[1]
+    names = table.feature_names or tuple(f"column {position}" for position in range(width))
+    y = np.asarray(table.y, dtype=np.float64)
+    plain = {name: position for position, name in enumerate(names) if position not in table.categorical}
+    classes = int(y.max()) + 1 if config.task.is_classification else 0
+    subject = Subject(
+        name=config.name,
+        task=config.task,
+        target="the target",
+        y=y,
+        labels=tuple(map(str, range(classes))),
+        columns_at=columns_of_table(table, names[:MOST_COLUMNS]),
+        numbers=lambda name: np.asarray(table.x[:, plain[name]]),
+        numeric=tuple(plain),
+        width=min(width, MOST_COLUMNS),
+        by_option=False,
+    )
+    roles = {
+        name: AuditedColumn(name=name, role="categorical" if position in table.categorical else "numeric")
+        for position, name in enumerate(names)
+    }
+    return _audit(subject, roles, [], rows=len(y))
+
+
+def _role_of(column: pd.Series[Any]) -> ColumnRole:
+    if column.dtype.kind in "mM":
+        return "date"
+    return "categorical" if is_text(column) else "numeric"
+
+
+def _audit(
+    subject: Subject,
+    roles: dict[str, AuditedColumn],
+    extra: Sequence[AuditFinding],
+    *,
+    rows: int,
+    reason: str = "",
+    reading: str = "",
+) -> DataAudit:
+    sample = subject.sample() if len(subject.y) else None
+    columns = subject.columns_at(sample) if len(subject.y) else ()
+    notes = _notes(subject, columns, sample)
+    counts = np.bincount(subject.y.astype(np.int64)) if subject.task.is_classification else np.empty(0, dtype=np.int64)
+    ids = notes.get("id", {}).keys()  # each row has its own, copies too
+    findings = [
+        *extra,
+        *_of_columns(subject, notes),
+        *_of_rows(subject, columns, sample, ids),
+        *_of_classes(subject, counts),
+    ]
+    audited = [_with_role(column, notes) for column in roles.values()]
+    if len(audited) > _MOST_COLUMNS:
+        audited.sort(key=lambda column: column.role in _FEATURES and column.used and not column.note)
+    return DataAudit(
+        dataset=subject.name,
+        task=subject.task,
+        reason=reason,
+        reading=reading,
+        rows=rows,
+        classes={_short(subject.labels[code]): int(counts[code]) for code in _largest(counts)},
+        n_classes=len(counts) or None,
+        columns=tuple(column.replace(name=_short(column.name)) for column in audited[:_MOST_COLUMNS]),
+        n_columns=sum(column.role != "target" for column in audited),
+        findings=tuple(sorted(findings, key=lambda finding: KINDS.index(finding.kind))),
+        sampled=None if sample is None else len(sample),
+        sampled_columns=subject.width if subject.width < sum(column.used for column in audited) else None,
+    )
+
+
+def _with_role(column: AuditedColumn, notes: Notes) -> AuditedColumn:
+    """An id and a constant are features like others until somebody says --drop, but they are called what they are."""
+    roles: dict[str, ColumnRole] = {"missing": "constant", "constant": "constant", "id": "id"}
+    for kind, role in roles.items():
+        if column.role in _FEATURES and column.name in notes.get(kind, {}):
+            note = notes[kind][column.name][0]
+            return column.replace(role=column.role if note.startswith("is missing") else role, note=column.note or note)
+    return column
+
+
+def _largest(counts: NDArray[Any]) -> list[int]:
+    """The classes in their order; of very many, the most frequent."""
+    return sorted(np.argsort(-counts, kind="stable")[:_MOST_CLASSES].tolist())
+
+
+def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None) -> Notes:
+    """What is to be said of each column."""
+    found: Notes = {}
+
+    def tell(kind: str, name: str, note: str, option: str = "") -> None:
+        found.setdefault(kind, {})[name] = (note, option or _several("--drop", [name]))
+
+    usual = []
+    for column in columns:
+        told = _notes_of_one(subject, column)
+        for kind, (note, option) in told.items():
+            tell(kind, column.name, note, option)
+        if not {"missing", "constant"} & told.keys() and column.name not in subject.dates:
+            usual.append(column)
+    categories = {column.name for column in usual if column.categorical}
+    for name, score, measure in _leaks(subject, usual, sample):
+        note = f"alone predicts {subject.target}: {measure} {score:.4f}, out of sample"
+        group = f"; or --split group:{shlex.quote(_short(name))}" if name in categories else ""
+        tell("leak", name, note, _several("--drop", [name]) + group)
+    for name, other, sense in relations.same_columns(usual):
+        tell("duplicate-columns", name, f"says the same as '{_short(other)}': {sense}")
+    return found
+
+
+def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[str, str]]:
+    """By kind, what is to be said of a column by itself; without an option, it is to be dropped."""
+    if note := columns_alone.missing_note(column):
+        return {"missing": (note, "")}
+    asked = column.name in subject.asked
+    if note := columns_alone.constant_note(column):
+        return {} if asked else {"constant": (note, "")}
+    found = {} if asked or column.name in subject.dates else _looks(column)
+    if note := columns_alone.almost_constant_note(column):
+        found["almost-constant"] = (note, "")
+    times = _times(column, subject)
+    if times is not None and columns_alone.in_order(times):
+        found["time-order"] = ("rises from row to row", f"--split time:{shlex.quote(_short(column.name))}")
+    return found
+
+
+def _looks(column: SampledColumn) -> dict[str, tuple[str, str]]:
+    """What a column looks like, although it is used as something else."""
+    if note := columns_alone.number_note(column):
+        return {"number-as-text": (note, _several("--numeric", [column.name]))}
+    if note := columns_alone.date_note(column):
+        return {"date": (note, _several("--date", [column.name]))}
+    note = "" if columns_alone.is_named_time(column.name) else columns_alone.id_note(column)
+    return {"id": (note, "")} if note else {}
+
+
+def _times(column: SampledColumn, subject: Subject) -> NDArray[np.float64] | None:
+    """The values of a time; None if it is none."""
+    if column.texts is not None:
+        if not columns_alone.date_note(column):
+            return None
+        return columns_alone.times_of(column)
+    named = column.name in subject.dates or columns_alone.is_named_time(column.name)
+    return column.numbers if named and not column.declared else None
+
+
+def _leaks(
+    subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None
+) -> Iterator[tuple[str, float, str]]:
+    """Columns that alone predict the target, with the score and what that is."""
+    if not len(subject.y) or np.isnan(subject.y).any():
+        return
+    rows = np.arange(len(subject.y)) if sample is None else sample
+    rows = rows[:: -(-len(rows) // LEAK_ROWS)]
+    if subject.task.is_classification and len(rows) < len(subject.y):
+        rows = np.union1d(rows, _rare_rows(subject.y))
+    target = AuditTarget(subject.y[rows], classes=subject.task.is_classification)
+    if len(rows) < len(subject.y):
+        names = {column.name for column in columns}
+        columns = [column for column in subject.columns_at(rows) if column.name in names]
+    for name, score in relations.leaks(columns, target):
+        yield name, score, target.measure
+
+
+def _rare_rows(y: NDArray[np.float64]) -> RowNumbers:
+    """Rows of classes that a sample would hardly meet: all of a rare one, up to a bound."""
+    codes = y.astype(np.int64)
+    counts = np.bincount(codes)
+    rare = np.flatnonzero(counts * (LEAK_ROWS / len(y)) < _OF_A_CLASS)[:_MOST_CLASSES]
+    none = np.empty(0, dtype=np.int64)
+    return np.concatenate([none, *(np.flatnonzero(codes == code)[:_OF_A_CLASS] for code in rare)])
+
+
+def _of_columns(subject: Subject, notes: Notes) -> Iterator[AuditFinding]:
+    """A finding for each column, or one for all columns of a kind if they are many."""
+    for kind, told in notes.items():
+        if len(told) <= _MOST_TOLD:
+            for name, (note, option) in told.items():
+                yield _finding(subject, kind, f"'{_short(name)}' {note}", option, column=name)
+            continue
+        names = [f"'{_short(name)}'" for name in list(told)[:_MOST_NAMED]]
+        more = f" and {len(told) - len(names)} more" if len(told) > len(names) else ""
+        first, (note, option) = next(iter(told.items()))
+        action = option.split()[0]
+        acts_on = action in ("--drop", "--numeric", "--date")
+        option = _several(action, told) if acts_on else option
+        yield _finding(
+            subject, kind, f"{len(told)} columns: {', '.join(names)}{more}; '{_short(first)}' {note}", option
+        )
+
+
+def _of_rows(
+    subject: Subject, columns: Sequence[SampledColumn], sample: RowNumbers | None, ids: Collection[str]
+) -> Iterator[AuditFinding]:
+    if not columns or subject.task is Task.RANKING:  # a document may well be in two queries
+        return
+    rows = subject.copies_sample(sample, ids)
+    looked_at = [c for c in (columns if rows is sample else subject.columns_at(rows)) if c.name not in ids]
+    y = subject.y if rows is None else subject.y[rows]
+    found = relations.repeated_rows(looked_at, y)
+    if found is None:
+        return
+    same, alike = found
+    enough = same >= relations.COPIES * len(y) or alike >= relations.COPIES_BUT_TARGET * len(y)
+    if not enough or alike < relations.FEW_COPIES:
+        return
+    of = f"{len(y)} rows" + ("" if rows is None else " looked at")
+    text = (
+        f"{same} of {of} ({same / len(y):.1%}) repeat an earlier row, and {alike} ({alike / len(y):.1%}) do but for the"
+        " target: a random split has copies on both sides"
+    )
+    yield _finding(subject, "duplicate-rows", text, "--split group:COLUMN")
+
+
+def _of_classes(subject: Subject, counts: NDArray[Any]) -> Iterator[AuditFinding]:
+    if not subject.task.is_classification:
+        yield from _repeated_target(subject)
+        return
+    if not len(counts):
+        return
+    rare = sorted((int(count), subject.labels[code]) for code, count in enumerate(counts) if count < relations.RARE)
+    if rare:
+        named = ", ".join(f"'{_short(label)}' {count}" for count, label in rare[:_MOST_NAMED])
+        more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
+        text = (
+            f"{len(rare)} of {len(counts)} classes have fewer than {relations.RARE} rows: {named}{more};"
+            f" a split tests on few of them or none, and folds need as many rows"
+        )
+        yield _finding(subject, "rare-class", text, f"--cv {max(2, rare[0][0])}" if rare[0][0] > 1 else "")
+    largest = int(counts.max())
+    if largest >= relations.IMBALANCE * counts.sum():
+        label = subject.labels[int(np.argmax(counts))]
+        text = (
+            f"{largest / counts.sum():.2%} of the rows are of class '{_short(label)}':"
+            " always predicting it has that accuracy"
+        )
+        option = "--metric average_precision" if subject.task is Task.BINARY else ""
+        yield _finding(subject, "imbalance", text, option, always=True)
+
+
+def _repeated_target(subject: Subject) -> Iterator[AuditFinding]:
+    if subject.task is Task.RANKING or len(subject.y) < relations.LEAST_ROWS:
+        return
+    sample = subject.sample()
+    y = subject.y if sample is None else subject.y[sample]
+    values, counts = np.unique(y, return_counts=True)
+    share = counts.max() / len(y)
+    if share >= relations.REPEATED and len(values) > 2:
+        text = f"{share:.0%} of the rows have the target {values[np.argmax(counts)]:g}"
+        yield _finding(subject, "repeated-target", text, "")
+
+
+def _target_as_text(subject: Subject, column: pd.Series[Any]) -> Iterator[AuditFinding]:
+    if not is_text(column) or not subject.labels:
+        return
+    note = columns_alone.numbers_as_text(subject.labels[:_MOST_COLUMNS])
+    if note:
+        text = f"the target {subject.target} {note}, and is taken for {len(subject.labels)} classes"
+        yield _finding(subject, "target-as-text", text, _several("--numeric", [str(column.name)]))
+
+
+def _missing_target(subject: Subject, missing: int) -> Iterator[AuditFinding]:
+    if missing:
+        text = f"the target {subject.target} is missing in {missing} rows"
+        yield _finding(subject, "missing-target", text, "--drop-missing-target")
+
+
+def _finding(
+    subject: Subject, kind: str, text: str, option: str, *, column: str | None = None, always: bool = False
+) -> AuditFinding:
+    return AuditFinding(
+        kind=kind,
+        text=text,
+        column=None if column is None else _short(column),
+        option=option if subject.by_option or always else "",
+    )
+
+
+def _several(option: str, names: Iterable[str]) -> str:
+    return " ".join([option, *(shlex.quote(_short(name)) for name in list(names)[:_MOST_COLUMNS])])
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONG_NAME else f"{name[: _LONG_NAME - 1]}…"

@@ -1,0 +1,402 @@
+"""The audit of a table: each kind of finding where it belongs, and silence where it does not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boosters_eval.datasets import Table, auditing
+from boosters_eval.datasets.audit import KINDS, AuditedColumn, DataAudit
+from boosters_eval.datasets.audit_columns import numbers_as_text
+from boosters_eval.datasets.audit_relations import LEAK_AUC, LEAK_R2
+from boosters_eval.datasets.audit_subject import SAMPLE
+from boosters_eval.datasets.audit_trees import AuditTarget, alone
+from boosters_eval.datasets.auditing import audit_frame, audit_table
+from boosters_eval.metrics.task import Task
+from factories import dataset
+
+
+def a_frame(rows=200, seed=1, **columns):
+    """Columns in which there is nothing to find, and others; the target is `y`."""
+    rng = np.random.default_rng(seed)
+    usual = {
+        "height": rng.standard_normal(rows),
+        "weight": rng.standard_normal(rows),
+        "colour": rng.choice(["red", "green", "blue"], rows),
+    }
+    made = {name: make(rng, rows) if callable(make) else make for name, make in columns.items()}
+    target = {} if "y" in columns else {"y": usual["height"] + rng.standard_normal(rows)}
+    return pd.DataFrame({**usual, **target, **made})
+
+
+def audited(frame, task=Task.REGRESSION, **options):
+    return audit_frame(frame, "y", task, **options)
+
+
+def kinds(audit):
+    return [(finding.kind, finding.column) for finding in audit.findings]
+
+
+def only(audit):
+    (finding,) = audit.findings
+    return finding
+
+
+def classes(share):
+    return lambda rng, rows: (rng.random(rows) < share).astype(int)
+
+
+def shuffled(rng, rows):
+    return rng.permutation(rows) + 100
+
+
+def test_nothing_is_found_in_a_plain_table():
+    audit = audited(a_frame(), name="plain", reason="200 distinct values")
+    assert audit.findings == ()
+    assert audit.by_role() == {"target": ["y"], "numeric": ["height", "weight"], "categorical": ["colour"]}
+    assert (audit.rows, audit.n_columns, audit.sampled) == (200, 3, None)
+    assert str(audit) == ("plain: regression (200 distinct values), 200 rows, 3 columns (2 numeric, 1 categorical)")
+    assert repr(audit) == "DataAudit('plain', 200 rows: nothing suspicious)"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("Unnamed: 0", lambda _, n: np.arange(n), "counts the rows: each value is the one before + 1"),
+        ("nr", lambda _, n: np.arange(n)[::-1] * 10, "counts the rows: each value is the one before - 10"),
+        ("a", lambda rng, n: np.cumsum(rng.integers(1, 9, n)), "never repeats and rises from row to row"),
+        ("a", shuffled, "numbers the rows in another order: 200 distinct whole numbers from 100 to 299"),
+        ("customer_id", lambda rng, n: rng.integers(0, 10**7, n), "is named like an id and has 200 distinct values"),
+        ("key", lambda rng, n: rng.integers(10**18, 9 * 10**18, n), "holds whole numbers of up to 19 digits"),
+        ("key", lambda _, n: 1234567890123456789 + np.arange(n), "holds whole numbers of up to 19 digits"),
+        ("name", lambda _, n: [f"person {i}" for i in range(n)], "has 200 distinct texts in 200 rows"),
+    ],
+)
+def test_an_id_is_said(name, values, said):
+    audit = audited(a_frame(**{name: values}))
+    finding = only(audit)
+    assert (finding.kind, finding.column) == ("id", name)
+    assert said in finding.text
+    assert finding.option == ("--drop 'Unnamed: 0'" if " " in name else f"--drop {name}")
+    assert audit.by_role()["id"] == [name]
+    assert next(column for column in audit.columns if column.name == name).used
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("salary", lambda rng, n: rng.permutation(90_000)[:n]),  # all distinct, but they are quantities
+        ("measured", lambda _, n: np.linspace(0.1, 1, n)),
+        ("customer_id", lambda rng, n: rng.integers(0, 20, n)),  # many rows each: a category
+        ("population", lambda rng, n: rng.integers(0, 10**12, n)),
+        ("surname", lambda rng, n: rng.choice([f"name {i}" for i in range(100)], n)),
+        ("flag", lambda rng, n: rng.random(n) < 0.5),
+    ],
+)
+def test_a_quantity_or_a_category_is_no_id(name, values):
+    assert audited(a_frame(**{name: values})).findings == ()
+
+
+def test_a_column_that_the_user_asked_for_or_left_out_is_not_questioned():
+    frame = a_frame(id=lambda _, n: np.arange(n), c=1)
+    assert kinds(audited(frame)) == [("id", "id"), ("constant", "c")]
+    assert audited(frame, asked=["id", "c"]).findings == ()
+    columns = [AuditedColumn(name=name, role="dropped", used=False) for name in ("id", "c")]
+    audit = audited(frame, columns=columns)
+    assert audit.findings == ()
+    assert audit.by_role()["dropped"] == ["id", "c"]
+
+
+AFFAIRS = np.where(np.arange(200) % 3 == 0, np.arange(200) % 12 + 1, 0)
+CLASSES = np.array(list("abc"))
+
+
+@pytest.mark.parametrize(
+    ("task", "columns", "score"),
+    [
+        (Task.BINARY, {"leak": AFFAIRS, "y": AFFAIRS > 0}, "AUC 1.0000"),
+        (Task.BINARY, {"leak": np.where(AFFAIRS > 0, np.nan, 1.0), "y": AFFAIRS > 0}, "AUC 1.0000"),
+        (Task.BINARY, {"leak": np.where(AFFAIRS > 0, "yes", "no"), "y": AFFAIRS > 0}, "AUC 1.0000"),
+        (Task.MULTICLASS, {"leak": AFFAIRS % 3 + 0.5, "y": CLASSES[AFFAIRS % 3]}, "AUC 1.0000"),
+        (Task.REGRESSION, {"leak": AFFAIRS * 2.0, "y": AFFAIRS / 7}, "R² of the ranks 1.0000"),
+        (
+            Task.REGRESSION,
+            {"leak": np.exp(np.arange(200) % 50), "y": np.arange(200) % 50 / 7},
+            "R² of the ranks 1.0000",
+        ),
+    ],
+)
+def test_a_column_that_alone_predicts_the_target_is_said(task, columns, score):
+    found = [finding for finding in audited(a_frame(**columns), task).findings if finding.kind == "leak"]
+    assert [(finding.column, finding.severe) for finding in found] == [("leak", True)]
+    assert found[0].text == f"'leak' alone predicts 'y': {score}, out of sample"
+    assert found[0].option.startswith("--drop leak")
+
+
+def test_a_rare_class_is_no_reason_to_miss_a_leak():
+    rng = np.random.default_rng(3)
+    y = np.zeros(60_000)
+    y[rng.permutation(60_000)[:12]] = 1
+    frame = pd.DataFrame({"noise": rng.standard_normal(60_000), "leak": y * 3 + rng.random(60_000), "y": y})
+    assert kinds(audit_frame(frame, "y", Task.BINARY)) == [("leak", "leak"), ("imbalance", None)]
+
+
+@pytest.mark.parametrize("rows", [30, 60, 300])
+@pytest.mark.parametrize("target", ["number", "two", "rare", "three"])
+def test_random_columns_predict_nothing(rows, target):
+    """At most one of some hundred random columns for each size and kind of target, of which none is expected."""
+    rng = np.random.default_rng(rows)
+    hits = 0
+    for _ in range(4):
+        y = {
+            "number": rng.standard_normal(rows),
+            "two": rng.integers(0, 2, rows).astype(float),
+            "rare": (rng.permutation(rows) < 5).astype(float),
+            "three": rng.integers(0, 3, rows).astype(float),
+        }[target]
+        known = AuditTarget(y, classes=target != "number")
+        bound = LEAK_AUC if known.classes else LEAK_R2
+        for _ in range(10):
+            number, level = rng.standard_normal(rows), rng.integers(0, rows // 2, rows).astype(float)
+            hits += alone(number, known, bound, categorical=False) is not None
+            hits += alone(level, known, bound, categorical=True) is not None
+            hits += alone(level % 4, known, bound, categorical=False) is not None
+    assert hits == 0
+
+
+def test_a_column_that_predicts_well_is_no_leak():
+    rng = np.random.default_rng(2)
+    y = rng.standard_normal(500)
+    frame = pd.DataFrame({"good": y + 0.3 * rng.standard_normal(500), "level": np.floor(y), "y": y})
+    assert audited(frame).findings == ()
+    frame["y"] = (y > 0).astype(int)
+    assert kinds(audited(frame.drop(columns="level"), Task.BINARY)) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"cm": lambda rng, n: rng.standard_normal(n), "inch": None}, "their correlation is -1.00000"),
+        ({"cm": lambda rng, n: rng.choice(list("abcdef"), n), "inch": None}, "each value of one goes with one value"),
+    ],
+)
+def test_a_column_that_says_the_same_as_another_is_said_once(columns, said):
+    frame = a_frame(**columns)
+    frame["inch"] = frame["cm"] / -2.54 if frame["cm"].dtype.kind == "f" else frame["cm"].map("abcdef".index)
+    finding = only(audited(frame))
+    assert (finding.kind, finding.column, finding.option) == ("duplicate-columns", "inch", "--drop inch")
+    assert said in finding.text
+
+
+def test_numbers_beyond_what_a_model_sees_are_missing():
+    frame = a_frame()
+    frame.loc[:3, "height"] = [1e300, -1e300, np.inf, 1e39]
+    assert audited(frame).findings == ()
+
+
+def test_columns_that_go_together_are_not_the_same():
+    rng = np.random.default_rng(5)
+    cm = rng.standard_normal(400)
+    frame = a_frame(400, cm=cm, kg=cm + 0.1 * rng.standard_normal(400), size=np.where(cm > 0, "large", "small"))
+    assert audited(frame).findings == ()
+
+
+def test_copies_of_rows_are_counted_with_and_without_the_target_whatever_their_ids():
+    frame = a_frame(200)
+    frame.loc[180:189] = frame.loc[0:9].to_numpy()
+    frame.loc[190:199, ["height", "weight", "colour"]] = frame.loc[0:9, ["height", "weight", "colour"]].to_numpy()
+    frame = frame.astype({"height": float, "weight": float, "y": float})
+    finding = only(audited(frame))
+    assert (finding.kind, finding.severe) == ("duplicate-rows", True)
+    assert "10 of 200 rows (5.0%) repeat an earlier row, and 20 (10.0%) do but for the target" in finding.text
+    assert kinds(audited(frame.assign(id=np.arange(200)))) == [("duplicate-rows", None), ("id", "id")]
+
+
+def test_a_few_copies_are_no_matter():
+    frame = a_frame(200)
+    assert audited(pd.concat([frame, frame.iloc[:4]])).findings == ()  # fewer than five
+    frame = a_frame(900)
+    assert audited(pd.concat([frame, frame.iloc[:6]])).findings == ()  # less than one per cent
+    assert audited(pd.concat([frame, frame.iloc[:30].assign(y=0.5)])).findings == ()  # with another target
+
+
+def test_rows_repeat_by_chance_where_few_are_possible():
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"a": rng.integers(0, 4, 500), "b": rng.choice(list("xyz"), 500), "y": rng.random(500)})
+    assert audited(frame).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "said"),
+    [
+        (7, "constant", "'c' is always 7"),
+        ("same", "constant", "'c' is always 'same'"),
+        (np.nan, "missing", "'c' has no value at all"),
+        (None, "missing", "'c' has no value at all"),
+        ([1.0] + [np.nan] * 199, "missing", "'c' is missing in 99.5% of the rows"),
+    ],
+)
+def test_a_column_that_says_nothing_is_said(column, kind, said):
+    finding = only(audited(a_frame(c=column)))
+    assert (finding.kind, finding.text) == (kind, said)
+
+
+def test_an_almost_constant_column_needs_many_rows():
+    hardly = lambda _, n: np.arange(n) == 5  # noqa: E731
+    assert kinds(audited(a_frame(2_000, c=hardly))) == [("almost-constant", "c")]
+    assert audited(a_frame(500, c=hardly)).findings == ()
+
+
+def test_many_columns_of_a_kind_are_one_finding():
+    finding = only(audited(a_frame(**{f"c{i}": i for i in range(20)})))
+    assert finding.text.startswith("20 columns: 'c0', 'c1', 'c2', 'c3', 'c4', 'c5' and 14 more; 'c0' is always 0")
+    assert finding.option.startswith("--drop c0 c1 c2")
+    assert finding.option.endswith(" c19")
+
+
+@pytest.mark.parametrize(
+    ("texts", "number"),
+    [
+        (["$3750", "$12", "$1,200.50"], True),
+        (["1,000", "12,500", "7"], True),
+        (["3,5", "10,25", "-0,5"], True),
+        (["12 %", "7%", "0.5%"], True),
+        (["€ 12", "1.000 €"], True),
+        ([str(i / 4) for i in range(40)], True),
+        (["1", "2", "3"], False),  # grades
+        (["007", "010", "099"], False),  # codes
+        (["1-2", "3-4"], False),
+        (["12:30", "08:15"], False),
+        (["red", "green", "7"], False),
+        (["v1.2", "v1.3"], False),
+        ([], False),
+    ],
+)
+def test_numbers_written_as_text_are_known_from_other_texts(texts, number):
+    assert bool(numbers_as_text(texts)) is number
+
+
+def test_numbers_as_text_are_said_unless_they_are_declared_categories():
+    frame = a_frame(price=lambda rng, n: [f"${value},000" for value in rng.integers(1, 99, n)])
+    finding = only(audited(frame))
+    assert (finding.kind, finding.column, finding.option) == ("number-as-text", "price", "--numeric price")
+    assert audited(frame.astype({"price": "category"})).findings == ()
+
+
+@pytest.mark.parametrize(
+    "form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%y", "%Y-%m-%dT%H:%M:%S", "%b %d, %Y", "%d-%b-%y", "number"]
+)
+def test_dates_are_said(form):
+    days = pd.date_range("2020-01-30", periods=200, freq="31h")
+    texts = days.strftime("%Y%m%d").astype(int) if form == "number" else days.strftime(form)
+    frame = a_frame(day=lambda rng, n: texts.to_numpy()[rng.permutation(n)])
+    finding = only(audited(frame))
+    assert (finding.kind, finding.column, finding.option) == ("date", "day", "--date day")
+    assert audited(frame, columns=[AuditedColumn(name="day", role="date")]).findings == ()
+
+
+def test_rows_in_the_order_of_time_are_a_hint_to_another_split():
+    days = pd.date_range("2020-01-30", periods=200, freq="31h")
+    for column in (days, days.tz_localize("UTC"), days.strftime("%Y-%m-%d %H:%M")):
+        roles = [AuditedColumn(name="day", role="date")]
+        finding = only(audited(a_frame(day=column), columns=roles))
+        assert (finding.kind, finding.column, finding.option) == ("time-order", "day", "--split time:day")
+    assert kinds(audited(a_frame(year=np.arange(200) // 4 + 1950))) == [("time-order", "year")]
+    assert audited(a_frame(day=lambda rng, n: days.to_numpy()[rng.permutation(n)])).findings == ()
+
+
+def test_rare_classes_and_one_that_is_nearly_all_are_said():
+    labels = ["common"] * 1990 + ["odd"] * 9 + ["once"]
+    audit = audited(a_frame(2_000, y=labels), Task.MULTICLASS)
+    assert kinds(audit) == [("rare-class", None), ("imbalance", None)]
+    assert "2 of 3 classes have fewer than 10 rows: 'once' 1, 'odd' 9" in audit.findings[0].text
+    assert "99.50% of the rows are of class 'common'" in audit.findings[1].text
+    assert audit.classes == {"common": 1990, "odd": 9, "once": 1}
+    assert audited(a_frame(2_000, y=classes(0.05)), Task.BINARY).findings == ()
+
+
+def test_folds_need_as_many_rows_of_a_class():
+    audit = audited(a_frame(200, y=["a"] * 185 + ["b"] * 15), Task.BINARY)
+    assert audit.for_folds(None).findings == audit.for_folds(15).findings == ()
+    finding = only(audit.for_folds(20))
+    assert (finding.kind, finding.option) == ("rare-class", "--cv 15")
+    assert finding.text == "class 'b' has 15 rows: some of the 20 folds have none of them to test on"
+
+
+def test_the_target_itself_is_looked_at():
+    numbers = [f"{value},5" for value in range(20)] * 10
+    audit = audited(a_frame(y=numbers), Task.MULTICLASS)
+    assert ("target-as-text", "--numeric y") in [(finding.kind, finding.option) for finding in audit.findings]
+    gone = a_frame()
+    gone.loc[:4, "y"] = np.nan
+    finding = only(audited(gone))
+    assert (finding.kind, finding.option) == ("missing-target", "--drop-missing-target")
+    assert "missing in 5 rows" in finding.text
+    zeros = only(audited(a_frame(y=lambda rng, n: np.where(rng.random(n) < 0.7, 0.0, rng.random(n)))))
+    assert (zeros.kind, zeros.text) == ("repeated-target", "66% of the rows have the target 0")
+
+
+def test_arrays_are_audited_without_options_that_could_not_act_on_them():
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((300, 3))
+    x[:, 1] = 5
+    table = Table(x.astype(np.float32), x[:, 0] * 2 + 1, categorical=(), feature_names=("a", "b", "c"))
+    audit = audit_table(dataset("mine"), table)
+    assert [(finding.kind, finding.column, finding.option) for finding in audit.findings] == [
+        ("leak", "a", ""),
+        ("constant", "b", ""),
+    ]
+    assert audit.findings[0].text.startswith("'a' alone predicts the target: ")
+
+
+def test_a_large_table_is_sampled_always_the_same_and_it_is_said():
+    rng = np.random.default_rng(8)
+    rows = 3 * SAMPLE
+    frame = a_frame(rows, id=np.arange(rows), almost=np.arange(rows) == 7, c=3, gone=np.nan)
+    frame["key"] = rng.integers(10**18, 9 * 10**18, rows)
+    half = frame.iloc[: rows // 2]
+    copies = pd.concat([half, half], ignore_index=True).assign(id=np.arange(rows))
+    audit = audited(copies, name="large")
+    assert audit.sampled is not None
+    assert abs(audit.sampled - SAMPLE) < 1_000
+    assert f"{audit.sampled} rows were looked at" in str(audit)
+    found = dict(kinds(audit))
+    assert found.keys() >= {"duplicate-rows", "id", "missing", "constant"}
+    copied = next(finding for finding in audit.findings if finding.kind == "duplicate-rows")
+    assert "(50.0%) repeat an earlier row" in copied.text  # a plain sample would see a third of that
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 (that it is left alone is the point)
+    assert audited(copies, name="large") == audit
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+def test_an_audit_survives_its_file_and_hostile_names_are_shortened(monkeypatch):
+    frame = a_frame(**{"x" * 5_000: 1})
+    audit = audited(frame)
+    assert DataAudit.model_validate_json(audit.model_dump_json()) == audit
+    assert len(audit.findings[0].text) < 200
+    monkeypatch.setattr(auditing, "MOST_COLUMNS", 50)
+    monkeypatch.setattr(auditing, "_MOST_COLUMNS", 20)
+    wide = pd.DataFrame(np.zeros((40, 60)) + np.arange(40)[:, None] % 3).add_prefix("f")
+    audit = audited(wide.assign(y=np.arange(40) % 7).assign(c=1)[["c", "y", *wide.columns]])
+    assert (audit.n_columns, len(audit.columns), audit.sampled_columns) == (61, 20, 50)
+    assert "50 columns were looked at" in audit.headline
+    assert audit.columns[1].name == "c"  # what there is something to say of comes first
+
+
+CELLS = st.one_of(
+    st.none(), st.floats(allow_infinity=True), st.integers(-(10**20), 10**20), st.text(max_size=4), st.booleans()
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=30),
+    st.sampled_from([Task.REGRESSION, Task.BINARY, Task.MULTICLASS]),
+)
+def test_no_frame_is_too_strange_to_be_audited(rows, task):
+    frame = pd.DataFrame({"a": [row[0] for row in rows], "b": [row[1] for row in rows]})
+    frame["y"] = np.arange(len(rows)) % 2
+    audit = audit_frame(frame, "y", task)
+    assert audit.rows == len(rows)
+    assert {finding.kind for finding in audit.findings} <= set(KINDS)
