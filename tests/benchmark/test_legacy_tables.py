@@ -32,9 +32,14 @@ def without_absent_rows(text):
     return re.sub(r"^\| \w+ +(\| unsupported +)+\| 0 +\|\n", "", text, flags=re.MULTILINE)
 
 
+def without_answers(text):
+    """Version 0.1.0 had no sentence between the title of a table and its rows."""
+    return re.sub(r"^(## \S+/.*\n)\n[^|\n].*\n", r"\1", text, flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
 def test_the_markdown_is_the_same_but_for_what_the_levels_of_the_columns_decide(path):
     written = reworded(path.with_suffix(".md").read_text(encoding="utf-8"))
-    now = without_absent_rows(ResultCollection.load_partial(path).to_markdown())
+    now = without_answers(without_absent_rows(ResultCollection.load_partial(path).to_markdown()))
     assert without_levels(now) == without_levels(written)
     assert set(re.findall(r"\*\*(.*?)\*\*", now)) <= set(re.findall(r"\*\*(.*?)\*\*", written))

@@ -119,7 +119,7 @@ def test_equal_is_not_better_whatever_the_rounding():
 def test_the_only_library_is_told_too():
     only = [result for result in losing() if result.library == "b"]
     (table,) = build_tables(ResultCollection(only)).tables
-    assert ", not better than predicting the class priors (0.1" in table.answer
+    assert "b is not better than predicting the class priors (0.1" in table.answer
 
 
 def test_best_names_no_library_that_loses_to_a_constant():

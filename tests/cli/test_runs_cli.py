@@ -42,7 +42,7 @@ def runs(place):
 
 
 def ids(printed):
-    return [line.split()[0] for line in printed.out.splitlines()[1:]]
+    return [line.split()[0] for line in printed.out.splitlines()[2:] if line]
 
 
 def test_list_shows_the_latest_first_with_all_that_is_known(shell, call):
@@ -68,11 +68,15 @@ def test_list_shows_the_latest_first_with_all_that_is_known(shell, call):
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_list_cuts_nothing_however_narrow(shell, call, monkeypatch, width):
     made_run(shell, "a", name="a-rather-long-name-for-a-run", command=("compare", "-d", "california"))
-    monkeypatch.setattr("boosters_eval.cli.runs._columns", lambda: width)
-    out = call("list").out
-    assert "a-rather-long-name-for-a-run" in out
-    assert max(map(len, out.splitlines())) <= width
-    assert "boosters-eval compare -d california" in call("list", "--wide").out
+    assert "boosters-eval compare -d california" in call("list").out
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for arguments, shown in (((), False), (("--wide",), True)):
+        out = call("list", *arguments).out
+        assert "a-rather-long-name-for-a-run" in out
+        assert max(map(len, out.splitlines())) <= width
+        assert ("california" in out) is shown
 
 
 def test_list_of_an_empty_home_says_so(call):

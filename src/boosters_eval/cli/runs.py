@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from boosters_eval.cli.output import note, print_json, say
+from boosters_eval.cli.output import note, print_json, print_rows, say
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def verify(
 def list_runs(
     *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    wide: Annotated[
-        bool, typer.Option("--wide", help="Show the commands, even if they need lines of their own.")
-    ] = False,
+    wide: Annotated[bool, typer.Option("--wide", help="Show attempts, sizes and commands too, as in a pipe.")] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", min=1, help="Only the latest so many. Default: all.")
     ] = None,
@@ -87,28 +85,18 @@ def list_runs(
     elif not found:
         note(f"Note: there are no runs in {home() / 'runs'}.")
     else:
-        _print_runs(found, _columns(), commands=wide)
+        _print_runs(found, wide=wide or not sys.stdout.isatty())
     return ExitCode.SUCCESS
 
 
-def _print_runs(found: "list[RunSummary]", width: int, *, commands: bool) -> None:
-    """One line per run, or two where one would not fit: nothing is cut, and thousands are printed at once."""
-    first = [(run.run_id, _when(run), run.kind or "-", _cells(run)) for run in found]
-    second = [(str(run.attempts), _size(run.size), _name(run) or "-") for run in found]
-    left = _aligned([("run", "started", "kind", "cells"), *first])
-    right = _aligned([("attempts", "size", "name"), *second])
-    calls = ["command", *map(_command, found)]
-    fits = max(map(len, left)) + 2 + max(map(len, right)) <= width
-    beside = fits and max(map(len, left)) + 4 + max(map(len, right)) + max(map(len, calls)) <= width
-    indent = "" if fits else "\n    "
-    for one, other, call in zip(left, right, calls, strict=True):
-        line = f"{one}{indent or '  '}{other}" if fits else f"{one.rstrip()}{indent}{other}"
-        say((f"{line}  {call}" if beside else f"{line.rstrip()}\n    {call}" if commands else line).rstrip())
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+def _print_runs(found: "list[RunSummary]", *, wide: bool) -> None:
+    rows = [(run.run_id, _name(run) or "-", _when(run), run.kind or "-", _cells(run)) for run in found]
+    columns: tuple[str, ...] = ("run", "name", "started", "kind", "cells")
+    if not wide:
+        print_rows(columns, rows)
+        return
+    more = [(str(run.attempts), _size(run.size), _command(run)) for run in found]
+    print_rows((*columns, "attempts", "size", "command"), [(*row, *rest) for row, rest in zip(rows, more, strict=True)])
 
 
 @runs.command()
@@ -293,12 +281,6 @@ def _find(reference: str) -> "RunFolder":
         if folder.run_id == reference:
             return folder
     return find_run(reference)
-
-
-def _columns() -> int:
-    from boosters_eval.cli.output import console
-
-    return console().width
 
 
 def _record(run: "RunSummary") -> dict[str, Any]:
