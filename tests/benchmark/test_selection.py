@@ -123,7 +123,7 @@ def test_best_counts_a_metric_that_a_result_lacks_as_absent():
     a[5] = a[5].model_copy(update={"metrics": {"mae": 1.0}})
     (row,) = collection(a, rows("b", shift=0.1)).best("rmse").to_dict("records")
     assert (row["best"], row["n"]) == ("a", 5)
-    assert "best mean over the 5 of 6 splits that all libraries have" in row["note"]
+    assert "The mean is over the 5 of 6 splits that all libraries have" in row["note"]
 
 
 def test_best_says_when_no_split_is_shared():

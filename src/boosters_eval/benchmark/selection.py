@@ -145,7 +145,7 @@ def _notes(table: ComparisonTable, rivals: list[Comparison]) -> list[str]:
     if len(table.summaries) == 1:
         return ["The only library."]
     shared = table.shared
-    partial = f"The leader has the best mean over the {shared.n} of {shared.total} splits that all libraries have."
+    partial = f"The mean is over the {shared.n} of {shared.total} splits that all libraries have."
     none = "There is no split that all libraries have: each mean is over the library's own splits."
     limits = [partial if shared.n else none] if shared.n < shared.total else []
     return [*limits, *dict.fromkeys(pair.note for pair in rivals if pair.note)]

@@ -43,17 +43,22 @@ def unbeaten(results: Iterable[BenchmarkResult], metric: str, *, higher_is_bette
 
     None if they are better, or if nothing is known of a rule in this metric. What is not a metric has no rule.
     """
-    sign = 1.0 if higher_is_better else -1.0
-    known = find(metric)
-    scale = abs((known.high if known else None) or 0.0)  # of a score that may well be 0, such as R²
     worst: TrivialScore | None = None
     for rule, pairs in _paired(results, metric).items():
         ours, theirs = (math.fsum(values) / len(pairs) for values in zip(*pairs, strict=True))
-        # Written so that a mean that is not a number is not better than anything.
-        beaten = sign * (ours - theirs) > _SAME * max(abs(theirs), scale)
-        if not beaten and (worst is None or sign * theirs > sign * worst.mean):
+        if is_better(ours, theirs, metric, higher_is_better=higher_is_better):
+            continue
+        if worst is None or (theirs > worst.mean if higher_is_better else theirs < worst.mean):
             worst = TrivialScore(rule, theirs)
     return worst
+
+
+def is_better(ours: float, rule: float, metric: str, *, higher_is_better: bool) -> bool:
+    """Whether a mean is better than that of a trivial rule on the same splits, by more than rounding."""
+    known = find(metric)
+    scale = abs((known.high if known else None) or 0.0)  # of a score that may well be 0, such as R²
+    gained = ours - rule if higher_is_better else rule - ours
+    return gained > _SAME * max(abs(rule), scale)  # a mean that is not a number is not better than anything
 
 
 def _paired(results: Iterable[BenchmarkResult], metric: str) -> Mapping[str, list[tuple[float, float]]]:

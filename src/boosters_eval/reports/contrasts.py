@@ -29,9 +29,12 @@ class Contrast:
 
 
 def leader(table: ReportTable, position: int) -> str | None:
-    """Who has the best mean over the splits that all have, or over their own splits if there is none."""
+    """Who has the best mean over the splits that all have, or over their own splits if there is none.
+
+    As in the statistics, nobody leads whom another one was shown to be better than, unless all were.
+    """
     higher = table.columns[position].higher_is_better
-    values = {row.label: _by_point(row, position) for row in table.rows if row.cells[position].mean is not None}
+    values = {row.label: by_point(row, position) for row in table.rows if row.cells[position].mean is not None}
     if higher is None or not values:
         return None
     shared = set.intersection(*(set(found) for found in values.values()))
@@ -40,10 +43,17 @@ def leader(table: ReportTable, position: int) -> str | None:
         / (len(shared) or len(found) or 1)
         for name, found in values.items()
     }
-    return (max if higher else min)(means, key=means.__getitem__)
+    beaten = {lost for pair in table.pairs if pair.metric == table.columns[position].name for lost in _losers(pair)}
+    standing = {name: mean for name, mean in means.items() if name not in beaten} or means
+    return (max if higher else min)(standing, key=standing.__getitem__)
 
 
-def _by_point(row: Row, position: int) -> dict[str, float]:
+def _losers(pair: PairVerdict) -> tuple[str, ...]:
+    return {"better": (pair.b,), "worse": (pair.a,)}.get(pair.verdict, ())
+
+
+def by_point(row: Row, position: int) -> dict[str, float]:
+    """The values of a row in one column, by the repeat of each."""
     pairs = zip(row.points, row.cells[position].values, strict=False)
     return {point: value for point, value in pairs if value is not None}
 

@@ -87,11 +87,16 @@ class ComparisonTable:
 
     @property
     def leaders(self) -> list[str]:
-        """The sides with the best mean, significant or not; over their own splits if no split is shared."""
+        """The sides with the best mean, significant or not; over their own splits if no split is shared.
+
+        A side that another one was shown to be better than does not lead, even if its mean over the few splits that
+        all sides have is the best: that pair shares more splits, on which it lost.
+        """
         means = self.shared.means or {name: summary.mean for name, summary in self.summaries.items()}
         signed = {name: self._signed(mean) for name, mean in means.items()}
-        best = min(signed.values(), default=0.0)
-        return [name for name, value in signed.items() if value == best]
+        standing = [name for name in signed if not any(self._beats(other, name) for other in signed if other != name)]
+        best = min((signed[name] for name in standing or signed), default=0.0)
+        return [name for name in standing or signed if signed[name] == best]
 
     @property
     def leader(self) -> str | None:
@@ -105,15 +110,25 @@ class ComparisonTable:
         others = [name for name in self.summaries if name != leader]
         if leader is None or not others:
             return None
-        wins = self._rfc_wins if self.test == "welch" else self._wins
-        return leader if all(wins(leader, other) for other in others) else None
+        return leader if all(self._beats(leader, other) for other in others) else None
 
     @property
     def tied(self) -> list[str]:
         """The leader, and the sides that were not shown to be worse."""
         leader = self.leader
-        wins = self._rfc_wins if self.test == "welch" else self._wins
-        return [name for name in self.summaries if leader and (name == leader or not wins(leader, name))]
+        return [name for name in self.summaries if leader and (name == leader or not self._beats(leader, name))]
+
+    def ruled(self, a: str, b: str) -> Comparison:
+        """The comparison with the verdict by the rule of the table: for Welch's test the RFC's, which has its own."""
+        pair = self.get(a, b)
+        if self.test != "welch":
+            return pair
+        if self._beats(a, b) or self._beats(b, a):
+            return replace(pair, verdict="better" if self._beats(a, b) else "worse")
+        if pair.verdict not in ("better", "worse"):
+            return pair
+        note = "By the RFC's rule nothing is decided: the intervals of the two means overlap."
+        return replace(pair, verdict="inconclusive", note=f"{pair.note} {note}".lstrip())
 
     def _signed(self, mean: float) -> float:
         """The mean with its sign changed so that lower is better; NaN is the worst."""
@@ -121,17 +136,18 @@ class ComparisonTable:
             return math.inf
         return -mean if self.higher_is_better else mean
 
-    def _wins(self, leader: str, other: str) -> bool:
-        return self.get(leader, other).verdict == "better"
-
-    def _rfc_wins(self, leader: str, other: str) -> bool:
-        """RFC-0015's rule: the best mean, non-overlapping intervals and Welch's p below alpha."""
-        pair = self.get(leader, other)
-        first, second = self.summaries[leader].interval, self.summaries[other].interval
-        if first is None or second is None or pair.p_value is None:
+    def _beats(self, a: str, b: str) -> bool:
+        """Whether `a` was shown to be better than `b`."""
+        turned = (a, b) not in self.pairs
+        pair = self.pairs[b, a] if turned else self.pairs[a, b]
+        if self.test != "welch":
+            return pair.verdict == ("worse" if turned else "better")
+        # RFC-0015's rule: the better mean, intervals that do not overlap, and Welch's p below alpha.
+        first, second = self.summaries[a], self.summaries[b]
+        if first.interval is None or second.interval is None or pair.p_value is None:
             return False
-        apart = first[1] < second[0] or second[1] < first[0]
-        return apart and pair.p_value < self.alpha
+        apart = first.interval[1] < second.interval[0] or second.interval[1] < first.interval[0]
+        return apart and pair.p_value < self.alpha and self._signed(first.mean) < self._signed(second.mean)
 
 
 def compare_table(

@@ -114,6 +114,20 @@ def test_where_a_trivial_prediction_wins_nobody_is_best_and_it_is_said():
     assert "On d0/gbdt no library is better than a trivial prediction." in document.headline
 
 
+@pytest.mark.parametrize("rule", [0.1, 0.4999999])
+def test_a_leader_that_loses_to_a_trivial_prediction_is_not_said_to_be_level_with_others(rule):
+    results = [
+        factories.result(f"d{position}/gbdt", library, seed, value, trivial={"mean": {"rmse": rule}})
+        for position in range(2)
+        for library, value in (("boosters", 0.4999998), ("xgboost", 0.8))
+        for seed in range(6)
+    ]
+    assert build_document(ResultCollection(results)).headline[:3:2] == (
+        "No library is clearly best on any benchmark.",
+        "On d0/gbdt and d1/gbdt no library is better than a trivial prediction.",
+    )
+
+
 def test_the_leaderboard_counts_every_benchmark_once_for_each_library():
     found = run(CLEAR, BEHIND, SAME)
     found.errors = [factories.error("d0/gbdt", "catboost", seed) for seed in range(5)]

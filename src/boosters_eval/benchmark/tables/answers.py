@@ -189,20 +189,27 @@ class _Contest:
         """Nobody is better than all others: some are equivalent to the leader, or cannot be told apart from it."""
         alike = [name for name in self.tied if self.pairs[name].verdict == "equivalent"]
         refused = [name for name in self.tied if not self.pairs[name].n]
-        unclear = [name for name in self.tied if name not in alike and name not in refused]
+        ahead = [name for name in self.tied if self._is_ahead(name)]
+        unclear = [name for name in self.tied if name not in (*alike, *refused, *ahead)]
         beaten = [name for name in self.pairs if name not in self.tied]
         if len(refused) == len(self.pairs):
             return f"No verdict on the best {self.what}: no two can be compared (see the notes)"
         to_it = f"{_listed(alike)} {_are(alike)} equivalent to it"
-        if alike and not unclear:
+        if alike and not unclear and not ahead:
             on = _splits([self.pairs[name].n for name in alike])
             text = f"{self.leader} has the best {self.what}, but {to_it}: within {_rope()} on {on}"
         else:
             text = f"No verdict on the best {self.what}: {self.leader} leads"
             text += f", but cannot be told apart from {_listed(unclear)}{self._doubt(unclear)}" if unclear else ""
+            text += f", but {_listed(ahead)} {_are(ahead)} better on the splits that both have" if ahead else ""
             text += f"; {to_it}" if alike else ""
         text += f"; it is better than {_listed(beaten)}" if beaten else ""
         return text + (f"; {_listed(refused)} cannot be compared with it" if refused else "")
+
+    def _is_ahead(self, other: str) -> bool:
+        """Whether another row was shown to be better: where splits are missing, three rows may beat each other."""
+        pair = self.pairs[other]
+        return pair.verdict == ("better" if pair.a == other else "worse")
 
     def _doubt(self, names: Sequence[str]) -> str:
         """How large the differences are, what the splits could have shown, and what more of them would show."""

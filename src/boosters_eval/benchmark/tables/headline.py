@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.tables.verdicts import deciding_column
+from boosters_eval.benchmark.unbeaten import is_better
 from boosters_eval.core.text import clean
-from boosters_eval.reports.contrasts import contrast, leader
+from boosters_eval.reports.contrasts import by_point, contrast, leader
 from boosters_eval.reports.document import PlainTable
 from boosters_eval.reports.numbers import count
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.reports.model import RankingTable, ReportTable, Row
+    from boosters_eval.reports.model import RankingTable, ReportTable
 
 _NAMED = 3  # benchmarks; more are only counted
 BEST, LEADING, BEHIND, ABSENT = "best", "leading", "behind", "absent"
@@ -70,7 +73,8 @@ def _verdict(tables: Sequence[ReportTable]) -> str:
     of = f" of {len(judged)}" if len(judged) > 1 else ""
     if not wins:
         where = "any benchmark" if len(judged) > 1 else next(iter(judged))
-        return f"No library is clearly best on {where}{_apart(judged)}.{rest}"
+        lost = {table.name for table in tables if _no_better_than_trivial(table)}  # of which another sentence speaks
+        return f"No library is clearly best on {where}{_apart([judged[name] for name in judged.keys() - lost])}.{rest}"
     (first, n), *others = wins.most_common()
     parts = [f"{first} is best on {n}{of} benchmark{'' if max(len(judged), n) == 1 else 's'}"]
     parts += [f"{name} on {n}" for name, n in others]
@@ -78,9 +82,11 @@ def _verdict(tables: Sequence[ReportTable]) -> str:
     return f"{', '.join(parts)}{undecided}.{rest}"
 
 
-def _apart(judged: Mapping[str, Mapping[str, str]]) -> str:
+def _apart(judged: Iterable[Mapping[str, str]]) -> str:
     """Whether nobody can be told apart at all, or only the leaders cannot."""
-    present = [[s for s in found.values() if s != ABSENT] for found in judged.values()]
+    present = [[s for s in found.values() if s != ABSENT] for found in judged]
+    if not present:
+        return ""
     if all(BEHIND not in found for found in present):
         return ": the libraries cannot be told apart"
     return ": the leaders cannot be told apart, though some libraries are behind"
@@ -110,16 +116,24 @@ def _trivial(tables: Iterable[ReportTable]) -> str:
 
 
 def _no_better_than_trivial(table: ReportTable) -> bool:
+    """Whether this holds for every row that has a value."""
+    found = {name for name, standing in standings(table).items() if standing != ABSENT}
+    return bool(found) and found <= _unbeaten(table)
+
+
+def _unbeaten(table: ReportTable) -> set[str]:
+    """The rows that are not better than a trivial rule on the splits of both, as the answer of the table has it."""
     position = _deciding(table)
-    if position is None or not table.trivial:
-        return False
-    sign = -1.0 if table.columns[position].higher_is_better else 1.0
-    ours, rules = _means(table.rows, position), _means(table.trivial, position)
-    return bool(ours and rules) and min(sign * mean for mean in ours) >= min(sign * mean for mean in rules)
-
-
-def _means(rows: Iterable[Row], position: int) -> list[float]:
-    return [mean for row in rows if (mean := row.cells[position].mean) is not None]
+    if position is None:
+        return set()
+    column, found = table.columns[position], set()
+    for row, rule in itertools.product(table.rows, table.trivial):
+        ours, theirs = by_point(row, position), by_point(rule, position)
+        shared = ours.keys() & theirs.keys()
+        means = [math.fsum(values[point] for point in shared) / len(shared) for values in (ours, theirs) if shared]
+        if means and not is_better(*means, column.name, higher_is_better=bool(column.higher_is_better)):
+            found.add(row.label)
+    return found
 
 
 def _gaps(results: ResultCollection) -> list[str]:

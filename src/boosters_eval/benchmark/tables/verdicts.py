@@ -73,7 +73,7 @@ def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: 
         winners=() if found.winner is None else (row_of[found.winner],),
         leaders=tuple(row_of[name] for name in found.leaders) if found.pairs else (),
         tied=tuple(sorted(found.tied, key=lambda name: name != found.leader)) if found.pairs else (),
-        comparisons=tuple(_comparison(table, column, a, b, pair) for (a, b), pair in found.pairs.items()),
+        comparisons=tuple(_comparison(table, column, a, b, found.ruled(a, b)) for a, b in found.pairs),
     )
 
 
