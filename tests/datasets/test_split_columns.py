@@ -67,6 +67,24 @@ def test_times_of_a_users_frame_may_be_dates_texts_or_numbers(days):
     assert config.split_by == "time:day"
 
 
+@pytest.mark.parametrize(
+    "days",
+    [
+        np.arange(N, dtype=np.uint64) + np.uint64(2**63 - 5),
+        pd.array(np.arange(N), dtype="Int64"),
+        np.arange(N).astype("datetime64[Y]") - np.timedelta64(500, "Y"),
+    ],
+)
+def test_times_that_the_usual_types_cannot_hold_keep_their_order(days):
+    _, table = from_frame("time:day", day=days)
+    assert (np.diff(table.split_by) > 0).all()
+
+
+def test_groups_that_are_only_written_differently_are_one_group():
+    _, table = from_frame("group:shop", shop=["7", "7.0", 7, 7.0, " 7", "x", "x ", "07"] * 5)
+    assert table.split_by.tolist() == [0, 0, 0, 0, 0, 1, 1, 2] * 5
+
+
 def test_the_column_stays_a_feature_if_it_is_kept():
     _, table = from_frame("time:day", DataSettings(keep=("day",)), day=np.arange(N))
     assert table.feature_names == ("a", "b", "day")
@@ -84,6 +102,8 @@ def test_groups_of_a_users_frame_become_codes():
         ("time:day", ["2024-01-01", "soon"] * 20, "must hold dates or numbers. Got 'soon' and 19 other such rows"),
         ("time:day", ["01/02/2024", "03/04/2024"] * 20, "the day or the month first"),
         ("time:day", [1.0, np.nan] * 20, "It is missing in 20 rows"),
+        ("time:day", pd.array([1, None] * 20, dtype="Int64"), "It is missing in 20 rows"),
+        ("time:day", pd.array([True, None] * 20, dtype="boolean"), "It is missing in 20 rows"),
         ("group:day", ["x", None, "y", "z"] * 10, "The group column 'day' of data must be known in every row"),
         ("time:dya", np.arange(N), "'dya' is no column of data. Did you mean 'day'?"),
         ("group:target", np.arange(N), "The group column 'target' is the target"),

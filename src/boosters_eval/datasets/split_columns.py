@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets.config import DatasetConfig, SplitBy
     from boosters_eval.datasets.table import Table
+
+
+_WHOLE = re.compile(r"^(-?\d+)\.0*$")
 
 
 def followed(config: DatasetConfig, table: Table) -> Table:
@@ -50,12 +54,18 @@ def split_values(source: str, by: SplitBy, column: Any) -> NDArray[Any]:
 
 
 def _times(source: str, name: str, column: Any) -> NDArray[Any]:
-    if getattr(getattr(column, "dtype", None), "kind", "O") in "biu":
-        return np.asarray(column).astype(np.int64)
-    if getattr(getattr(column, "dtype", None), "kind", "O") == "f":
-        values = np.asarray(column, dtype=np.float64)
-        _refuse_missing(source, "time", name, ~np.isfinite(values))
-        return values
+    kind = getattr(getattr(column, "dtype", None), "kind", "O")
+    if kind == "f":
+        numbers = np.asarray(column, dtype=np.float64)
+        _refuse_missing(source, "time", name, ~np.isfinite(numbers))
+        return numbers
+    if kind in "biu":
+        if hasattr(column, "isna"):  # pandas has integers and booleans that may be missing
+            _refuse_missing(source, "time", name, np.asarray(column.isna(), dtype=bool))
+        values = np.asarray(column)
+        # Numbers that int64 cannot hold become places in their order, which is all that matters.
+        whole = kind != "u" or int(values.max(initial=0)) <= np.iinfo(np.int64).max
+        return values.astype(np.int64) if whole else np.unique(values, return_inverse=True)[1].astype(np.int64)
     import pandas as pd  # noqa: PLC0415 (slow to import, and numbers do not need it)
 
     texts = pd.Series(column)
@@ -73,7 +83,11 @@ def _times(source: str, name: str, column: Any) -> NDArray[Any]:
             f"The time column '{name}' of {source} can be read with the day or the month first ('{texts.iloc[0]}'):"
             " write it as year-month-day."
         )
-    return found.moments.to_numpy().astype("datetime64[ns]").astype(np.int64)
+    moments = found.moments.to_numpy()
+    try:
+        return moments.astype("datetime64[ns]").astype(np.int64)
+    except OverflowError:  # centuries ago, or ahead
+        return moments.astype("datetime64[us]").astype(np.int64)
 
 
 def _groups(source: str, name: str, column: Any) -> NDArray[np.int64]:
@@ -83,9 +97,16 @@ def _groups(source: str, name: str, column: Any) -> NDArray[np.int64]:
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
     import pandas as pd  # noqa: PLC0415 (slow to import, and numbers do not need it)
 
-    codes, _ = pd.factorize(pd.Series(column))
+    codes, names = pd.factorize(pd.Series(column))
     _refuse_missing(source, "group", name, codes < 0)
-    return codes.astype(np.int64)
+    merged = pd.factorize(pd.Series([_group_name(each) for each in names], dtype=object))[0]
+    return merged[codes].astype(np.int64)
+
+
+def _group_name(name: Any) -> str:
+    """One name for what is surely one group: 7, "7", "7.0" and " 7" must not be on both sides of a split."""
+    text = str(name).strip()
+    return _WHOLE.sub(r"\1", text)
 
 
 def _refuse_missing(source: str, kind: str, name: str, missing: NDArray[np.bool_]) -> None:
