@@ -130,7 +130,7 @@ def test_baseline_of_a_part_of_a_run_comes_with_a_warning(make):
 
 def test_the_rfc_version_1_file_is_still_read():
     baseline = load_baseline(V1)
-    assert baseline.schema_version == 3
+    assert baseline.schema_version == 4
     assert baseline.config.suite == "full"
     assert baseline.boosters_version == "0.1.0"
     assert baseline.results[0].primary == MetricStats(mean=0.4521, std=0.0102, n=5)
@@ -150,7 +150,7 @@ def _spoilt(document, change):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda d: d.update(schema_version=4), "schema version 4, this program reads up to 3: upgrade"),
+        (lambda d: d.update(schema_version=5), "schema version 5, this program reads up to 4: upgrade"),
         (lambda d: d.update(schema_version="2"), "schema_version must be a number"),
         (lambda d: d.update(schema_version=0), "schema_version must be a number"),
         (lambda d: d.update(results=[]), "is an empty baseline"),

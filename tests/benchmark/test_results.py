@@ -81,6 +81,17 @@ def changed(collection, **changes):
     return json.dumps({**json.loads(collection.to_json()), **changes})
 
 
+def test_a_file_with_new_keys_has_a_version_that_older_programs_ask_to_upgrade_for(collection):
+    """They refuse unknown keys, and version 2 knew neither trivial rules, splits nor audits."""
+    assert json.loads(collection.to_json())["schema_version"] == 3
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_of_older_versions_are_read(collection, version):
+    older = ResultCollection.from_json(changed(collection, schema_version=version))
+    assert older.results == collection.results
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -192,7 +192,7 @@ def test_a_broken_baseline_or_results_file_is_exit_code_3(files, capsys, text):
 
 def test_a_newer_baseline_says_upgrade(files, capsys):
     document = json.loads(Path("base.json").read_text())
-    Path("new.json").write_text(json.dumps({**document, "schema_version": 4}))
+    Path("new.json").write_text(json.dumps({**document, "schema_version": 5}))
     assert check("new.json", "--results", "same.json") == 3
     assert "upgrade boosters-eval" in capsys.readouterr().err
 

@@ -33,7 +33,8 @@ from boosters_eval.metrics.task import Task
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+_RANDOM_ONLY = 3  # the version that knows no other splits
 HOME_LIBRARY = "boosters"  # the library whose repository this tool serves
 _SNIFF = 1_000_000  # a foreign file of more characters than this is refused before it is parsed
 _WIDTH = 110
@@ -173,6 +174,12 @@ class Baseline(_Part):
             raise ValueError(f"results must hold each pair once, {doubled[0]} {doubled[1]} occurs again")
         return self
 
+    @model_serializer(mode="wrap")
+    def _lowest_version(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The version of a file is the lowest that knows all of its keys, so that older programs read what they can."""
+        followed = any(result.split is not None for result in self.results)
+        return {**handler(self), "schema_version": SCHEMA_VERSION if followed else _RANDOM_ONLY}
+
 
 class _ConfigV1(FileModel):
     """The RFC leaves the content of version 1's config open."""
@@ -224,7 +231,7 @@ def load_baseline(path: Path) -> Baseline:
     try:
         if version == 1:
             return _BaselineV1.model_validate(raw).upgraded()
-        return Baseline.model_validate({**raw, "schema_version": SCHEMA_VERSION})  # version 2 says less
+        return Baseline.model_validate({**raw, "schema_version": SCHEMA_VERSION})  # older ones say less
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))

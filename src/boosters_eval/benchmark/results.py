@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 RESULTS_KIND = "boosters-eval results"
 REPORT_KIND = "boosters-eval report"
-SCHEMA_VERSION = 2  # version 1 says nothing of libraries that were unavailable
+# Version 1 says nothing of libraries that were unavailable, version 2 nothing of trivial rules, splits and audits.
+SCHEMA_VERSION = 3
 
 
 class ResultsDocument(FileModel):

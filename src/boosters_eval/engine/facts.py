@@ -21,7 +21,7 @@ from boosters_eval.engine.plan import Exclusion
 if TYPE_CHECKING:
     from boosters_eval.engine.plan import Plan
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3  # version 2 has neither names, kinds nor disturbances
 
 
 class RunFacts(FileModel):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.outcome import Outcome
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3  # results of version 2 have neither trivial rules nor splits other than random ones
 _START = "0" * 32
 _LINE = re.compile(
     rb'\{"prev":"([0-9a-f]{32})",(?:"of":"([\w.-]+)",)?(?:"with":"([0-9a-f]{16})",)?'

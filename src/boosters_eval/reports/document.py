@@ -104,7 +104,7 @@ class ReportDocument(Model):
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     kind: str = "boosters-eval report"
     title: str
     lead: str = ""

@@ -41,6 +41,7 @@ def of_table(
         *_decided(judged),
         *_undecided(judged),
         *_skewed(contenders, pairs),
+        *_period(contenders, pairs),
     )
     return tuple(map(clean, found))
 
@@ -161,6 +162,18 @@ def _skewed(contenders: Iterable[Contender], pairs: Iterable[PairVerdict]) -> li
         f" {', '.join(found)}."
         for label, found in doubtful.items()
     ]
+
+
+def _period(contenders: Iterable[Contender], pairs: Sequence[PairVerdict]) -> list[str]:
+    """What a verdict on windows of time does not promise."""
+    splits = (result.split for contender in contenders for result in contender.results)
+    if not pairs or not any(split is not None and split.kind == "time" for split in splits):
+        return []
+    text = (
+        "Windows of time: a verdict is about the period that the data covers. If the world changes for longer than"
+        " that, the next period may have another order."
+    )
+    return [text]
 
 
 def _scale(pair: PairVerdict) -> float | None:
