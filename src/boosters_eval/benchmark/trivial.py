@@ -36,9 +36,12 @@ def trivial_scores(
     """The score of each rule of the task. It learns from the training targets and their weights alone.
 
     A metric that such a prediction cannot have is left out, and so is one that it has perfectly whatever the data:
-    a constant is calibrated, and treats all groups alike.
+    a constant is calibrated, and treats all groups alike. Rows that a file has sorted by their relevance have no order
+    to be kept: it is the answer, and nobody could beat it.
     """
     found: Scores = {}
+    if task is Task.RANKING and groups is not None and _is_sorted(y_valid, np.asarray(groups)):
+        return found
     y, counted = train
     counted = None if counted is None or not counted.any() else counted
     for rule, predictions in _predictions(task, y, counted, len(y_valid), n_classes, quantiles, groups).items():
@@ -103,6 +106,13 @@ def _quantiles(y: NDArray[Any], weights: NDArray[Any] | None, levels: tuple[floa
     reached = np.cumsum(weights[order])
     at = np.searchsorted(reached, np.asarray(levels) * reached[-1])
     return np.asarray(y[order][np.minimum(at, len(y) - 1)], dtype=np.float64)
+
+
+def _is_sorted(relevance: NDArray[Any], groups: NDArray[Any]) -> bool:
+    """Whether the best rows of every query come first."""
+    order = np.argsort(groups, kind="stable")
+    same_query = groups[order][1:] == groups[order][:-1]
+    return not (same_query & (np.diff(relevance[order]) > 0)).any()
 
 
 def _places(groups: NDArray[Any]) -> NDArray[np.float64]:

@@ -129,9 +129,10 @@ def _unbeaten(table: ReportTable) -> set[str]:
     column, found = table.columns[position], set()
     for row, rule in itertools.product(table.rows, table.trivial):
         ours, theirs = by_point(row, position), by_point(rule, position)
-        shared = ours.keys() & theirs.keys()
-        means = [math.fsum(values[point] for point in shared) / len(shared) for values in (ours, theirs) if shared]
-        if means and not is_better(*means, column.name, higher_is_better=bool(column.higher_is_better)):
+        if not (shared := ours.keys() & theirs.keys()):
+            continue
+        mean, least = (math.fsum(values[point] for point in shared) / len(shared) for values in (ours, theirs))
+        if not is_better(mean, least, column.name, higher_is_better=bool(column.higher_is_better)):
             found.add(row.label)
     return found
 
