@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import factories
 from boosters_eval.baseline import CheckRules, Snapshot, Status, check, make_baseline
 from boosters_eval.baseline.check import is_regression
-from boosters_eval.benchmark.records import RunMetadata, Unsupported
+from boosters_eval.benchmark.records import RunMetadata, SplitFacts, Unsupported
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
@@ -425,6 +425,18 @@ class TestStatistical:
             "no number of seeds would make such a change significant, as splits share rows"
         )
         assert found.exit_code() == ExitCode.REGRESSION
+
+    def test_seeds_are_not_advised_where_they_add_no_windows_of_time(self):
+        def run(*values):
+            split = SplitFacts(kind="time", column="day")
+            return factories.collection(
+                [factories.result(fold=fold, value=value, split=split) for fold, value in enumerate(values)]
+            )
+
+        recorded = Snapshot.of_baseline(make_baseline(run(0.5, 0.6, 0.5, 0.6)))
+        found = check(recorded, Snapshot.of_run(run(0.56, 0.6, 0.54, 0.61)), CheckRules(statistical=True))
+        assert found.findings[0].status is Status.SUSPECTED
+        assert found.findings[0].note.endswith("more seeds would not decide, as they add no windows of time")
 
     def test_a_run_that_stopped_at_a_look_is_judged_at_the_level_of_that_look(self, make, against):
         run = noisy(make, {0: 1.06, 1: 1.04, 2: 1.05})

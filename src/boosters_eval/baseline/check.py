@@ -183,7 +183,8 @@ def _verdict(finding: Finding, evidence: Evidence, *, looks: bool) -> Finding:
     lower = not evidence.higher_is_better
     if is_regression(before, after, finding.tolerance, lower_is_better=lower):
         if evidence.worse is False:
-            return _suspected(finding, seeds_needed(evidence, looks=looks))
+            windows = evidence.design is not None and evidence.design.ordered
+            return _suspected(finding, seeds_needed(evidence, looks=looks), windows=windows)
         status = Status.REGRESSION
     elif after == before:
         status = Status.SAME
@@ -196,9 +197,11 @@ def _verdict(finding: Finding, evidence: Evidence, *, looks: bool) -> Finding:
     return replace(finding, status=status, decided=safe or status is Status.REGRESSION)
 
 
-def _suspected(finding: Finding, needed: int | None) -> Finding:
+def _suspected(finding: Finding, needed: int | None, *, windows: bool) -> Finding:
     text = f"{needed} seeds would decide if the change stays as it is"
-    if needed is None:
+    if windows:
+        text = "more seeds would not decide, as they add no windows of time"
+    elif needed is None:
         text = "no number of seeds would make such a change significant, as splits share rows"
     note = f"{finding.note}, {text}" if finding.note else text
     return replace(finding, status=Status.SUSPECTED, note=note, seeds_needed=needed, decided=False)
