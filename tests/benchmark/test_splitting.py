@@ -8,6 +8,7 @@ import pytest
 import factories
 from boosters_eval.baseline.model import load_baseline, save_baseline
 from boosters_eval.baseline.snapshot import make_baseline
+from boosters_eval.benchmark import fit
 from boosters_eval.benchmark.measure import hold_out, request_for
 from boosters_eval.benchmark.observations import observe
 from boosters_eval.benchmark.records import SplitFacts
@@ -120,6 +121,17 @@ def test_the_latest_training_rows_are_held_out_for_early_stopping():
     assert hold_out(train, request, 1, "time", np.arange(N)[::-1]).valid.y.tolist() == table.y[:12][::-1].tolist()
     stores = hold_out(train, request, 1, "group", table.x[:, 1])
     assert not set(stores.x[:, 1]) & set(stores.valid.x[:, 1])
+
+
+def test_a_cell_stops_early_on_rows_that_are_later_than_those_it_learns_from():
+    one = config("time:day", training=TrainingConfig(early_stopping_rounds=3))
+    (first, *_) = plan_of(one, seeds=None).cells
+    data = fit._data(first, table_of(), {})
+    days = {value: day for day, value in enumerate(table_of().y.tolist())}
+    learned, stopped, scored = (
+        [days[value] for value in part] for part in (data.train.y, data.train.valid.y, table_of().y[data.split.valid])
+    )
+    assert max(learned) < min(stopped) <= max(stopped) < min(scored)
 
 
 def test_seeds_are_not_added_to_windows_nor_to_few_groups():

@@ -10,6 +10,8 @@ import tiny
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.trivial import trivial_scores
+from boosters_eval.datasets import Table, split_rows
+from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.metrics import compute_metrics
 from boosters_eval.metrics.task import Task
 from boosters_eval.reports import render_csv, render_fragment, render_markdown
@@ -79,6 +81,18 @@ def test_each_cell_of_a_run_has_them(faulty):
     for result in run.results:
         assert set(result.trivial) == {"mean", "median"}
         assert set(result.trivial["mean"]) == {"rmse", "mae", "r2", "median_ae"}
+
+
+def test_a_cell_learns_its_rules_from_the_training_rows_and_weighs_the_others(faulty):
+    rng = np.random.default_rng(7)
+    table = Table(rng.normal(size=(60, 2)), rng.normal(size=60), weights=rng.random(60) + 0.1)
+    config = tiny.tiny_config().replace(dataset=factories.dataset("weighted", Task.REGRESSION, table))
+    (result,) = tiny.run_tiny(config, seeds=1).results
+    split = split_rows(table, Task.REGRESSION, SplitSpec(), result.seed, None)
+    assert split.digest == result.split_digest
+    mean = np.average(table.y[split.train], weights=table.weights[split.train])
+    error = np.average((table.y[split.valid] - mean) ** 2, weights=table.weights[split.valid])
+    assert result.trivial["mean"]["rmse"] == pytest.approx(np.sqrt(error), rel=1e-5)
 
 
 def losing(value=0.2, trivial=0.1, **changes):

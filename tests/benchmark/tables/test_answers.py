@@ -6,7 +6,7 @@ import random
 import pytest
 
 import factories
-from boosters_eval.benchmark.records import Unavailable
+from boosters_eval.benchmark.records import SplitFacts, Unavailable
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.reports import render_json, render_markdown
@@ -107,6 +107,16 @@ def test_nothing_is_advised_after_auto_or_where_seeds_share_one_split():
     told = answer(official)
     assert told.startswith("No verdict on a single split: ")
     assert "--seeds" not in told
+
+
+@pytest.mark.parametrize(
+    "split",
+    [SplitFacts(kind="time", column="t"), SplitFacts(kind="group", column="g", n_train_groups=32, n_valid_groups=8)],
+)
+def test_seeds_are_not_advised_where_they_add_neither_windows_nor_groups(split):
+    told = answer([changed(r, split=split, seed=0, fold=r.seed) for r in scores()])
+    assert "cannot be told apart" in told
+    assert "--" not in told
 
 
 def test_a_single_split_allows_no_verdict():
