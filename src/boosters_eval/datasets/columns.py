@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from boosters_eval.core.errors import DatasetError, suggest
+from boosters_eval.datasets.config import COLUMN_SETTINGS
 from boosters_eval.datasets.dates import date_parts, is_date, looks_like_dates, parse_dates
 from boosters_eval.datasets.frames import MANY_TEXTS, is_number, is_text, plain, texts_of
 from boosters_eval.datasets.numerals import parse_numerals
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DataSettings
 
 EXACT = 2**24  # float32 holds every whole number up to here
-_SETTINGS = ("drop", "keep", "categorical", "numeric", "date")
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ def name_problems(source: str, names: list[str], target: str, settings: DataSett
     out = []
     if target not in names:
         out.append(f"{source} has no column '{target}'.{suggest(target, names)} Its columns: {few(names)}.")
-    for setting in _SETTINGS:
+    for setting in COLUMN_SETTINGS:
         unknown = [name for name in dict.fromkeys(getattr(settings, setting)) if name not in names]
         out += [f"--{setting}: {source} has no column '{name}'.{suggest(name, names)}" for name in unknown]
     for name in dict.fromkeys(names):
-        asked = [setting for setting in _SETTINGS if name in getattr(settings, setting)]
+        asked = [setting for setting in COLUMN_SETTINGS if name in getattr(settings, setting)]
         clash = [setting for setting in asked if setting != "keep"] if "drop" not in asked else asked
         if len(clash) > 1:
             out.append(f"Column '{name}' cannot be given to --{clash[0]} and to --{clash[1]}.")
