@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from boosters_eval.datasets.dates import is_date_text, parse_dates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,12 +39,6 @@ _PLAIN = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 _NUMBER = re.compile(
     rf"\(?[-+]?\s*({_CURRENCY})?\s*[-+]?(\d{{1,3}}([,.' \u00a0\u202f]\d{{3}})+|0|[1-9]\d*|(?=[.,]\d))([.,]\d+)?"
     rf"([eE][-+]?\d+)?\s*(%|[kKmM]|{_CURRENCY})?\)?"
-)
-_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_DATE = re.compile(
-    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})"
-    rf"|\d{{1,2}}[ -]{_MONTH}[ ,-]+\d{{2,4}}|{_MONTH}[ -]\d{{1,2}}[a-z]*,? \d{{4}})([ T]\d{{1,2}}:\d{{2}}.*)?",
-    re.IGNORECASE,
 )
 
 
@@ -178,7 +173,7 @@ def date_note(column: SampledColumn) -> str:
     """That values are days or times."""
     if column.texts is not None and not column.declared:
         looked = [str(text).strip() for text in column.texts[:_TEXTS_LOOKED_AT]]
-        hits = sum(_DATE.fullmatch(text) is not None for text in looked)
+        hits = sum(map(is_date_text, looked))
         return f"holds dates, such as '{looked[0]}'" if looked and hits >= ALIKE * len(looked) else ""
     if not column.integers or len(column.counts) < 2:
         return ""
@@ -201,11 +196,11 @@ def times_of(column: SampledColumn) -> NDArray[np.float64]:
     """The times that its texts mean, as numbers."""
     import pandas as pd  # noqa: PLC0415 (texts come from frames, so pandas is loaded)
 
-    texts = pd.Series(column.texts, dtype=object)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on a format that it guesses
-        parsed = pd.to_datetime(texts, errors="coerce", utc=True)
-    known = np.where(parsed.isna(), np.nan, parsed.astype("int64").astype(np.float64))
+    found = parse_dates(pd.Series(column.texts, dtype=object))
+    if found is None:
+        return np.full(len(column.numbers), np.nan)
+    seconds = found.moments.to_numpy(dtype="datetime64[s]").astype(np.int64).astype(np.float64)
+    known = np.where(found.moments.isna(), np.nan, seconds)
     codes = column.numbers
     return np.where(np.isnan(codes), np.nan, known[np.nan_to_num(codes).astype(np.int64)])
 

@@ -125,6 +125,10 @@ def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Us
 
 def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
     found = parse_dates(column)
+    if found is None and not asked:
+        ways = f"{option('categorical', name)} or {option('drop', name)}"
+        problem = f"Column '{name}' looks like dates, but in no format that is known: '{_first(column)}'; use {ways}."
+        return Use("date", problem=problem)
     if found is None:
         return Use("date", problem=f"--date: column '{name}' has no dates in any known format: '{_first(column)}'.")
     lost = (column.notna() & found.moments.isna()).to_numpy()
