@@ -92,7 +92,7 @@ def test_all_problems_are_told_at_once_each_with_an_option():
     assert caught.value.lines == [
         "data cannot be used as it is, for 3 reasons:",
         "  - --date: data has no column 'zipp'. Did you mean 'zip'?",
-        "  - The target 'y' of data is missing in 1 row: --drop-missing-target leaves them out.",
+        "  - The target 'y' of data is missing in 1 row: --drop-missing-target leaves it out.",
         (
             "  - Column 'price' has numbers written as text, such as '$1,500' in row 2 (',' separates thousands,"
             " '$' left out): --numeric price reads them as numbers, --categorical price as categories."

@@ -56,9 +56,12 @@ def show(
     config = resolve_dataset(name, _task(task), settings, split)
     if split is not None:
         config = config.replace(split_by=split if parse_split(split) else None)
-    for sentence in config.notes:
-        note(f"Note: {sentence}")
     summary = summarise(config)
+    lines = audit_text(summary.audit)
+    shown_below = set() if json else {line.strip() for line in lines}
+    for sentence in config.notes:
+        if sentence not in shown_below:
+            note(f"Note: {sentence}")
     if json:
         bars = [{"label": bar.label, "count": bar.count} for bar in summary.bars]
         audit = summary.audit.model_dump(mode="json")
@@ -69,7 +72,7 @@ def show(
     for key, value in shown.items():
         if value:
             say(f"{key:<{width}}  {value}")
-    say("\naudit\n" + "\n".join(audit_text(summary.audit)))
+    say("\naudit\n" + "\n".join(lines))
     say("\ntarget distribution\n" + plot(summary.bars))
 
 

@@ -25,7 +25,7 @@ ALMOST_MISSING = 0.95
 ALIKE = 0.95  # the share of distinct texts that must look like dates, or like numbers
 FEW_NUMBERS = 10  # plain numbers kept as text are grades rather than quantities up to so many
 IN_ORDER = 0.99  # the share of steps that must not go back
-_TEXTS_LOOKED_AT = 500
+_TEXTS_LOOKED_AT, _KEYS_LOOKED_AT = 500, 20_000
 _FLOAT32_DIGITS = 7
 
 _NAMED_ID = re.compile(
@@ -51,6 +51,7 @@ class SampledColumn:
     texts: NDArray[Any] | None = None  # the distinct texts, by code
     declared: bool = False  # a category because somebody says so, not because it is text
     all_rows: Callable[[], NDArray[Any]] | None = field(default=None, repr=False)  # None: the values are all
+    share: float = 1.0  # of all rows, that these are
 
     @property
     def categorical(self) -> bool:
@@ -81,6 +82,11 @@ class SampledColumn:
         """The share of the most frequent value, where a missing one is a value too."""
         most = max(int(self.counts.max()) if len(self.counts) else 0, len(self.numbers) - len(self.known))
         return most / len(self.numbers)
+
+    @property
+    def almost_unique(self) -> bool:
+        """Whether hardly any value repeats in all rows: of the pairs that do, a sample meets only its share squared."""
+        return len(self.known) - len(self.counts) <= (1 - ALMOST_UNIQUE) * self.share * len(self.known)
 
     @cached_property
     def integers(self) -> bool:
@@ -121,16 +127,31 @@ def id_note(column: SampledColumn) -> str:
     if rows < LEAST_ROWS or not (column.texts is not None or column.integers):
         return ""
     if column.texts is not None:
-        return f"has {distinct} distinct texts in {rows} rows" if distinct >= ALMOST_UNIQUE * rows else ""
-    largest = float(np.abs(column.known).max())
-    if largest >= KEY and (len(np.unique(column.whole())) > LEAST_ROWS or column.whole().dtype.kind == "f"):
-        digits = len(str(int(largest)))
-        return f"holds whole numbers of up to {digits} digits, and the float32 of the libraries keeps {_FLOAT32_DIGITS}"
+        return f"has {distinct} distinct texts in {rows} rows" if column.almost_unique else ""
+    if np.abs(column.known).max() >= KEY and (note := _key_note(column)):
+        return note
     named = _NAMED_ID.fullmatch(column.name) is not None
-    if distinct < (ALMOST_UNIQUE * rows if named else rows):
+    if not column.almost_unique or (distinct < rows and not named):
         return ""
     said = f"is named like an id and has {distinct} distinct values in {rows} rows" if named else ""
     return _row_numbers(column.whole()) or said
+
+
+def _key_note(column: SampledColumn) -> str:
+    """That whole numbers are longer than a model can see, unless they are few."""
+    whole = column.whole()
+    some = whole[:_KEYS_LOOKED_AT]
+    exact = whole.dtype.kind != "f"
+    largest = max(int(whole.max()), -int(whole.min())) if exact else 0
+    digits = len(str(largest)) if exact else int(np.log10(np.abs(column.known).max()) + 1e-9) + 1
+    said = f"holds whole numbers of up to {digits} digits; the float32 of the libraries keeps {_FLOAT32_DIGITS}"
+    if not exact:  # a float has lost digits itself
+        return said
+    before, after = len(np.unique(some)), len(np.unique(some.astype(np.float32)))
+    if before <= LEAST_ROWS:
+        return ""
+    where = f" in the first {len(some)} rows" if len(some) < len(whole) else ""
+    return f"{said}: {before} distinct values become {after}{where}"
 
 
 def _row_numbers(whole: NDArray[Any]) -> str:
@@ -145,10 +166,18 @@ def _row_numbers(whole: NDArray[Any]) -> str:
     return f"never repeats and {'rises' if rises else 'falls'} from row to row"
 
 
+def grows(column: SampledColumn) -> bool:
+    """Whether numbers rise or fall from row to row in uneven steps, as a quantity does that grows with time."""
+    if not column.integers or np.abs(column.known).max() >= KEY or _NAMED_ID.fullmatch(column.name):
+        return False
+    steps = np.diff(column.known)
+    return bool((steps > 0).all() or (steps < 0).all()) and not bool((steps == steps[0]).all())
+
+
 def _dense(known: NDArray[Any]) -> str:
     """That distinct whole numbers fill a range, if they do."""
     low, high = float(known.min()), float(known.max())
-    if high - low + 1 > DENSE * len(known) or len(np.unique(known)) < len(known):
+    if high - low + 1 > DENSE * len(known) or np.bincount((known - known.min()).astype(np.int64)).max() > 1:
         return ""
     return f"numbers the rows in another order: {len(known)} distinct whole numbers from {low:.0f} to {high:.0f}"
 

@@ -43,6 +43,12 @@ def rows(count: int) -> str:
     return f"{count} row{'' if count == 1 else 's'}"
 
 
+def visible(value: Any) -> str:
+    """A value in quotes, with what cannot be seen in it written out: a control character, say."""
+    text = str(value)
+    return f"'{text}'" if text.isprintable() else repr(text)
+
+
 def few(names: list[str]) -> str:
     """The first names of a list."""
     shown = ", ".join(names[:8])
@@ -53,7 +59,9 @@ def name_problems(source: str, names: list[str], target: str, settings: DataSett
     """What is wrong with the names of the columns, before any column is looked at."""
     out = []
     if target not in names:
-        out.append(f"{source} has no column '{target}'.{suggest(target, names)} Its columns: {few(names)}.")
+        single = " Its only column is" if len(names) == 1 else " Its columns:"
+        check = ": check the separator (--sep)" if len(names) == 1 else ""
+        out.append(f"{source} has no column '{target}'.{suggest(target, names)}{single} {few(names)}{check}.")
     for setting in COLUMN_SETTINGS:
         unknown = [name for name in dict.fromkeys(getattr(settings, setting)) if name not in names]
         out += [f"--{setting}: {source} has no column '{name}'.{suggest(name, names)}" for name in unknown]
@@ -207,8 +215,8 @@ def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, ta
         lost = (column.notna() & np.isnan(found.numbers)).to_numpy()
         act = "--drop-missing-target leaves out such rows" if target else "makes it missing"
         return (
-            f"Column '{name}' holds numbers, but '{column[lost].iloc[0]}' in row {_row(column, lost)} is not a number:"
-            f" {option('numeric', name)} {act}, {option('categorical', name)} keeps the texts."
+            f"Column '{name}' holds numbers, but {visible(column[lost].iloc[0])} in row {_row(column, lost)} is not a"
+            f" number: {option('numeric', name)} {act}, {option('categorical', name)} keeps the texts."
         ), ""
     if found.read > 9 * stray and found.read:
         there = column.notna().to_numpy() & ~np.isnan(found.numbers)

@@ -55,8 +55,8 @@ _MONTH_SHAPE = re.compile(
     rf"\s*(?:(?:19|20)\d\d-(?:0[1-9]|1[0-2])|(?:0?[1-9]|1[0-2])/(?:19|20)\d\d|{_MONTH}[ -](?:19|20)\d\d)\s*",
     re.IGNORECASE,
 )
-_NAMED_UTC = re.compile(r" ?(?:UTC|GMT)$", re.IGNORECASE)
-_ZONE = re.compile(r":[\d.]+ ?(?:Z|[-+]\d\d(?::?\d\d)?|UTC|GMT)$", re.IGNORECASE)
+_NAMED_UTC = re.compile(r" ?(?:UTC|GMT)$")
+_ZONE = re.compile(r":[\d.]+ ?(?:Z|[-+]\d\d(?::?\d\d)?|UTC|GMT)$")
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,8 @@ def parse_dates(column: pd.Series[Any]) -> Dates | None:
     some = texts.dropna().drop_duplicates().iloc[:LOOKED_AT]
     times = _TIMES if some.str.contains(":", regex=False).any() else _TIMES[:1]
     formats = ["ISO8601", _COMPACT, *(day + time for day in _DATES for time in times), *_MONTHS]
+    iso = int(_parsed(some, "ISO8601").notna().sum())
+    formats = formats[:1] if iso == len(some) else formats  # the usual case, which no other format can better
     counts = {form: int(_parsed(some, form).notna().sum()) for form in formats}
     most = max(counts.values(), default=0)
     if not len(some) or most < 0.5 * len(some):
@@ -112,7 +114,9 @@ def _parsed(texts: pd.Series[Any], form: str) -> pd.Series[Any]:
     import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
 
     if form == "ISO8601":  # which for pandas may be a year alone, or eight digits
-        texts = texts.where(texts.str.match(r"\d{4}-\d{2}-\d{2}", na=False)).str.replace(_NAMED_UTC, "Z", regex=True)
+        texts = texts.where(texts.str.match(r"\d{4}-\d{2}-\d{2}", na=False))
+        if texts.str.endswith(("UTC", "GMT"), na=False).any():
+            texts = texts.str.replace(_NAMED_UTC, "Z", regex=True)
         return pd.to_datetime(texts, format=form, errors="coerce", utc=True).dt.tz_localize(None)
     if form == _COMPACT:
         texts = texts.where(texts.str.fullmatch(r"\d{8}", na=False))
