@@ -355,6 +355,13 @@ def test_dates_are_said(form):
     assert audited(frame, columns=[AuditedColumn(name="day", role="date")]).findings == ()
 
 
+def test_a_day_of_the_month_is_no_order_of_time():
+    days = pd.date_range("2013", periods=365).repeat(9)
+    frame = a_frame(len(days), day=days.day, month=days.month, arrival_week=days.isocalendar().week.to_numpy())
+    assert kinds(audited(frame)) == []
+    assert kinds(audited(a_frame(200, day=np.arange(200) // 2))) == [("time-order", "day")]  # since a start
+
+
 def test_rows_in_the_order_of_time_are_a_hint_to_another_split():
     days = pd.date_range("2020-01-30", periods=200, freq="31h")
     for column in (days, days.tz_localize("UTC"), days.strftime("%Y-%m-%d %H:%M")):

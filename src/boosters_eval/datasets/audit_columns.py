@@ -27,6 +27,7 @@ FEW_NUMBERS = 10  # plain numbers kept as text are grades rather than quantities
 IN_ORDER = 0.99  # the share of steps that must not go back
 _TEXTS_LOOKED_AT, _KEYS_LOOKED_AT = 500, 20_000
 _FLOAT32_DIGITS = 7
+_WEEKS = 53  # of a year
 
 _NAMED_ID = re.compile(
     r"unnamed: \d+|index|level_0|(row|record|line|sample|serial)?[ _.-]?(id|nr|no|number|num|index)"
@@ -34,6 +35,7 @@ _NAMED_ID = re.compile(
     re.IGNORECASE,
 )
 _NAMED_TIME = re.compile(r"(.*[^a-z])?(year|date|time|datetime|timestamp|day|month|week)([^a-z].*)?", re.IGNORECASE)
+_NAMED_CYCLE = re.compile(r"(.*[^a-z])?(day|month|week)([^a-z].*)?", re.IGNORECASE)
 _CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 _PLAIN = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 _NUMBER = re.compile(
@@ -237,6 +239,11 @@ def times_of(column: SampledColumn) -> NDArray[np.float64]:
 def is_named_time(name: str) -> bool:
     """Whether a name promises a time."""
     return _NAMED_TIME.fullmatch(name) is not None
+
+
+def comes_round(column: SampledColumn) -> bool:
+    """Whether it is a day of the month, a month or a week: numbers by which rows cannot be put in the order of time."""
+    return _NAMED_CYCLE.fullmatch(column.name) is not None and bool((column.known <= _WEEKS).all())
 
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -249,7 +249,7 @@ def _times(column: SampledColumn, subject: Subject) -> NDArray[np.float64] | Non
             return None
         return columns_alone.times_of(column)
     named = column.name in subject.dates or columns_alone.is_named_time(column.name)
-    return column.numbers if named and not column.declared else None
+    return None if not named or column.declared or columns_alone.comes_round(column) else column.numbers
 
 
 def _leaks(
