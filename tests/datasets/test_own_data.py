@@ -187,6 +187,13 @@ def test_a_date_whose_parts_have_the_name_of_a_column(place):
         config_from_frame(data, "y")
 
 
+def test_the_advice_for_a_column_that_is_named_like_an_option_can_be_followed(place, capsys):
+    pd.DataFrame({"--x y": ["$1,500", "$2,500"] * 20, "y": np.arange(40) / 3}).to_csv("odd.csv", index=False)
+    assert run(["datasets", "show", "odd.csv:y"]) == 3
+    assert "--numeric='--x y' reads them as numbers" in capsys.readouterr().err
+    assert run(["datasets", "show", "odd.csv:y", "--numeric=--x y"]) == 0
+
+
 def test_what_a_frame_or_a_setting_cannot_be():
     with pytest.raises(ConfigError, match="The 'sep' parameter is for text files"):
         config_from_frame(frame(), "y", settings=DataSettings(sep=";"))

@@ -34,8 +34,8 @@ class Use:
 
 
 def option(name: str, column: str) -> str:
-    """The option for a column, as it is typed in a shell."""
-    return f"--{name} {shlex.quote(column)}"
+    """The option for a column, as it is typed in a shell; a name that looks like an option needs the sign."""
+    return f"--{name}{'=' if column.startswith('-') else ' '}{shlex.quote(column)}"
 
 
 def rows(count: int) -> str:
