@@ -50,6 +50,19 @@ def test_show_names_categories_missing_values_and_queries(capsys):
     assert "queries         50" in capsys.readouterr().out
 
 
+def test_show_names_the_classes_and_says_nothing_twice(tmp_path, capsys):
+    path = tmp_path / "mine.csv"
+    days = pd.date_range("2000", periods=50)
+    texts = {"when": np.random.default_rng(1).permutation(days).astype(str), "y": ["no", "yes"] * 25}
+    pd.DataFrame(texts).to_csv(path, index=False)
+    assert run(["datasets", "show", f"{path}:y"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[-2:] == [f"{name:>3}  25  {'#' * 40}" for name in ("no", "yes")]
+    assert (shown.out + shown.err).count("is read as dates") == 1
+    assert run(["datasets", "show", f"{path}:y", "--json"]) == 0
+    assert capsys.readouterr().err.count("is read as dates") == 1
+
+
 def test_show_reads_a_users_file_and_says_what_it_inferred(tmp_path, capsys):
     path = tmp_path / "mine.csv"
     pd.DataFrame({"a": np.arange(50), "y": [f"c{i % 25:02}" for i in range(50)]}).to_csv(path, index=False)

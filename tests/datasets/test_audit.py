@@ -202,6 +202,65 @@ def test_columns_that_go_together_are_not_the_same():
     assert audited(frame).findings == ()
 
 
+def test_what_rises_with_an_id_is_not_to_be_dropped_for_it():
+    audit = audited(
+        a_frame(**{"Unnamed: 0": np.arange(200), "year": 1800 + np.arange(200), "long": np.arange(200) / 7})
+    )
+    assert ("id", "Unnamed: 0") in kinds(audit)
+    assert ("duplicate-columns", "long") in kinds(audit)  # but as a copy of the year
+    assert all(finding.column != "year" for finding in audit.findings if finding.kind == "duplicate-columns")
+
+
+def test_a_quantity_that_grows_with_time_is_no_id():
+    grown = {
+        "date": pd.date_range("2000", periods=200).astype(str),
+        "people": lambda r, n: np.cumsum(r.integers(1, 9, n)),
+    }
+    assert kinds(audited(a_frame(**grown))) == [("date", "date"), ("time-order", "date")]
+    numbered = a_frame(**grown, order_id=lambda r, n: np.cumsum(r.integers(1, 9, n)), row=np.arange(200))
+    assert {("id", "order_id"), ("id", "row")} <= set(kinds(audited(numbered)))
+
+
+def test_texts_that_a_sample_hardly_meets_twice_are_no_ids():
+    rng = np.random.default_rng(9)
+    rows = 10 * SAMPLE
+    texts = np.array([f"u{i}" for i in range(rows // 2)])
+    frame = pd.DataFrame({"x": rng.standard_normal(rows), "y": rng.standard_normal(rows)})
+    twice = frame.assign(user=rng.permutation(np.concatenate([texts, texts])))
+    assert kinds(audited(twice)) == []
+    once = frame.assign(user=[f"u{i}" for i in range(rows)])
+    assert kinds(audited(once)) == [("id", "user")]
+
+
+def test_the_columns_of_a_large_table_are_never_sorted_as_a_whole(monkeypatch):
+    rng = np.random.default_rng(9)
+    rows = 5 * SAMPLE
+    keys = rng.integers(10**18, 9 * 10**18, rows)
+    frame = pd.DataFrame({"key": keys, "nr": rng.permutation(rows), "y": rng.standard_normal(rows)})
+    sorted_rows = []
+    unique = np.unique
+
+    def counting(values, *args, **options):
+        sorted_rows.append(len(values))
+        return unique(values, *args, **options)
+
+    monkeypatch.setattr(np, "unique", counting)
+    assert kinds(audited(frame)) == [("id", "key"), ("id", "nr")]
+    assert max(sorted_rows) < 2 * SAMPLE
+
+
+def test_an_option_has_the_whole_name_as_it_is_typed():
+    long = "x" * 300
+    audit = audited(a_frame(**{long: 3.0, "--drop": 4.0, "it's": 5.0}))
+    assert [finding.option for finding in audit.findings] == [
+        f"--drop {long}",
+        "--drop=--drop",
+        """--drop 'it'"'"'s'""",
+    ]
+    several = audited(a_frame(**{"-a": 3.0, "b c": 4.0, "c": 5.0, "d": 6.0}))
+    assert only(several).option == "--drop 'b c' c d --drop=-a"
+
+
 def test_copies_of_rows_are_counted_with_and_without_the_target_whatever_their_ids():
     frame = a_frame(200)
     frame.loc[180:189] = frame.loc[0:9].to_numpy()
@@ -294,6 +353,13 @@ def test_dates_are_said(form):
     finding = only(audited(frame))
     assert (finding.kind, finding.column, finding.option) == ("date", "day", "--date day")
     assert audited(frame, columns=[AuditedColumn(name="day", role="date")]).findings == ()
+
+
+def test_a_day_of_the_month_is_no_order_of_time():
+    days = pd.date_range("2013", periods=365).repeat(9)
+    frame = a_frame(len(days), day=days.day, month=days.month, arrival_week=days.isocalendar().week.to_numpy())
+    assert kinds(audited(frame)) == []
+    assert kinds(audited(a_frame(200, day=np.arange(200) // 2))) == [("time-order", "day")]  # since a start
 
 
 def test_rows_in_the_order_of_time_are_a_hint_to_another_split():

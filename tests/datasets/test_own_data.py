@@ -8,7 +8,14 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from boosters_eval import ConfigError, DataFileError, DatasetError, DataSettings, FileFormatError
+from boosters_eval import (
+    ConfigError,
+    DataFileError,
+    DatasetError,
+    DataSettings,
+    FileFormatError,
+    prepare_comparison,
+)
 from boosters_eval.cli.app import run
 from boosters_eval.datasets import checks, materialise, open_stored, reading, resolve_dataset
 from boosters_eval.datasets.dialect import SEPARATORS
@@ -85,7 +92,7 @@ def test_all_problems_are_told_at_once_each_with_an_option():
     assert caught.value.lines == [
         "data cannot be used as it is, for 3 reasons:",
         "  - --date: data has no column 'zipp'. Did you mean 'zip'?",
-        "  - The target 'y' of data is missing in 1 row: --drop-missing-target leaves them out.",
+        "  - The target 'y' of data is missing in 1 row: --drop-missing-target leaves it out.",
         (
             "  - Column 'price' has numbers written as text, such as '$1,500' in row 2 (',' separates thousands,"
             " '$' left out): --numeric price reads them as numbers, --categorical price as categories."
@@ -178,6 +185,13 @@ def test_a_date_whose_parts_have_the_name_of_a_column(place):
     data = pd.DataFrame({"d": pd.date_range("2020", periods=N), "d.day": range(N), "y": range(N)})
     with pytest.raises(DataFileError, match=r"The date 'd' would become 'd.day', but there is such a column"):
         config_from_frame(data, "y")
+
+
+def test_the_advice_for_a_column_that_is_named_like_an_option_can_be_followed(place, capsys):
+    pd.DataFrame({"--x y": ["$1,500", "$2,500"] * 20, "y": np.arange(40) / 3}).to_csv("odd.csv", index=False)
+    assert run(["datasets", "show", "odd.csv:y"]) == 3
+    assert "--numeric='--x y' reads them as numbers" in capsys.readouterr().err
+    assert run(["datasets", "show", "odd.csv:y", "--numeric=--x y"]) == 0
 
 
 def test_what_a_frame_or_a_setting_cannot_be():
@@ -306,6 +320,43 @@ class TestSidecar:
         other = resolve_dataset("d.csv:kind")
         assert other.task is Task.MULTICLASS  # the task of the sidecar is that of its target
         assert resolve_dataset("d.csv", Task.REGRESSION).task is Task.REGRESSION
+
+    def test_an_option_for_a_column_comes_before_what_the_sidecar_says_of_it(self, data):
+        assert run(["datasets", "init", "d.csv:y", "--keep", "id"]) == 0
+        config = resolve_dataset("d.csv", settings=DataSettings(drop=("kind", "id"), categorical=("when",)))
+        assert config.feature_names == ("a", "when")
+        assert "--drop comes before the categorical of d.csv.yaml for 'kind'" not in config.notes  # it is replaced
+        assert "--drop comes before the keep of d.csv.yaml for 'id'" in config.notes
+        assert "--categorical comes before the date of d.csv.yaml for 'when'" in config.notes
+        assert resolve_dataset("d.csv", settings=DataSettings(drop="kind")).feature_names[:2] == ("id", "a")
+
+    def test_a_column_that_the_sidecar_leaves_out_can_be_the_target(self, data):
+        data.write_text("schema_version: 1\nkind: boosters-eval data\ntarget: y\ndrop: [kind, id]\nsplit: group:kind\n")
+        config = resolve_dataset("d.csv:kind")
+        assert config.feature_names[-1] == "y"
+        assert config.split_by is None
+        assert config.notes[1:3] == (
+            "the drop of d.csv.yaml is not followed for 'kind': it is the target",
+            "the split of d.csv.yaml is not followed: 'kind' is the target",
+        )
+
+    def test_the_split_is_kept_so_that_a_comparison_is_repeatable(self, data, capsys):
+        assert run(["datasets", "init", "d.csv:y", "--split", "group:kind"]) == 0
+        assert "split: group:kind" in data.read_text()
+        config = resolve_dataset("d.csv")
+        assert config.split_by == "group:kind"
+        assert "kind" not in config.feature_names
+        assert "split 'group:kind'" in config.notes[0]
+        assert prepare_comparison("d.csv", ["sklearn"], seeds=2).plan.cells[0].spec.split.column == "kind"
+        given = resolve_dataset("d.csv", split="random")
+        assert given.split_by is None
+        assert "--split replaces the split of d.csv.yaml ('group:kind')" in given.notes
+        capsys.readouterr()
+        assert run(["datasets", "show", "d.csv", "--split", "time:when"]) == 0
+        assert "time: when" in capsys.readouterr().out
+        data.write_text("schema_version: 1\nkind: boosters-eval data\ntarget: y\nsplit: sometimes\n")
+        with pytest.raises(FileFormatError, match=r"random, time:COLUMN or group:COLUMN"):
+            resolve_dataset("d.csv")
 
     @pytest.mark.parametrize(
         ("text", "said"),

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import DataOptions, data_of, with_options
+from boosters_eval.cli.options import DataOptions, SplitOption, data_of, with_options
 from boosters_eval.cli.output import note, print_json, say
 from boosters_eval.core.errors import ConfigError, suggest
 
@@ -41,20 +41,27 @@ def show(
     data: DataOptions,
     name: Annotated[str, typer.Argument(help="A data set, or path/to/file.csv:target.")],
     task: Annotated[str | None, typer.Option("--task", help="The task, instead of inferring it.")] = None,
+    split: SplitOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Describe a data set, with the distribution of its target."""
     from boosters_eval.datasets import resolve_dataset
+    from boosters_eval.datasets.config import parse_split
     from boosters_eval.datasets.resolve import check_applicable
     from boosters_eval.datasets.summary import audit_text, plot, summarise
 
     settings = data_of(data)
     if settings is not None:
         check_applicable(settings, [name])
-    config = resolve_dataset(name, _task(task), settings)
-    for sentence in config.notes:
-        note(f"Note: {sentence}")
+    config = resolve_dataset(name, _task(task), settings, split)
+    if split is not None:
+        config = config.replace(split_by=split if parse_split(split) else None)
     summary = summarise(config)
+    lines = audit_text(summary.audit)
+    shown_below = set() if json else {line.strip() for line in lines}
+    for sentence in config.notes:
+        if sentence not in shown_below:
+            note(f"Note: {sentence}")
     if json:
         bars = [{"label": bar.label, "count": bar.count} for bar in summary.bars]
         audit = summary.audit.model_dump(mode="json")
@@ -65,7 +72,7 @@ def show(
     for key, value in shown.items():
         if value:
             say(f"{key:<{width}}  {value}")
-    say("\naudit\n" + "\n".join(audit_text(summary.audit)))
+    say("\naudit\n" + "\n".join(lines))
     say("\ntarget distribution\n" + plot(summary.bars))
 
 
@@ -75,6 +82,7 @@ def init(
     data: DataOptions,
     file: Annotated[str, typer.Argument(metavar="FILE:TARGET", help="A data file and its target column.")],
     task: Annotated[str | None, typer.Option("--task", help="The task, instead of inferring it.")] = None,
+    split: SplitOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the settings that are there.")] = False,
 ) -> None:
     """Write FILE.yaml with what was found in a data file, so that it is always read so.
@@ -84,7 +92,7 @@ def init(
     from pathlib import Path
 
     from boosters_eval.core.files import write_atomically
-    from boosters_eval.datasets.config import DataSettings
+    from boosters_eval.datasets.config import DataSettings, parse_split
     from boosters_eval.datasets.files import examine_file
     from boosters_eval.datasets.resolve import SUFFIXES, check_applicable, split_item
     from boosters_eval.datasets.sidecar import sidecar_path, sidecar_text
@@ -99,7 +107,7 @@ def init(
     out = sidecar_path(Path(path))
     if out.exists() and not force:
         raise ConfigError(f"{out} exists already: use --force to replace it.")
-    found = examine_file(Path(path), target, _task(task), settings)
+    found = examine_file(Path(path), target, _task(task), settings, parse_split(split))
     for sentence in found.notes:
         note(f"Note: {sentence}")
     write_atomically(out, sidecar_text(Path(path).name, target, found, settings))

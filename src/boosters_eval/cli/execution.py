@@ -14,6 +14,7 @@ from boosters_eval.cli.options import (
     DataOptions,
     Execution,
     Presentation,
+    SplitOption,
     data_of,
     settings_of,
     training_of,
@@ -29,15 +30,6 @@ _FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are printed before a run, 
 
 CvOption = Annotated[
     str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
-]
-
-SplitOption = Annotated[
-    str | None,
-    typer.Option(
-        "--split",
-        help="How rows are split: random, time:COLUMN (train before, validate after; --cv is the number of windows, by"
-        " default 5) or group:COLUMN (no group on both sides).",
-    ),
 ]
 
 

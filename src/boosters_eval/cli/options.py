@@ -17,6 +17,15 @@ _RUN = "How to run"
 _OUT = "Output"
 _DATA = "Files of your own"
 
+SplitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        help="How rows are split: random, time:COLUMN (train before, validate after; --cv is the number of windows, by"
+        " default 5) or group:COLUMN (no group on both sides).",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Execution:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from boosters_eval.datasets.dates import is_date_text, parse_dates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,8 +25,9 @@ ALMOST_MISSING = 0.95
 ALIKE = 0.95  # the share of distinct texts that must look like dates, or like numbers
 FEW_NUMBERS = 10  # plain numbers kept as text are grades rather than quantities up to so many
 IN_ORDER = 0.99  # the share of steps that must not go back
-_TEXTS_LOOKED_AT = 500
+_TEXTS_LOOKED_AT, _KEYS_LOOKED_AT = 500, 20_000
 _FLOAT32_DIGITS = 7
+_WEEKS = 53  # of a year
 
 _NAMED_ID = re.compile(
     r"unnamed: \d+|index|level_0|(row|record|line|sample|serial)?[ _.-]?(id|nr|no|number|num|index)"
@@ -33,17 +35,12 @@ _NAMED_ID = re.compile(
     re.IGNORECASE,
 )
 _NAMED_TIME = re.compile(r"(.*[^a-z])?(year|date|time|datetime|timestamp|day|month|week)([^a-z].*)?", re.IGNORECASE)
+_NAMED_CYCLE = re.compile(r"(.*[^a-z])?(day|month|week)([^a-z].*)?", re.IGNORECASE)
 _CURRENCY = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY"
 _PLAIN = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 _NUMBER = re.compile(
     rf"\(?[-+]?\s*({_CURRENCY})?\s*[-+]?(\d{{1,3}}([,.' \u00a0\u202f]\d{{3}})+|0|[1-9]\d*|(?=[.,]\d))([.,]\d+)?"
     rf"([eE][-+]?\d+)?\s*(%|[kKmM]|{_CURRENCY})?\)?"
-)
-_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_DATE = re.compile(
-    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})"
-    rf"|\d{{1,2}}[ -]{_MONTH}[ ,-]+\d{{2,4}}|{_MONTH}[ -]\d{{1,2}}[a-z]*,? \d{{4}})([ T]\d{{1,2}}:\d{{2}}.*)?",
-    re.IGNORECASE,
 )
 
 
@@ -56,6 +53,7 @@ class SampledColumn:
     texts: NDArray[Any] | None = None  # the distinct texts, by code
     declared: bool = False  # a category because somebody says so, not because it is text
     all_rows: Callable[[], NDArray[Any]] | None = field(default=None, repr=False)  # None: the values are all
+    share: float = 1.0  # of all rows, that these are
 
     @property
     def categorical(self) -> bool:
@@ -86,6 +84,11 @@ class SampledColumn:
         """The share of the most frequent value, where a missing one is a value too."""
         most = max(int(self.counts.max()) if len(self.counts) else 0, len(self.numbers) - len(self.known))
         return most / len(self.numbers)
+
+    @property
+    def almost_unique(self) -> bool:
+        """Whether hardly any value repeats in all rows: of the pairs that do, a sample meets only its share squared."""
+        return len(self.known) - len(self.counts) <= (1 - ALMOST_UNIQUE) * self.share * len(self.known)
 
     @cached_property
     def integers(self) -> bool:
@@ -126,16 +129,31 @@ def id_note(column: SampledColumn) -> str:
     if rows < LEAST_ROWS or not (column.texts is not None or column.integers):
         return ""
     if column.texts is not None:
-        return f"has {distinct} distinct texts in {rows} rows" if distinct >= ALMOST_UNIQUE * rows else ""
-    largest = float(np.abs(column.known).max())
-    if largest >= KEY and (len(np.unique(column.whole())) > LEAST_ROWS or column.whole().dtype.kind == "f"):
-        digits = len(str(int(largest)))
-        return f"holds whole numbers of up to {digits} digits, and the float32 of the libraries keeps {_FLOAT32_DIGITS}"
+        return f"has {distinct} distinct texts in {rows} rows" if column.almost_unique else ""
+    if np.abs(column.known).max() >= KEY and (note := _key_note(column)):
+        return note
     named = _NAMED_ID.fullmatch(column.name) is not None
-    if distinct < (ALMOST_UNIQUE * rows if named else rows):
+    if not column.almost_unique or (distinct < rows and not named):
         return ""
     said = f"is named like an id and has {distinct} distinct values in {rows} rows" if named else ""
     return _row_numbers(column.whole()) or said
+
+
+def _key_note(column: SampledColumn) -> str:
+    """That whole numbers are longer than a model can see, unless they are few."""
+    whole = column.whole()
+    some = whole[:_KEYS_LOOKED_AT]
+    exact = whole.dtype.kind != "f"
+    largest = max(int(whole.max()), -int(whole.min())) if exact else 0
+    digits = len(str(largest)) if exact else int(np.log10(np.abs(column.known).max()) + 1e-9) + 1
+    said = f"holds whole numbers of up to {digits} digits; the float32 of the libraries keeps {_FLOAT32_DIGITS}"
+    if not exact:  # a float has lost digits itself
+        return said
+    before, after = len(np.unique(some)), len(np.unique(some.astype(np.float32)))
+    if before <= LEAST_ROWS:
+        return ""
+    where = f" in the first {len(some)} rows" if len(some) < len(whole) else ""
+    return f"{said}: {before} distinct values become {after}{where}"
 
 
 def _row_numbers(whole: NDArray[Any]) -> str:
@@ -150,10 +168,18 @@ def _row_numbers(whole: NDArray[Any]) -> str:
     return f"never repeats and {'rises' if rises else 'falls'} from row to row"
 
 
+def grows(column: SampledColumn) -> bool:
+    """Whether numbers rise or fall from row to row in uneven steps, as a quantity does that grows with time."""
+    if not column.integers or np.abs(column.known).max() >= KEY or _NAMED_ID.fullmatch(column.name):
+        return False
+    steps = np.diff(column.known)
+    return bool((steps > 0).all() or (steps < 0).all()) and not bool((steps == steps[0]).all())
+
+
 def _dense(known: NDArray[Any]) -> str:
     """That distinct whole numbers fill a range, if they do."""
     low, high = float(known.min()), float(known.max())
-    if high - low + 1 > DENSE * len(known) or len(np.unique(known)) < len(known):
+    if high - low + 1 > DENSE * len(known) or np.bincount((known - known.min()).astype(np.int64)).max() > 1:
         return ""
     return f"numbers the rows in another order: {len(known)} distinct whole numbers from {low:.0f} to {high:.0f}"
 
@@ -178,7 +204,7 @@ def date_note(column: SampledColumn) -> str:
     """That values are days or times."""
     if column.texts is not None and not column.declared:
         looked = [str(text).strip() for text in column.texts[:_TEXTS_LOOKED_AT]]
-        hits = sum(_DATE.fullmatch(text) is not None for text in looked)
+        hits = sum(map(is_date_text, looked))
         return f"holds dates, such as '{looked[0]}'" if looked and hits >= ALIKE * len(looked) else ""
     if not column.integers or len(column.counts) < 2:
         return ""
@@ -201,11 +227,11 @@ def times_of(column: SampledColumn) -> NDArray[np.float64]:
     """The times that its texts mean, as numbers."""
     import pandas as pd  # noqa: PLC0415 (texts come from frames, so pandas is loaded)
 
-    texts = pd.Series(column.texts, dtype=object)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on a format that it guesses
-        parsed = pd.to_datetime(texts, errors="coerce", utc=True)
-    known = np.where(parsed.isna(), np.nan, parsed.astype("int64").astype(np.float64))
+    found = parse_dates(pd.Series(column.texts, dtype=object))
+    if found is None:
+        return np.full(len(column.numbers), np.nan)
+    seconds = found.moments.to_numpy(dtype="datetime64[s]").astype(np.int64).astype(np.float64)
+    known = np.where(found.moments.isna(), np.nan, seconds)
     codes = column.numbers
     return np.where(np.isnan(codes), np.nan, known[np.nan_to_num(codes).astype(np.int64)])
 
@@ -213,6 +239,11 @@ def times_of(column: SampledColumn) -> NDArray[np.float64]:
 def is_named_time(name: str) -> bool:
     """Whether a name promises a time."""
     return _NAMED_TIME.fullmatch(name) is not None
+
+
+def comes_round(column: SampledColumn) -> bool:
+    """Whether it is a day of the month, a month or a week: numbers by which rows cannot be put in the order of time."""
+    return _NAMED_CYCLE.fullmatch(column.name) is not None and bool((column.known <= _WEEKS).all())
 
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DatasetConfig
     from boosters_eval.datasets.store import Stored
 
-REVISION = 1  # changes whenever the same table would be audited otherwise
+REVISION = 2  # changes whenever the same table would be audited otherwise
 _FILE = "audit.json"
 
 

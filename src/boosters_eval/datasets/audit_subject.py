@@ -88,6 +88,7 @@ def columns_of_table(table: Table, names: Sequence[str]) -> Callable[[RowNumbers
             texts=None if texts is None else np.asarray(texts, dtype=object),
             declared=position in table.categorical,
             all_rows=None if rows is None else lambda: values,
+            share=1.0 if rows is None else len(rows) / len(values),
         )
 
     return lambda rows: tuple(column(position, rows) for position in range(len(names)))
@@ -98,6 +99,7 @@ def column_of_frame(name: str, column: pd.Series[Any], rows: RowNumbers | None, 
     from pandas.api import types  # noqa: PLC0415 (a frame is here, so pandas is loaded)
 
     some = column if rows is None else column.take(rows)
+    share = len(some) / max(len(column), 1)
     if role == "categorical" or (role == "date" and is_text(column)):
         codes, texts = _coded(some)
         return SampledColumn(
@@ -106,8 +108,9 @@ def column_of_frame(name: str, column: pd.Series[Any], rows: RowNumbers | None, 
             texts=texts,
             declared=isinstance(column.dtype, types.CategoricalDtype) or not is_text(column),
             all_rows=None if rows is None else lambda: _coded(column)[0],
+            share=share,
         )
-    return SampledColumn(name, _as_numbers(some), all_rows=lambda: _exact_numbers(column))
+    return SampledColumn(name, _as_numbers(some), all_rows=lambda: _exact_numbers(column), share=share)
 
 
 def coded_target(column: pd.Series[Any], *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:

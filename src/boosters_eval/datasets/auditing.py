@@ -195,8 +195,12 @@ def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumber
         found.setdefault(kind, {})[name] = (note, option or _several("--drop", [name]))
 
     usual = []
+    alone = {column.name: _notes_of_one(subject, column) for column in columns}
+    in_time = any("time-order" in told for told in alone.values())
     for column in columns:
-        told = _notes_of_one(subject, column)
+        told = alone[column.name]
+        if in_time and "id" in told and columns_alone.grows(column):
+            del told["id"]
         for kind, (note, option) in told.items():
             tell(kind, column.name, note, option)
         if not {"missing", "constant"} & told.keys() and column.name not in subject.dates:
@@ -204,9 +208,10 @@ def _notes(subject: Subject, columns: Sequence[SampledColumn], sample: RowNumber
     categories = {column.name for column in usual if column.categorical}
     for name, score, measure in _leaks(subject, usual, sample):
         note = f"alone predicts {subject.target}: {measure} {score:.4f}, out of sample"
-        group = f"; or --split group:{shlex.quote(_short(name))}" if name in categories else ""
+        group = f"; or --split group:{shlex.quote(name)}" if name in categories else ""
         tell("leak", name, note, _several("--drop", [name]) + group)
-    for name, other, sense in relations.same_columns(usual):
+    ids = found.get("id", {})  # which are to be dropped, rather than what rises with them
+    for name, other, sense in relations.same_columns([column for column in usual if column.name not in ids]):
         tell("duplicate-columns", name, f"says the same as '{_short(other)}': {sense}")
     return found
 
@@ -223,7 +228,7 @@ def _notes_of_one(subject: Subject, column: SampledColumn) -> dict[str, tuple[st
         found["almost-constant"] = (note, "")
     times = _times(column, subject)
     if times is not None and columns_alone.in_order(times):
-        found["time-order"] = ("rises from row to row", f"--split time:{shlex.quote(_short(column.name))}")
+        found["time-order"] = ("rises from row to row", f"--split time:{shlex.quote(column.name)}")
     return found
 
 
@@ -244,7 +249,7 @@ def _times(column: SampledColumn, subject: Subject) -> NDArray[np.float64] | Non
             return None
         return columns_alone.times_of(column)
     named = column.name in subject.dates or columns_alone.is_named_time(column.name)
-    return column.numbers if named and not column.declared else None
+    return None if not named or column.declared or columns_alone.comes_round(column) else column.numbers
 
 
 def _leaks(
@@ -284,7 +289,7 @@ def _of_columns(subject: Subject, notes: Notes) -> Iterator[AuditFinding]:
         names = [f"'{_short(name)}'" for name in list(told)[:_MOST_NAMED]]
         more = f" and {len(told) - len(names)} more" if len(told) > len(names) else ""
         first, (note, option) = next(iter(told.items()))
-        action = option.split()[0]
+        action = option.replace("=", " ").split()[0]
         acts_on = action in ("--drop", "--numeric", "--date")
         option = _several(action, told) if acts_on else option
         yield _finding(
@@ -380,7 +385,11 @@ def _finding(
 
 
 def _several(option: str, names: Iterable[str]) -> str:
-    return " ".join([option, *(shlex.quote(_short(name)) for name in list(names)[:_MOST_COLUMNS])])
+    """The option as it is typed in a shell, so with whole names; one that looks like an option needs its sign."""
+    shown = list(names)[:_MOST_COLUMNS]
+    plain = [shlex.quote(name) for name in shown if not name.startswith("-")]
+    odd = [f"{option}={shlex.quote(name)}" for name in shown if name.startswith("-")]
+    return " ".join([*([option, *plain] if plain else []), *odd])
 
 
 def _short(name: str) -> str:

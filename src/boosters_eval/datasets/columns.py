@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from boosters_eval.core.errors import DatasetError, suggest
+from boosters_eval.datasets.config import COLUMN_SETTINGS
 from boosters_eval.datasets.dates import date_parts, is_date, looks_like_dates, parse_dates
 from boosters_eval.datasets.frames import MANY_TEXTS, is_number, is_text, plain, texts_of
 from boosters_eval.datasets.numerals import parse_numerals
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DataSettings
 
 EXACT = 2**24  # float32 holds every whole number up to here
-_SETTINGS = ("drop", "keep", "categorical", "numeric", "date")
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,19 @@ class Use:
 
 
 def option(name: str, column: str) -> str:
-    """The option for a column, as it is typed in a shell."""
-    return f"--{name} {shlex.quote(column)}"
+    """The option for a column, as it is typed in a shell; a name that looks like an option needs the sign."""
+    return f"--{name}{'=' if column.startswith('-') else ' '}{shlex.quote(column)}"
 
 
 def rows(count: int) -> str:
     """1 row, 2 rows."""
     return f"{count} row{'' if count == 1 else 's'}"
+
+
+def visible(value: Any) -> str:
+    """A value in quotes, with what cannot be seen in it written out: a control character, say."""
+    text = str(value)
+    return f"'{text}'" if text.isprintable() else repr(text)
 
 
 def few(names: list[str]) -> str:
@@ -53,12 +59,14 @@ def name_problems(source: str, names: list[str], target: str, settings: DataSett
     """What is wrong with the names of the columns, before any column is looked at."""
     out = []
     if target not in names:
-        out.append(f"{source} has no column '{target}'.{suggest(target, names)} Its columns: {few(names)}.")
-    for setting in _SETTINGS:
+        single = " Its only column is" if len(names) == 1 else " Its columns:"
+        check = ": check the separator (--sep)" if len(names) == 1 else ""
+        out.append(f"{source} has no column '{target}'.{suggest(target, names)}{single} {few(names)}{check}.")
+    for setting in COLUMN_SETTINGS:
         unknown = [name for name in dict.fromkeys(getattr(settings, setting)) if name not in names]
         out += [f"--{setting}: {source} has no column '{name}'.{suggest(name, names)}" for name in unknown]
     for name in dict.fromkeys(names):
-        asked = [setting for setting in _SETTINGS if name in getattr(settings, setting)]
+        asked = [setting for setting in COLUMN_SETTINGS if name in getattr(settings, setting)]
         clash = [setting for setting in asked if setting != "keep"] if "drop" not in asked else asked
         if len(clash) > 1:
             out.append(f"Column '{name}' cannot be given to --{clash[0]} and to --{clash[1]}.")
@@ -125,6 +133,10 @@ def _as_numbers(name: str, column: pd.Series[Any], settings: DataSettings) -> Us
 
 def _as_dates(name: str, column: pd.Series[Any], *, asked: bool) -> Use:
     found = parse_dates(column)
+    if found is None and not asked:
+        ways = f"{option('categorical', name)} or {option('drop', name)}"
+        problem = f"Column '{name}' looks like dates, but in no format that is known: '{_first(column)}'; use {ways}."
+        return Use("date", problem=problem)
     if found is None:
         return Use("date", problem=f"--date: column '{name}' has no dates in any known format: '{_first(column)}'.")
     lost = (column.notna() & found.moments.isna()).to_numpy()
@@ -203,8 +215,8 @@ def number_like(name: str, column: pd.Series[Any], settings: DataSettings, *, ta
         lost = (column.notna() & np.isnan(found.numbers)).to_numpy()
         act = "--drop-missing-target leaves out such rows" if target else "makes it missing"
         return (
-            f"Column '{name}' holds numbers, but '{column[lost].iloc[0]}' in row {_row(column, lost)} is not a number:"
-            f" {option('numeric', name)} {act}, {option('categorical', name)} keeps the texts."
+            f"Column '{name}' holds numbers, but {visible(column[lost].iloc[0])} in row {_row(column, lost)} is not a"
+            f" number: {option('numeric', name)} {act}, {option('categorical', name)} keeps the texts."
         ), ""
     if found.read > 9 * stray and found.read:
         there = column.notna().to_numpy() & ~np.isnan(found.numbers)

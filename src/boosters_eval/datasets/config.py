@@ -74,6 +74,9 @@ class DatasetConfig(Model):
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
 
 
+COLUMN_SETTINGS = ("drop", "keep", "categorical", "numeric", "date")  # those that name columns
+
+
 class DataSettings(Model):
     """How a user's table is read and used; columns are given by name. What is not set is found out from the data."""
 

@@ -33,13 +33,30 @@ _DATES = (
     "%b %d, %Y",
     "%d %B %Y",
     "%B %d, %Y",
+    "%b %d %Y",
+    "%B %d %Y",
+    "%d-%b-%y",
+    "%d %b %y",
+    "%d%b%Y",
+    "%A, %B %d, %Y",
+    "%a, %d %b %Y",
 )
+_MONTHS = ("%Y-%m", "%m/%Y", "%b %Y", "%B %Y", "%b-%Y")  # without a day: dates only when asked for, by their first day
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M %p", " %I:%M:%S %p")
 _COMPACT = "%Y%m%d"  # eight digits: a date only when asked for
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_NAMED = rf"\d{{1,2}}[ -]?{_MONTH}[ ,-]{{0,2}}(?:\d{{4}}|\d{{2}})|{_MONTH}[ -]\d{{1,2}}[a-z]{{0,2}},? \d{{4}}"
 _SHAPE = re.compile(
     r"\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2}(?:\d{2})?"
-    r"|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}|[A-Za-z]{3,9} \d{1,2}, \d{4})(?:[T ]+\d{1,2}:\d{2}.*)?\s*"
+    rf"|(?:[a-z]{{3,9}}, )?(?:{_NAMED}))(?:[T ]+\d{{1,2}}:\d{{2}}.*)?\s*",
+    re.IGNORECASE,
 )
+_MONTH_SHAPE = re.compile(
+    rf"\s*(?:(?:19|20)\d\d-(?:0[1-9]|1[0-2])|(?:0?[1-9]|1[0-2])/(?:19|20)\d\d|{_MONTH}[ -](?:19|20)\d\d)\s*",
+    re.IGNORECASE,
+)
+_NAMED_UTC = re.compile(r" ?(?:UTC|GMT)$")
+_ZONE = re.compile(r":[\d.]+ ?(?:Z|[-+]\d\d(?::?\d\d)?|UTC|GMT)$")
 
 
 @dataclass(frozen=True)
@@ -63,17 +80,25 @@ def looks_like_dates(column: pd.Series[Any]) -> bool:
     return bool(len(texts)) and sum(map(bool, map(_SHAPE.fullmatch, texts))) >= 0.9 * len(texts)
 
 
+def is_date_text(text: str) -> bool:
+    """Whether a text has the shape of a date, or of a month."""
+    return bool(_SHAPE.fullmatch(text) or _MONTH_SHAPE.fullmatch(text))
+
+
 def parse_dates(column: pd.Series[Any]) -> Dates | None:
     """A column as dates, by the format that reads most of it; None if none reads half of it."""
     import pandas as pd  # noqa: PLC0415 (a column is here, so pandas is loaded)
 
     if isinstance(column.dtype, pd.DatetimeTZDtype):
-        return Dates(column.dt.tz_convert("UTC").dt.tz_localize(None), "by their type")
+        return Dates(column.dt.tz_convert("UTC").dt.tz_localize(None), "by their type, in UTC")
     if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
         return Dates(column, "by their type")
     texts = texts_of(column).str.strip()
     some = texts.dropna().drop_duplicates().iloc[:LOOKED_AT]
-    formats = ["ISO8601", _COMPACT, *(day + time for day in _DATES for time in _TIMES)]
+    times = _TIMES if some.str.contains(":", regex=False).any() else _TIMES[:1]
+    formats = ["ISO8601", _COMPACT, *(day + time for day in _DATES for time in times), *_MONTHS]
+    iso = int(_parsed(some, "ISO8601").notna().sum())
+    formats = formats[:1] if iso == len(some) else formats  # the usual case, which no other format can better
     counts = {form: int(_parsed(some, form).notna().sum()) for form in formats}
     most = max(counts.values(), default=0)
     if not len(some) or most < 0.5 * len(some):
@@ -81,7 +106,8 @@ def parse_dates(column: pd.Series[Any]) -> Dates | None:
     best = [form for form in formats if counts[form] == most]
     values = _parsed(texts, best[0])
     exchanged = best[0].translate(str.maketrans("md", "dm"))
-    return Dates(pd.Series(values, index=column.index), _words(best[0]), exchanged != best[0] and exchanged in best)
+    told = _words(best[0]) + (", in UTC" if best[0] == "ISO8601" and some.str.contains(_ZONE).any() else "")
+    return Dates(pd.Series(values, index=column.index), told, exchanged != best[0] and exchanged in best)
 
 
 def _parsed(texts: pd.Series[Any], form: str) -> pd.Series[Any]:
@@ -89,6 +115,8 @@ def _parsed(texts: pd.Series[Any], form: str) -> pd.Series[Any]:
 
     if form == "ISO8601":  # which for pandas may be a year alone, or eight digits
         texts = texts.where(texts.str.match(r"\d{4}-\d{2}-\d{2}", na=False))
+        if texts.str.endswith(("UTC", "GMT"), na=False).any():
+            texts = texts.str.replace(_NAMED_UTC, "Z", regex=True)
         return pd.to_datetime(texts, format=form, errors="coerce", utc=True).dt.tz_localize(None)
     if form == _COMPACT:
         texts = texts.where(texts.str.fullmatch(r"\d{8}", na=False))
@@ -99,6 +127,7 @@ def _words(form: str) -> str:
     if form == "ISO8601":
         return "year-month-day"
     names = {"%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month", "%B": "month"}
+    names |= dict.fromkeys(("%a", "%A"), "weekday")
     return re.sub(r"%\w", lambda found: names[found[0]], re.split(r" %[HI]", form)[0])
 
 

@@ -89,6 +89,9 @@ def examine(
     table = table_from_frame(pd.DataFrame(features), y, groups)
     table = replace(table, split_by=split_by, split_column=split.column if split else "")
     audit = _audit(source, frame, features, columns, (target, y, found, reason), settings)
+    ids = {column.name for column in audit.columns if column.role == "id"}  # of numbers, it says that they are too long
+    twice = {column.note for column in columns if column.role == "numeric" and column.name in ids}
+    notes = [note for note in notes if note not in twice]
     return Examined(table, found, reason, columns, audit, tuple(_first(notes)), split=split)
 
 
@@ -170,7 +173,8 @@ def _with_target(
     count = int(missing.sum())
     if count and not settings.drop_missing_target:
         problems.append(
-            f"The target '{target}' of {source} is missing in {rows(count)}: --drop-missing-target leaves them out."
+            f"The target '{target}' of {source} is missing in {rows(count)}: --drop-missing-target leaves"
+            f" {'it' if count == 1 else 'them'} out."
         )
     elif count:
         notes.append(f"{rows(count)} without a target left out, {len(frame) - count} kept")

@@ -65,7 +65,10 @@ def is_number(column: pd.Series[Any]) -> bool:
 
 def texts_of(column: pd.Series[Any]) -> pd.Series[Any]:
     """The values as they would be written, None where missing."""
-    return column.astype(object).map(_written, na_action="ignore").where(column.notna(), None)
+    values = column.astype(object)
+    if str(column.dtype) != "str":  # texts are written as they are
+        values = values.map(_written, na_action="ignore")
+    return values.where(column.notna(), None)
 
 
 def _written(value: Any) -> str:

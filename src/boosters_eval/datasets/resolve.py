@@ -88,9 +88,9 @@ def _from_file(
         )
     if sidecar is None:
         return config_from_file(path, wanted, task, settings, split)
-    used, notes = merged(sidecar_path(file).name, sidecar, settings)
+    used, by, notes = merged(sidecar_path(file).name, sidecar, settings, split, wanted)
     known = sidecar.task if wanted == sidecar.target else None
-    config = config_from_file(path, wanted, task or known, used, split)
+    config = config_from_file(path, wanted, task or known, used, by)
     return config.replace(notes=(*notes, *config.notes))
 
 

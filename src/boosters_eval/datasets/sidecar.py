@@ -8,7 +8,7 @@ import yaml
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import check_regular, read_text
-from boosters_eval.datasets.config import DataSettings
+from boosters_eval.datasets.config import COLUMN_SETTINGS, DataSettings, SplitText, parse_split
 from boosters_eval.metrics.task import Task  # noqa: TC001 (pydantic needs it)
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Sidecar(DataSettings):
     kind: Literal["boosters-eval data"]
     target: str | None = None
     task: Task | None = None
+    split: SplitText | None = None  # random, time:COLUMN or group:COLUMN
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -80,11 +81,22 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         loader.dispose()
 
 
-def merged(name: str, sidecar: Sidecar, given: DataSettings | None) -> tuple[DataSettings, list[str]]:
-    """The settings of a sidecar, replaced one by one by those that were given; what is replaced is said."""
-    own = sidecar.settings
+def merged(
+    name: str, sidecar: Sidecar, given: DataSettings | None, split: str | None, target: str
+) -> tuple[DataSettings, str | None, list[str]]:
+    """The settings and the split of a sidecar, replaced one by one by those that were given; what is replaced is said.
+
+    What it says of a column gives way to an option for that column, and to its use as another target.
+    """
     asked = {} if given is None else {field: getattr(given, field) for field in given.model_fields_set}
-    used = {**own, **asked}
+    asked |= {} if split is None else {"split": split}
+    other = target if sidecar.target not in (None, target) else None
+    own, gone = _still_valid(name, sidecar.settings, asked, other)
+    by = parse_split(sidecar.split)
+    if by is not None and by.column == other and split is None:
+        gone.append(f"the split of {name} is not followed: '{target}' is the target")
+    elif sidecar.split is not None:
+        own["split"] = sidecar.split
     shown = [f"{field} {_shown(value)}" for field, value in own.items() if field not in asked and _shown(value)]
     notes = [f"{name} is used" + (f": {', '.join(shown)}" if shown else "")]
     notes += [
@@ -92,7 +104,32 @@ def merged(name: str, sidecar: Sidecar, given: DataSettings | None) -> tuple[Dat
         for field in asked
         if field in own and own[field] != asked[field]
     ]
-    return DataSettings(**used), notes
+    used = {**own, **asked}
+    return DataSettings(**{field: used[field] for field in used if field != "split"}), used.get("split"), notes + gone
+
+
+def _still_valid(
+    name: str, own: dict[str, Any], asked: dict[str, Any], target: str | None
+) -> tuple[dict[str, Any], list[str]]:
+    """The settings of a sidecar without the columns that are given to another option, or are another target now."""
+    kept, said = dict(own), []
+    for field in COLUMN_SETTINGS:
+        for column in own.get(field, ()):
+            clash = [option for option in _instead_of(field) if column in asked.get(option, ())]
+            if clash and field not in asked:
+                said.append(f"--{clash[0]} comes before the {field} of {name} for '{column}'")
+            elif column == target and field in ("drop", "keep", "date"):
+                said.append(f"the {field} of {name} is not followed for '{column}': it is the target")
+            else:
+                continue
+            kept[field] = tuple(each for each in kept[field] if each != column)
+    return kept, said
+
+
+def _instead_of(field: str) -> list[str]:
+    """The settings that a column cannot have together with this one: one may be kept as anything, but not dropped."""
+    others = [other for other in COLUMN_SETTINGS if other != field]
+    return [other for other in others if "drop" in (field, other) or "keep" not in (field, other)]
 
 
 def _shown(value: Any) -> str:
@@ -117,6 +154,7 @@ def sidecar_text(source: str, target: str, found: Examined, settings: DataSettin
         names = list(dict.fromkeys((*getattr(settings, field), *roles.get(field, ()))))
         content |= {field: names} if names else {}
     content |= {"drop_missing_target": True} if settings.drop_missing_target else {}
+    content |= {"split": f"{found.split.kind}:{found.split.column}"} if found.split else {}
     others = [
         column.name for column in found.columns if column.role == "numeric" and column.name not in settings.numeric
     ]

@@ -64,7 +64,8 @@ def summarise(config: DatasetConfig) -> DatasetSummary:
         "digest": stored.digest,
         "kept in": str(stored.path),
     }
-    return DatasetSummary(facts, tuple(_bars(config.task, np.asarray(table.y))), audit_of(config, stored))
+    audit = audit_of(config, stored)
+    return DatasetSummary(facts, tuple(_bars(config.task, np.asarray(table.y), audit)), audit)
 
 
 def _target_facts(task: Task, table: Table) -> dict[str, float]:
@@ -74,10 +75,13 @@ def _target_facts(task: Task, table: Table) -> dict[str, float]:
     return {"mean": float(y.mean()), "sd": float(y.std(ddof=1)), "min": float(y.min()), "max": float(y.max())}
 
 
-def _bars(task: Task, y: NDArray[np.float64]) -> list[Bar]:
+def _bars(task: Task, y: NDArray[np.float64], audit: DataAudit) -> list[Bar]:
     if task.is_classification or task is Task.RANKING:
         values, counts = np.unique(y, return_counts=True)
-        bars = [Bar(f"{value:g}", int(count)) for value, count in zip(values, counts, strict=True)]
+        labels = [f"{value:g}" for value in values]
+        if task.is_classification and len(audit.classes) == len(labels):  # by their names, in the order of their codes
+            labels = [_one_line(name) for name in audit.classes]
+        bars = [Bar(label, int(count)) for label, count in zip(labels, counts, strict=True)]
         rest = sum(bar.count for bar in bars[MOST_CLASSES:])
         return [*bars[:MOST_CLASSES], *([Bar("others", rest)] if rest else [])]
     counts, edges = np.histogram(y, bins=BINS)
@@ -100,11 +104,15 @@ def audit_text(audit: DataAudit) -> list[str]:
     """The audit in full, as lines: the data set, its columns by what they are used as, and the findings."""
     lines = [audit.headline]
     for role, names in audit.by_role().items():
-        lines.append(f"  {role}: {', '.join(names)}")
+        lines.append(f"  {role}: {', '.join(map(_one_line, names))}")
     found = {finding.column for finding in audit.findings}
     for column in audit.columns:
         if column.note and column.name not in found:
             named = f"'{column.name}'" in column.note
             lines.append(f"  {column.note}" if named else f"  {column.name}: {column.note}")
     lines += [f"  ! {finding}" for finding in audit.findings] or ["  nothing suspicious"]
-    return lines
+    return [_one_line(line) for line in lines]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines())
