@@ -109,6 +109,24 @@ def test_the_front_joins_what_nothing_beats_in_both_and_is_faint_if_times_are_no
     assert "(log axis)" in figure.svg()
 
 
+def test_what_costs_nothing_is_drawn_too_and_is_on_the_front():
+    rows = {"a": (cell(0.3), cell(0.0)), "b": (cell(0.5), cell(1e-4)), "c": (cell(0.4), cell(100.0))}
+    figure = cost_chart(table(rows, columns=(SCORE, TIME)), SERIES)
+    assert figure.svg().count(" mean") == 6  # in the legend, too
+    ((path,),) = [re.findall(r'<path class="[\w ]+" d="([^"]+)"', figure.svg())]
+    assert path.count("V") == 1  # nothing beats a
+    assert "(log axis)" not in figure.svg()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e-300])
+def test_the_title_of_a_vertical_axis_is_beside_its_labels(size):
+    figure = cost_chart(
+        table({n: (cell(v * size), cell(v)) for n, v in {"a": 1, "b": 2}.items()}, columns=(SCORE, TIME)), SERIES
+    )
+    ends = re.findall(r'class="tick" x="([\d.]+)" y="[\d.]+" text-anchor="end">([^<]+)<', figure.svg())
+    assert min(float(x) - text_width(shown, 10.5) for x, shown in ends) > 15
+
+
 def test_equal_ranks_have_rows_of_their_own():
     ranks = (("a", 2.0), ("b", 2.0), ("c", 2.0))
     ranking = RankingTable("gbdt", "Library", "primary metric", "data sets", ranks, (), (("a", "b", "c"),), 9)

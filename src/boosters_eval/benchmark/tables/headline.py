@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from boosters_eval.benchmark.tables.audit import suspicions
 from boosters_eval.benchmark.tables.verdicts import deciding_column
 from boosters_eval.core.text import clean
 from boosters_eval.reports.contrasts import contrast, leader
@@ -55,7 +56,13 @@ def headline(
         return ("No cell finished, so there is no answer.",)
     if len(tables) == 1:
         return (tables[0].answer,)  # which says what is missing, too
-    found = (_verdict(tables), *(_ranked(ranking, alpha) for ranking in rankings), _trivial(tables), *_gaps(results))
+    found = (
+        _verdict(tables),
+        *(_ranked(ranking, alpha) for ranking in rankings),
+        _trivial(tables),
+        *_suspicions(results),
+        *_gaps(results),
+    )
     return tuple(clean(sentence) for sentence in found if sentence)
 
 
@@ -70,7 +77,7 @@ def _verdict(tables: Sequence[ReportTable]) -> str:
     of = f" of {len(judged)}" if len(judged) > 1 else ""
     if not wins:
         where = "any benchmark" if len(judged) > 1 else next(iter(judged))
-        return f"No library is clearly best on {where}{_apart(judged)}.{rest}"
+        return f"No library is clearly best on {where}{_apart(tables, judged)}.{rest}"
     (first, n), *others = wins.most_common()
     parts = [f"{first} is best on {n}{of} benchmark{'' if max(len(judged), n) == 1 else 's'}"]
     parts += [f"{name} on {n}" for name, n in others]
@@ -78,12 +85,19 @@ def _verdict(tables: Sequence[ReportTable]) -> str:
     return f"{', '.join(parts)}{undecided}.{rest}"
 
 
-def _apart(judged: Mapping[str, Mapping[str, str]]) -> str:
+def _apart(tables: Iterable[ReportTable], judged: Mapping[str, Mapping[str, str]]) -> str:
     """Whether nobody can be told apart at all, or only the leaders cannot."""
-    present = [[s for s in found.values() if s != ABSENT] for found in judged.values()]
-    if all(BEHIND not in found for found in present):
-        return ": the libraries cannot be told apart"
-    return ": the leaders cannot be told apart, though some libraries are behind"
+    if any(BEHIND in found.values() for found in judged.values()):
+        return ": the leaders cannot be told apart, though some libraries are behind"
+    deciding = {table.name: column for table in tables if (column := deciding_column(table.columns))}
+    if any(
+        pair.verdict in ("better", "worse") and pair.metric == deciding[table.name].name
+        for table in tables
+        if table.name in deciding
+        for pair in table.pairs
+    ):
+        return ": the leaders cannot be told apart, though some of the others can"
+    return ": the libraries cannot be told apart"
 
 
 def _ranked(ranking: RankingTable, alpha: float) -> str:
@@ -120,6 +134,14 @@ def _no_better_than_trivial(table: ReportTable) -> bool:
 
 def _means(rows: Iterable[Row], position: int) -> list[float]:
     return [mean for row in rows if (mean := row.cells[position].mean) is not None]
+
+
+def _suspicions(results: ResultCollection) -> list[str]:
+    """Why scores cannot be trusted, by data set; of many, only how many there are."""
+    found = suspicions(results)
+    if len(found) <= _NAMED:
+        return [f"{name}: {reason}." for name, reason in found.items()]
+    return [f"The data of {len(found)} data sets are suspect (see the notes)."]
 
 
 def _gaps(results: ResultCollection) -> list[str]:

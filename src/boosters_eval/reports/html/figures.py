@@ -103,6 +103,11 @@ def _title(title: str, middle: float, y: float) -> str:
     return label(min(max(middle, half), WIDTH - half), y, shown, "title", "middle")
 
 
+def y_room(scale: Scale) -> float:
+    """Where the drawing beside a vertical axis begins: behind its title and its longest label."""
+    return max(58.0, 24 + max(text_width(shown, _TICK) for _, shown in scale.ticks()))
+
+
 def y_axis(scale: Scale, left: float, column: Column) -> list[str]:
     """A vertical axis with its title turned."""
     parts = []
