@@ -181,3 +181,16 @@ def test_extreme_values_draw_nothing_or_something_but_never_fail(values):
     found = table({"a": (cell(*values), cell(1.0, 2.0)), "b": (cell(*values), cell(1.0, 2.0))}, columns=(SCORE, TIME))
     for figure in (metric_chart(found, 0, SERIES, 0.05), cost_chart(found, SERIES), forest_chart(found, 0)):
         assert figure is None or "nan" not in figure.svg()
+
+
+@pytest.mark.parametrize("values", [(0.1802490, 0.1802490038), (1e6 + 1e-7, 1e6 + 5e-7), (0.5, 0.6), (1e-300, 2e-300)])
+def test_no_two_ticks_have_the_same_label(values):
+    labels = [shown for _, shown in fit(list(values), 0, 300).ticks()]
+    assert len(labels) >= 2
+    assert len(set(labels)) == len(labels)
+
+
+def test_an_option_in_a_caption_is_not_broken():
+    time = Column("t", "Train time (s)", higher_is_better=False, cost=True, caveat="not taken with --timing-mode")
+    rows = {"a": (cell(0.9), cell(1.0)), "b": (cell(0.5), cell(2.0))}
+    assert "<code>--timing-mode</code></figcaption>" in cost_chart(table(rows, columns=(SCORE, time)), SERIES).html()

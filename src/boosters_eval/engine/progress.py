@@ -106,7 +106,6 @@ class ProgressBar(Observer):
     def begin(self, event: RunStarted) -> None:
         """Show the bar; it counts only the cells that run, those of earlier looks included."""
         from rich.console import Console  # noqa: PLC0415 (only where a bar is shown)
-        from rich.table import Column  # noqa: PLC0415
         from rich.progress import (  # noqa: PLC0415
             BarColumn,
             MofNCompleteColumn,
@@ -115,6 +114,7 @@ class ProgressBar(Observer):
             TextColumn,
             TimeElapsedColumn,
         )
+        from rich.table import Column  # noqa: PLC0415
 
         console = Console(stderr=True)
         whole = Column(no_wrap=True)  # where there is little room, the name of the cell is broken, never a number

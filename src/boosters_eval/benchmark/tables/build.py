@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.observations import observe
-from boosters_eval.benchmark.records import Unsupported
+from boosters_eval.benchmark.records import BUSY_CELL, Unsupported
 from boosters_eval.benchmark.tables import notes, trivial
 from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.benchmark.tables.audit import suspicions
@@ -48,7 +48,7 @@ MEASURES = (
 )
 _UNTIMED = "times are indicative only: not taken with --timing-mode"
 _DISTURBED = "times are indicative only: {}"
-_BUSY = _DISTURBED.format("the machine was busy")
+_BUSY = _DISTURBED.format(BUSY_CELL)
 _ONCE = "paid once per process, whatever is trained"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from boosters_eval.benchmark.records import BUSY_CELL
 from boosters_eval.benchmark.tables import trivial
 from boosters_eval.benchmark.tables.audit import severe_notes
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
@@ -66,7 +67,8 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
         ((r.library, r.nondeterministic) for r in collection.results if r.nondeterministic),
         "{library} is not deterministic: {text}",
     )
-    out += _tally(((r.library, w) for r in collection.results for w in r.warnings), "{library}: {text}")
+    warnings = ((r.library, w) for r in collection.results for w in r.warnings if not w.startswith(BUSY_CELL))
+    out += _tally(warnings, "{library}: {text}")
     if rule := collection.metadata.seeds_rule:
         out.append(f"{rule[:1].upper() + rule[1:].rstrip('.')}.")
     if left_out := collection.n_left_out:

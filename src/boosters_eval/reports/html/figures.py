@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.svg import label, line, marker, px, short, text_width
-from boosters_eval.reports.html.tables import text
+from boosters_eval.reports.html.tables import sentence, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ class Figure:
 
     def html(self) -> str:
         """The drawing with its caption."""
-        caption = f"<figcaption>{text(self.caption)}</figcaption>"
+        caption = f"<figcaption>{sentence(self.caption)}</figcaption>"
         return f'<figure data-name="{text(self.name)}">{self.svg()}{caption}</figure>'
 
 
