@@ -341,3 +341,11 @@ def test_the_search_for_faults_finds_them(visit):
     )
     kinds = {fault.partition(":")[0].partition(" in ")[0] for fault in faults(page)}
     assert kinds == {"beyond its box", "clipped", "on each other", "cut off"}
+
+
+def test_a_saved_plot_fits_the_window(chromium, crowd, tmp_path):
+    seen = Visit(
+        chromium, crowd(2, seeds=3).plot("forest").save(tmp_path / "plot.html"), viewport={"width": 700, "height": 900}
+    )
+    assert faults(seen.page) == []
+    seen.close()
