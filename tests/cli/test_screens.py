@@ -176,3 +176,14 @@ def test_what_is_said_besides_the_result_is_broken_at_words_too(monkeypatch):
     assert sys.stderr.getvalue() == (
         "  leak: 'state' alone predicts 'happy': AUC 1.0000, out of\n  sample [--drop state]\n"
     )
+
+
+@pytest.mark.parametrize("command", [(), ("runs",), ("paper",), ("parity",), ("datasets",), ("compare",)])
+def test_help_fits_the_terminal_and_is_whole(command, monkeypatch, capsys):
+    for width in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        run([*command, "--help"])
+        text = capsys.readouterr().out
+        assert max(map(cell_len, text.splitlines())) <= width
+        assert not [line for line in text.splitlines()[1:] if line.endswith("...")]
+    assert command != ("runs",) or "the commands that go on from it." in " ".join(text.split())

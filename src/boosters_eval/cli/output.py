@@ -40,7 +40,7 @@ def _fitted(text: str, stream: TextIO) -> str:
         return text
     from boosters_eval.reports.layout import wrapped_with_indent
 
-    width = _terminal_width(stream)
+    width = terminal_width(stream)
     return "\n".join(part for line in text.split("\n") for part in wrapped_with_indent(line, width))
 
 
@@ -48,12 +48,15 @@ def console() -> Console:
     """Rich on stdout, as wide as the terminal is, even a dumb one."""
     from rich.console import Console
 
-    size = {"width": _terminal_width(sys.stdout), "height": _USUAL_HEIGHT} if sys.stdout.isatty() else {}
+    size = {"width": terminal_width(sys.stdout), "height": _USUAL_HEIGHT} if sys.stdout.isatty() else {}
     return Console(**size, highlight=False)  # type: ignore[arg-type]
 
 
-def _terminal_width(stream: TextIO) -> int:
-    """Rich takes any dumb terminal for 80 columns wide, and shutil would ask a stream that is detached by now."""
+def terminal_width(stream: TextIO) -> int:
+    """As wide as told by the environment or by the terminal itself.
+
+    Rich takes any dumb terminal for 80 columns wide, and shutil would ask a stream that is detached by now.
+    """
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given):
         return int(given)
