@@ -59,9 +59,9 @@ def test_what_cannot_fail_does_not_ask_for_more_seeds():
 
 def test_what_it_says_counts_the_pairs_that_are_open():
     assert looks_at(0.03)[1] == [
-        "5 seeds: 1 of 1 pairs are inconclusive; continuing to 10 seeds",
-        "10 seeds: 1 of 1 pairs are inconclusive; continuing to 20 seeds",
-        "20 seeds: 20 seeds are used",
+        "5 seeds: 1 of 1 pair is inconclusive; continuing to 10 seeds",
+        "10 seeds: 1 of 1 pair is inconclusive; continuing to 20 seeds",
+        "20 seeds: no more are allowed",
     ]
 
 

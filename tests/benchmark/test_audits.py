@@ -115,12 +115,13 @@ def test_reports_show_the_findings_and_the_columns_that_were_used():
     document = build_document(results)
     section = next(section for section in document.sections if section.anchor == "data")
     table, listing, columns = section.blocks
-    assert table.rows == (("toy", "binary", "2 distinct values in 'y'", 100, 2, 2, "all rows", 2),)
+    assert table.rows == (("toy", "binary", "2 distinct values in 'y'", 100, 2, 2, "all", 2),)
     assert [(item.mark, item.rest) for item in listing.items] == [
         ("leak", ": 'a' alone predicts 'y': AUC 1.0000, out of sample (--drop a)."),
         ("constant", ": 'b' is always 1."),
     ]
     assert columns.title == "Columns of toy"
+    assert columns.blocks[0].items[-1].rest == "no (90), yes (10)"
     for text in (render_report(document), render_page(document)):
         assert "alone predicts" in text
         assert "dropped" in text
@@ -131,6 +132,25 @@ def test_findings_that_spoil_the_scores_are_among_the_notes_of_every_table():
     notes = build_tables(with_audit(toy=TOY)).notes
     assert notes[0] == "toy: 'a' alone predicts 'y': AUC 1.0000, out of sample (--drop a)."
     assert not any("always 1" in note for note in notes)
+
+
+def test_findings_that_spoil_the_scores_are_part_of_the_answer():
+    results = with_audit(toy=TOY)
+    (table,) = build_tables(results).tables
+    assert table.answer.endswith("; the data are suspect: 'a' alone predicts 'y'.")
+    assert build_document(results).headline == (table.answer,)
+    two = remember(
+        collection([result(config, seed=seed) for seed in (1, 2) for config in ("toy/gbdt", "toy/gblinear")]),
+        audits={"toy": TOY.model_dump()},
+    )
+    assert "toy: the data are suspect: 'a' alone predicts 'y'." in build_document(two).headline
+    (clean,) = build_tables(with_audit(toy=TOY.replace(findings=TOY.findings[1:]))).tables
+    assert "suspect" not in clean.answer
+
+
+def test_what_no_data_set_has_takes_no_column():
+    section = data_section(with_audit(toy=TOY.replace(reason="", n_classes=None, classes={})))
+    assert section.blocks[0].headings == ("Data set", "Task", "Rows", "Columns", "Rows looked at", "Findings")
 
 
 def test_names_from_a_file_are_escaped_in_every_report():

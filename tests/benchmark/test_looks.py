@@ -68,7 +68,7 @@ def test_unclear_difference_uses_all_looks():
     said = []
     grow(runs, rule, say=said.append)
     assert tuple(runs.asked) == rule.schedule
-    assert "20 seeds are used" in said[-1]
+    assert "20 seeds: no more are allowed" in said[-1]
     assert rule.level < 0.05
 
 
@@ -78,7 +78,7 @@ def test_budget_takes_only_the_seeds_it_is_enough_for():
     grow(runs, SequentialRule(max_seeds=40), budget_s=8.0, clock=runs.clock, say=said.append)
     assert runs.asked == [5, 8]
     assert said == [
-        "5 seeds: 1 of 1 pairs are inconclusive; continuing to 8 seeds, for which the time budget is enough",
+        "5 seeds: 1 of 1 pair is inconclusive; continuing to 8 seeds, for which the time budget is enough",
         "8 seeds: the time budget is used up",
     ]
 

@@ -13,6 +13,7 @@ from boosters_eval import BoostersEvalWarning, Clock, DatasetConfig, Task, Train
 from boosters_eval.baseline.snapshot import make_baseline
 from boosters_eval.benchmark.measure import measure
 from boosters_eval.benchmark.planning import timing_threads
+from boosters_eval.benchmark.records import BUSY_CELL
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.running import run_prepared
 from boosters_eval.benchmark.tables import build_tables
@@ -358,8 +359,16 @@ def test_what_others_took_is_the_kernels_count_or_what_a_single_thread_missed():
 
 @pytest.mark.parametrize(("taken", "judged"), [(None, True), (0.1, True), (0.11, False)])
 def test_disturbed_times_are_shown_but_neither_judged_nor_recorded(taken, judged):
+    busy = {"warnings": (f"{BUSY_CELL}: other programs used about 10 % of the cell's CPUs",)}
     results = [
-        factories.result(library=library, seed=seed, timing_mode=True, train_time_s=time + seed / 1e4, cpu_taken=share)
+        factories.result(
+            library=library,
+            seed=seed,
+            timing_mode=True,
+            train_time_s=time + seed / 1e4,
+            cpu_taken=share,
+            **(busy if share and not judged else {}),
+        )
         for library, time, share in (("boosters", 1.0, None), ("xgboost", 2.0, taken))
         for seed in range(5)
     ]
@@ -369,6 +378,7 @@ def test_disturbed_times_are_shown_but_neither_judged_nor_recorded(taken, judged
     assert column.indicative != judged
     assert any(cell.best for row in report.tables[0].rows for cell in row.cells[1:]) == judged
     assert any("the machine was busy in 5 of 10 cells" in note and "11.0 %" in note for note in report.notes) != judged
+    assert sum("busy" in note for note in report.notes) == (not judged)  # once, not once more for every library
     baseline = make_baseline(ResultCollection(results, suite="toy"))
     assert {result.library: bool(result.times) for result in baseline.results} == {"boosters": True, "xgboost": judged}
 

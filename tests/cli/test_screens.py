@@ -15,6 +15,7 @@ from boosters_eval.cli import explain
 from boosters_eval.cli.app import run
 from boosters_eval.cli.execution import show
 from boosters_eval.cli.options import Presentation
+from boosters_eval.cli.output import note
 from boosters_eval.core.registry import Registry
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark
@@ -166,3 +167,23 @@ def test_a_pipe_gets_every_row_in_one_line_however_long(boosters_eval):
         "  no         Data" in line for line in lines
     )
     assert boosters_eval("list", "metrics", check=0).stdout.splitlines()[0].startswith("metric ")
+
+
+def test_what_is_said_besides_the_result_is_broken_at_words_too(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys, "stderr", Screen())
+    note("  leak: 'state' alone predicts 'happy': AUC 1.0000, out of sample [--drop state]")
+    assert sys.stderr.getvalue() == (
+        "  leak: 'state' alone predicts 'happy': AUC 1.0000, out of\n  sample [--drop state]\n"
+    )
+
+
+@pytest.mark.parametrize("command", [(), ("runs",), ("paper",), ("parity",), ("datasets",), ("compare",)])
+def test_help_fits_the_terminal_and_is_whole(command, monkeypatch, capsys):
+    for width in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        run([*command, "--help"])
+        text = capsys.readouterr().out
+        assert max(map(cell_len, text.splitlines())) <= width
+        assert not [line for line in text.splitlines()[1:] if line.endswith("...")]
+    assert command != ("runs",) or "the commands that go on from it." in " ".join(text.split())

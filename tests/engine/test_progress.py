@@ -131,3 +131,22 @@ def test_bar_counts_and_estimates_as_the_lines_do(monkeypatch):
             task = story.observer._bar.tasks[0]
             seen.append((task.completed, task.total, task.fields["left"]))
     assert seen == [(1, 2, "left 3 s"), (2, 2, "left 0 s"), (3, 4, "left 3 s"), (4, 4, "left 0 s")]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_bar_never_cuts_a_number_or_a_name(monkeypatch, width):
+    shown = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width)
+    monkeypatch.setattr("rich.console.Console", lambda **_: shown)
+    observer = ProgressBar(clock=lambda: 0.0)
+    observer.begin(RunStarted(PLAN, 1215, 0))
+    name = "a_data_set_of_a_user/gbdt lightgbm seed 2716"
+    observer.phase(PhaseStarted(Cell(name), "predict"))
+    observer.outcome(CellEnded(Cell("c"), _failure()))
+    observer.end(RunEnded(None))
+    shown.file = io.StringIO()
+    shown.print(observer._bar.get_renderable())
+    text = shown.file.getvalue()
+    assert "…" not in text
+    assert "1/1215 1 failed 0:00:00" in " ".join(text.split())
+    written = iter("".join(text.split()))
+    assert all(char in written for char in "".join(f"{name}, predict".split()))

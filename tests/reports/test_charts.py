@@ -109,6 +109,24 @@ def test_the_front_joins_what_nothing_beats_in_both_and_is_faint_if_times_are_no
     assert "(log axis)" in figure.svg()
 
 
+def test_what_costs_nothing_is_drawn_too_and_is_on_the_front():
+    rows = {"a": (cell(0.3), cell(0.0)), "b": (cell(0.5), cell(1e-4)), "c": (cell(0.4), cell(100.0))}
+    figure = cost_chart(table(rows, columns=(SCORE, TIME)), SERIES)
+    assert figure.svg().count(" mean") == 6  # in the legend, too
+    ((path,),) = [re.findall(r'<path class="[\w ]+" d="([^"]+)"', figure.svg())]
+    assert path.count("V") == 1  # nothing beats a
+    assert "(log axis)" not in figure.svg()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e-300])
+def test_the_title_of_a_vertical_axis_is_beside_its_labels(size):
+    figure = cost_chart(
+        table({n: (cell(v * size), cell(v)) for n, v in {"a": 1, "b": 2}.items()}, columns=(SCORE, TIME)), SERIES
+    )
+    ends = re.findall(r'class="tick" x="([\d.]+)" y="[\d.]+" text-anchor="end">([^<]+)<', figure.svg())
+    assert min(float(x) - text_width(shown, 10.5) for x, shown in ends) > 15
+
+
 def test_equal_ranks_have_rows_of_their_own():
     ranks = (("a", 2.0), ("b", 2.0), ("c", 2.0))
     ranking = RankingTable("gbdt", "Library", "primary metric", "data sets", ranks, (), (("a", "b", "c"),), 9)
@@ -163,3 +181,16 @@ def test_extreme_values_draw_nothing_or_something_but_never_fail(values):
     found = table({"a": (cell(*values), cell(1.0, 2.0)), "b": (cell(*values), cell(1.0, 2.0))}, columns=(SCORE, TIME))
     for figure in (metric_chart(found, 0, SERIES, 0.05), cost_chart(found, SERIES), forest_chart(found, 0)):
         assert figure is None or "nan" not in figure.svg()
+
+
+@pytest.mark.parametrize("values", [(0.1802490, 0.1802490038), (1e6 + 1e-7, 1e6 + 5e-7), (0.5, 0.6), (1e-300, 2e-300)])
+def test_no_two_ticks_have_the_same_label(values):
+    labels = [shown for _, shown in fit(list(values), 0, 300).ticks()]
+    assert len(labels) >= 2
+    assert len(set(labels)) == len(labels)
+
+
+def test_an_option_in_a_caption_is_not_broken():
+    time = Column("t", "Train time (s)", higher_is_better=False, cost=True, caveat="not taken with --timing-mode")
+    rows = {"a": (cell(0.9), cell(1.0)), "b": (cell(0.5), cell(2.0))}
+    assert "<code>--timing-mode</code></figcaption>" in cost_chart(table(rows, columns=(SCORE, time)), SERIES).html()

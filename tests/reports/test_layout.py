@@ -136,11 +136,11 @@ def printed(made, width=60, *, terminal=True, color_system=None, **options):
 
 def test_notes_fit_a_screen_and_the_others_are_counted():
     notes = tuple(f"number {i} of many notes, which is so long that it takes two lines" for i in range(30))
-    text = printed(report(notes, table_notes=notes[:3]), every_note=False, how="-v shows them")
+    text = printed(report(notes, table_notes=notes[:3]), every_note=False, how="-v, or later")
     shown = text.count("Note: ")
     lines = text.splitlines()
     assert sum(line.startswith(("Note: ", "  ")) for line in lines) <= NOTE_LINES
-    assert f"{33 - shown} more notes: -v shows them" in lines
+    assert f"{33 - shown} more notes with -v, or later" in lines
     assert text.index("Note: number 0") < text.index("Note: number 1 ")
     assert printed(report(notes), every_note=True).count("Note: ") == 30
 
@@ -148,11 +148,11 @@ def test_notes_fit_a_screen_and_the_others_are_counted():
 def test_every_table_shows_its_first_note_before_any_shows_its_second():
     text = printed(report(table_notes=("first", "second " * 60), tables=5), every_note=False)
     assert text.count("Note: first") == 5
-    assert "more notes: -v" in text
+    assert "more notes with -v" in text
 
 
 def test_one_hidden_note_is_no_plural():
-    assert "1 more note: -v" in printed(report(("first", "words " * 300)), every_note=False)
+    assert "1 more note with -v" in printed(report(("first", "words " * 300)), every_note=False)
 
 
 def test_the_answers_come_before_the_tables():
@@ -170,3 +170,22 @@ def test_a_dumb_terminal_has_asterisks_and_another_one_has_bold():
 def test_no_color_keeps_bold(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[1m0.5" in printed(report(), color_system="standard")
+
+
+def test_a_number_stays_with_its_sign_and_an_option_with_its_value():
+    text = "a difference of 12.5 % with --seeds 20 or --cv 5x10"
+    for width in range(14, 40):
+        lines = wrapped(text, width)
+        assert not any(line.startswith("%") or line.endswith(("--seeds", "--cv")) for line in lines)
+
+
+def test_a_further_table_begins_with_another_kind_of_column():
+    names = ("RMSE", "MAE", "R²", "Train time", "Predict time")
+    columns = tuple(Column(n, n, higher_is_better=False, kind="time" if "time" in n else "metric") for n in names)
+    cells = tuple(TableCell(0.5, 0.1, 5, "0.500000 ± 0.100") for _ in names)
+    made = Report((ReportTable("t", ("Library",), columns, (Row(("boosters",), cells, n=5),)),))
+    for width in (80, 90, 100):
+        heads = [line.split("│")[2:-1] for line in printed(made, width).splitlines() if "Library" in line]
+        assert [[head.strip(" ↓") for head in one] for one in heads] == [["RMSE", "MAE", "R²"], [*names[3:], "n"]], (
+            width
+        )

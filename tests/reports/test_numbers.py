@@ -86,3 +86,9 @@ def test_an_axis_has_no_negative_side_that_no_value_has():
     assert fit([0.01, 1.0], 0, 100).low == 0.0
     assert fit([-0.1, 1.0], 0, 100).low < -0.1
     assert 0 < fit([0.9, 1.0], 0, 100).low < 0.9
+
+
+def test_the_largest_and_smallest_numbers_have_a_mean_and_a_deviation():
+    assert mean_and_std([1e300, 3e300, 2e300]) == pytest.approx((2e300, 1e300))
+    assert mean_and_std([1e-300, 3e-300, 2e-300]) == pytest.approx((2e-300, 1e-300))
+    assert mean_and_std([-1.7e308, 1.7e308]) == (0.0, None)

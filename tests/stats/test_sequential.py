@@ -45,11 +45,11 @@ def test_it_stops_when_every_pair_has_a_verdict():
 def test_it_goes_on_while_a_pair_is_inconclusive():
     decision = RULE.decide(1, [pair("better"), pair("inconclusive")])
     assert (decision.stop, decision.undecided) == (False, 1)
-    assert decision.reason == "1 of 2 pairs are inconclusive; continuing to 20 seeds"
+    assert decision.reason == "1 of 2 pairs is inconclusive; continuing to 20 seeds"
 
 
 def test_it_stops_at_the_last_look_and_when_the_budget_is_used():
-    assert RULE.decide(3, [pair("inconclusive")]).reason == "50 seeds are used"
+    assert RULE.decide(3, [pair("inconclusive")]).reason == "no more are allowed"
     late = RULE.decide(0, [pair("inconclusive")], budget_left=False)
     assert (late.stop, late.undecided, late.reason) == (True, 1, "the time budget is used up")
 

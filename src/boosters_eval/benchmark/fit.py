@@ -21,7 +21,7 @@ from boosters_eval.benchmark.measure import hold_out, late_imports, measure, mea
 from boosters_eval.benchmark.natives import refuse_ignored
 from boosters_eval.benchmark.preparing import FitData, protocol_data
 from boosters_eval.benchmark.protocol import Protocol, load_steps, overridden
-from boosters_eval.benchmark.records import BUSY, BenchmarkResult, SplitFacts
+from boosters_eval.benchmark.records import BUSY, BUSY_CELL, BenchmarkResult, SplitFacts
 from boosters_eval.benchmark.trivial import trivial_scores
 from boosters_eval.benchmark.usermetrics import UserMetric
 from boosters_eval.benchmark.warmup import fit_once, warm_up
@@ -427,4 +427,4 @@ def _contention(spec: FitSpec, done: Measurement) -> tuple[str, ...]:
     if not spec.timing.timed or done.cpu_taken is None or done.cpu_taken <= BUSY:
         return ()
     share = f"about {round(10 * done.cpu_taken)}0 %"
-    return (f"the machine was busy: other programs used {share} of the cell's CPUs, so its times are not judged",)
+    return (f"{BUSY_CELL}: other programs used {share} of the cell's CPUs, so its times are not judged",)

@@ -29,6 +29,7 @@ Phase = Literal["start", "load", "warm-up", "build", "fit", "predict", "score", 
 # The fields in which two runs of the same plan may differ.
 VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "cpu_taken", "warnings", "failed_before"}
 BUSY = 0.1  # the share of a cell's CPUs that other programs may use before its times are not judged
+BUSY_CELL = "the machine was busy"  # how the warning about such a cell begins
 
 
 class Record(FileModel):

@@ -18,7 +18,7 @@ import typer
 from boosters_eval import __version__
 from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, paper, parity, report, runs
 from boosters_eval.cli.arguments import spread
-from boosters_eval.cli.output import note, say
+from boosters_eval.cli.output import note, say, terminal_width
 from boosters_eval.cli.streams import steady
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DataFileError, ExitCode, suggest
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # The option parser's base class; its module differs between versions of typer.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
+
+_WIDEST_HELP = 78  # columns; longer lines are harder to read
 
 app = typer.Typer(
     name="boosters-eval",
@@ -68,13 +70,27 @@ def _root(
 @functools.cache
 def _command() -> Callable[..., Any]:
     """The parser of all commands, made once: it takes as long as many a command."""
-    return typer.main.get_command(app)
+    found = typer.main.get_command(app)
+    _tell_whole(found)
+    return found
+
+
+def _tell_whole(group: Any) -> None:
+    """Give every command its first paragraph for the list of commands: the parser cuts what it finds by itself."""
+    for command in getattr(group, "commands", {}).values():
+        command.short_help = command.short_help or " ".join((command.help or "").partition("\n\n")[0].split())
+        _tell_whole(command)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. No mistake of a user ends in a traceback."""
     try:
-        code = _command()(args=spread(list(arguments)), prog_name="boosters-eval", standalone_mode=False)
+        code = _command()(
+            args=spread(list(arguments)),
+            prog_name="boosters-eval",
+            standalone_mode=False,
+            terminal_width=min(terminal_width(sys.stdout), _WIDEST_HELP),
+        )
     except BoostersEvalError as error:
         first, *others = error.lines if isinstance(error, DataFileError) else [str(error)]
         code = _fail(as_options(first, arguments), error.exit_code)

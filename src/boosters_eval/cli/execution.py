@@ -287,7 +287,7 @@ def show(results: Any, presentation: Presentation) -> None:
         report = tables.build_tables(results, test=test, require_significance=presentation.highlight_significant)
         if chosen is None and sys.stdout.isatty():
             again = f", or boosters-eval report --run {results.run_id} --dry-run" if results.run_id else ""
-            reports.print_report(report, console(), every_note=presentation.verbose, how=f"-v shows them{again}")
+            reports.print_report(report, console(), every_note=presentation.verbose, how=f"-v{again}")
         else:
             emit(reports.render_markdown(report), presentation.output, quiet=presentation.quiet)
     if not presentation.quiet and results.run_id:

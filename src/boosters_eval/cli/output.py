@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import check_writable, write_atomically
@@ -25,35 +25,43 @@ def say(text: str) -> None:
 
     On a terminal, lines are broken at words; elsewhere they stay whole.
     """
-    cleaned = clean_lines(text)
-    if sys.stdout.isatty():
-        from boosters_eval.reports.layout import wrapped_with_indent
-
-        width = console().width
-        cleaned = "\n".join(part for line in cleaned.split("\n") for part in wrapped_with_indent(line, width))
+    cleaned = _fitted(clean_lines(text), sys.stdout)
     sys.stdout.write(cleaned + ("\n\n" if text.endswith("\n") else "\n"))
 
 
 def note(text: str) -> None:
     """Print a line for the user, which is never part of the result."""
-    sys.stderr.write(f"{message(text)}\n")
+    sys.stderr.write(f"{_fitted(message(text), sys.stderr)}\n")
+
+
+def _fitted(text: str, stream: TextIO) -> str:
+    """Lines broken at words, as wide as the terminal; elsewhere they stay whole."""
+    if not stream.isatty():
+        return text
+    from boosters_eval.reports.layout import wrapped_with_indent
+
+    width = terminal_width(stream)
+    return "\n".join(part for line in text.split("\n") for part in wrapped_with_indent(line, width))
 
 
 def console() -> Console:
     """Rich on stdout, as wide as the terminal is, even a dumb one."""
     from rich.console import Console
 
-    size = {"width": _terminal_width(), "height": _USUAL_HEIGHT} if sys.stdout.isatty() else {}
+    size = {"width": terminal_width(sys.stdout), "height": _USUAL_HEIGHT} if sys.stdout.isatty() else {}
     return Console(**size, highlight=False)  # type: ignore[arg-type]
 
 
-def _terminal_width() -> int:
-    """Rich takes any dumb terminal for 80 columns wide, and shutil would ask a stream that is detached by now."""
+def terminal_width(stream: TextIO) -> int:
+    """As wide as told by the environment or by the terminal itself.
+
+    Rich takes any dumb terminal for 80 columns wide, and shutil would ask a stream that is detached by now.
+    """
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given):
         return int(given)
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL_WIDTH
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
     except (OSError, ValueError):
         return _USUAL_WIDTH
 

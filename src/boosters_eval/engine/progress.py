@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
 
+_ROOM_FOR_BAR = 100  # columns; on a narrower terminal the counts must do
+
 
 class _Phases:
     """How long each phase of a running cell took, as seen from here, for those who want to know more."""
@@ -112,16 +114,19 @@ class ProgressBar(Observer):
             TextColumn,
             TimeElapsedColumn,
         )
+        from rich.table import Column  # noqa: PLC0415
 
+        console = Console(stderr=True)
+        whole = Column(no_wrap=True)  # where there is little room, the name of the cell is broken, never a number
         self._bar = Progress(
             SpinnerColumn(),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
+            *([BarColumn(bar_width=24)] if console.width >= _ROOM_FOR_BAR else []),
+            MofNCompleteColumn(table_column=whole),
             TextColumn("{task.fields[failed]}"),
-            TimeElapsedColumn(),
+            TimeElapsedColumn(table_column=whole),
             TextColumn("{task.fields[left]}"),
-            TextColumn("{task.description}", markup=False),
-            console=Console(stderr=True),
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+            console=console,
             transient=True,
         )
         self._tally.begin(event)

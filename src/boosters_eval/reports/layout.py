@@ -20,7 +20,7 @@ NARROWEST = 40  # columns; a narrower terminal is treated as this wide
 STACKED_BELOW = 72  # columns of a terminal on which a table that does not fit is stacked
 _NAME, _TEXT = 30, 20  # the widths down to which a column of names and one of other texts may be narrowed
 _INDENT = "  "
-_SPACE = re.compile(r" (?![↑↓])")  # an arrow stays with the word before it
+_SPACE = re.compile(r"(?<!--seeds)(?<!--cv) (?![↑↓%])")  # what is one thing to a reader stays on one line
 _AFTER = re.compile(r"(?<=[/_\-.:,;=@+])(?=[^/_\-.:,;=@+])")  # where a long word is broken, if it can be
 
 
@@ -43,6 +43,7 @@ class Grid:
     framed: bool = False
     right: frozenset[int] = frozenset()  # columns that are aligned to the right
     rules: frozenset[int] = frozenset()  # rows above which a line is drawn
+    kinds: frozenset[int] = frozenset()  # columns that begin a kind of their own, and so, if need be, a further table
 
 
 def lay_out(grid: Grid, width: int | None = None) -> list[Text]:
@@ -121,6 +122,7 @@ class _Room:
     natural: tuple[int, ...]
     keys: int
     framed: bool
+    kinds: frozenset[int]
 
     @classmethod
     def of(cls, grid: Grid) -> _Room:
@@ -130,7 +132,7 @@ class _Room:
         least = [max(cell, word, 1) for cell, word in zip(cells, words, strict=True)]
         for column in range(grid.keys if grid.whole else len(least)):
             least[column] = min(least[column], _NAME if column < grid.keys else _TEXT)
-        return cls(tuple(least), tuple(natural), grid.keys, grid.framed)
+        return cls(tuple(least), tuple(natural), grid.keys, grid.framed, grid.kinds)
 
     def fitted(self, columns: Sequence[int], width: int) -> list[int] | None:
         """The widths of columns that fit beside each other, or None. Those that lack least are widened first."""
@@ -144,6 +146,10 @@ class _Room:
             widths[column] += more
             left -= more
         return [widths[column] for column in columns]
+
+    def whole_kinds(self, parts: Sequence[Sequence[int]]) -> bool:
+        """Whether every further table begins with a kind of its own."""
+        return all(part[self.keys] in self.kinds for part in parts[1:])
 
     def parts(self, width: int) -> list[list[int]] | None:
         """Columns in groups that fit, each with the keys, or None if some column does not fit beside them."""
@@ -163,11 +169,12 @@ def _tables(room: _Room, width: int) -> list[tuple[list[int], list[int]]] | None
     parts = room.parts(width)
     if parts is None or (len(parts) > 1 and width < STACKED_BELOW):
         return None
-    for narrower in range(width - 1, 0, -1):  # as few tables as possible, and these about equally wide
+    for narrower in range(width - 1, 0, -1):  # as few tables as possible, of whole kinds or else about equally wide
         even = room.parts(narrower) if len(parts) > 1 else None
         if even is None or len(even) > len(parts):
             break
-        parts = even
+        if room.whole_kinds(even) or not room.whole_kinds(parts):
+            parts = even
     return [(columns, room.fitted(columns, width) or []) for columns in parts]
 
 

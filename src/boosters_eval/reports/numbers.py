@@ -13,6 +13,7 @@ _LONE_DIGITS = 4  # for a number whose uncertainty is unknown
 _EXACT_DIGITS = 6  # for a number that did not vary at all
 _ROUNDING = 1e-12  # of the mean: variation below it is that of the last bits, and its digits say nothing
 _FACTOR = 1e4  # percent from which a change is written as a factor
+_MOST_POWER = 1024  # of 2, from which a standard deviation may be too large for a float
 _SMALL, _LARGE = 1e-4, 1e7  # beyond these a number is written with an exponent
 
 
@@ -22,12 +23,15 @@ def mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
         return None, None
     if not all(map(math.isfinite, values)):
         return math.nan, None
-    mean = math.fsum(values) / len(values)
     if len(values) == 1:
-        return mean, None
+        return values[0], None
     if min(values) == max(values):  # the mean's own rounding must not look like variation
         return values[0], 0.0
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    _, power = math.frexp(max(map(abs, values)))  # of the largest numbers, neither squares nor sums are numbers
+    scaled = [math.ldexp(value, -power) for value in values]
+    mean = math.fsum(scaled) / len(scaled)
+    std = math.sqrt(math.fsum((value - mean) ** 2 for value in scaled) / (len(scaled) - 1))
+    return math.ldexp(mean, power), math.ldexp(std, power) if power < _MOST_POWER else None
 
 
 def estimate(mean: float | None, std: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -62,7 +63,7 @@ def print_report(report: Report, console: Console, *, every_note: bool = True, h
     _print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in shown[0]))
     hidden = sum(len(table.notes) for table in tables) + len(report.notes) - sum(map(len, shown))
     if hidden:
-        text = f"{counted(hidden, 'more note')}: {how}"
+        text = f"{counted(hidden, 'more note')} with {how}"
         _print_lines(console, [_sentence(text, width, "dim")])
 
 
@@ -173,6 +174,11 @@ def _grid(table: ReportTable, *, styled: bool) -> Grid:
         framed=True,
         right=frozenset({len(table.headings) - 1}) if table.counted else frozenset(),
         rules=frozenset({len(table.rows)}) if table.trivial else frozenset(),
+        kinds=frozenset(
+            len(table.row_names) + place + 1
+            for place, (before, column) in enumerate(pairwise(table.columns))
+            if column.kind != before.kind
+        ),
     )
 
 

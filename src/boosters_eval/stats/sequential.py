@@ -91,7 +91,7 @@ class SequentialRule:
             text = f"; {refused} cannot be compared" if refused else ""
             return Decision(stop=True, undecided=0, reason=f"every pair has a verdict{text}")
         if look + 1 >= len(self.schedule):
-            return Decision(stop=True, undecided=len(open_pairs), reason=f"{self.max_seeds} seeds are used")
+            return Decision(stop=True, undecided=len(open_pairs), reason="no more are allowed")
         if not budget_left:
             return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used up")
         following = self.schedule[look + 1]
@@ -99,7 +99,9 @@ class SequentialRule:
         if not within:
             return Decision(stop=True, undecided=len(open_pairs), reason="the time budget is used up")
         few = "" if within == following else ", for which the time budget is enough"
-        reason = f"{len(open_pairs)} of {len(pairs)} pairs are inconclusive; continuing to {within} seeds{few}"
+        are = "is" if len(open_pairs) == 1 else "are"
+        pairs_ = f"{len(open_pairs)} of {len(pairs)} pair{'' if len(pairs) == 1 else 's'} {are} inconclusive"
+        reason = f"{pairs_}; continuing to {within} seeds{few}"
         return Decision(stop=False, undecided=len(open_pairs), reason=reason, seeds=within)
 
 

@@ -54,9 +54,21 @@ def test_higher_is_better_is_told_as_higher():
 
 def test_rows_that_are_equivalent_to_the_best_share_its_place():
     assert answer(scores({"lightgbm": 0.1}, 0.0001)) == (
-        "boosters has the best RMSE, but xgboost is equivalent to it: within 1 % on 5 splits; it is better than"
+        "boosters has the best RMSE, but xgboost is equivalent to it: within 1 % on 5 splits; boosters is better than"
         " lightgbm."
     )
+
+
+def test_nobody_is_best_where_all_scores_are_the_same():
+    assert answer(factories.grid(lambda *_: 0.5, libraries=FIVE[:3], seeds=5)) == (
+        "boosters, xgboost and lightgbm have the same RMSE on 5 splits."
+    )
+
+
+def test_scores_on_both_sides_of_zero_are_not_compared_in_percent():
+    gaps = {"boosters": -0.3, "xgboost": -1.6}
+    told = answer(scores(gaps, 0.001, libraries=FIVE[:2], metric="r2"))
+    assert told == "boosters is better than xgboost: R² 1.3 higher on 5 splits."
 
 
 def test_what_cannot_be_told_apart_is_no_win_and_comes_with_what_to_do():
@@ -67,7 +79,7 @@ def test_what_cannot_be_told_apart_is_no_win_and_comes_with_what_to_do():
     now, then = 100 * now / scale, 100 * then / scale
     assert table.answer == (
         "No verdict on the best RMSE: boosters leads, but cannot be told apart from xgboost (1.3 % apart) on 5 splits,"
-        f" which would show a difference of {now:.1f} %; --seeds 20 would show {then:.1f} %."
+        f" which reliably show only differences of {now:.1f} % or more; --seeds 20 would show {then:.1f} %."
     )
 
 

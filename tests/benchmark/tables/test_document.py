@@ -11,9 +11,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import factories
 from boosters_eval import reports
 from boosters_eval.benchmark import tables
-from boosters_eval.benchmark.records import RunMetadata
+from boosters_eval.benchmark.records import RunMetadata, SplitFacts
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.tables.document import BenchmarkDocument, build_document
@@ -297,3 +298,27 @@ def test_timestamps_are_in_utc(sample):
     rows = dict(build_document(sample, now=now).environment)
     assert rows["Date"] == "2024-12-31 16:00:00 UTC"
     assert build_document(sample, now=now).data.environment.timestamp.tzinfo == UTC
+
+
+def test_a_run_that_failed_as_a_whole_still_says_of_what_and_how_to_run_it():
+    failed = [factories.error(library=library, seed=seed) for library in ("boosters", "xgboost") for seed in (1, 2)]
+    facts = RunFacts(command=("compare", "-d", "toy"))
+    found = ResultCollection([], failed, suite="compare", metadata=RunMetadata(environment=facts))
+    document = build_document(found)
+    shown = {fact.label: fact.value for fact in document.facts}
+    assert (shown["Libraries"], shown["Seeds"], shown["Cells failed"]) == ("2", "2", "4")
+    assert document.lead.startswith("boosters, xgboost (no results). ")
+    assert document.tables[0].title == factories.CONFIG
+    assert document.reproduce == ("boosters-eval compare -d toy",)
+
+
+def test_windows_of_time_are_called_so_and_grow():
+    split = SplitFacts(kind="time", column="day")
+    found = [
+        factories.result(seed=1, fold=fold, split=split, n_train=100 * (1 + fold), n_valid=50) for fold in range(3)
+    ]
+    document = build_document(ResultCollection(found))
+    assert ("Seeds x windows", "1 x 3") in [(fact.label, fact.value) for fact in document.facts]
+    table = next(section for section in document.sections if section.anchor == "benchmarks").blocks[-1]
+    assert "Train rows (first window)" in table.headings
+    assert "Variant" not in table.headings

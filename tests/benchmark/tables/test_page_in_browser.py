@@ -227,8 +227,8 @@ def test_names_stay_text(visit):
     assert '<script>alert("x")</script>' in seen.page.title()
     assert '<script>alert("x")</script>' in seen.page.locator("#results h4").inner_text()
     assert seen.page.locator("script").count() == 1
-    seen.page.get_by_label("Filter benchmarks").fill("<script>")
-    assert seen.page.locator("#results .card:visible").count() == 1
+    seen.page.get_by_label("Filter cells").fill("<script>")
+    assert seen.page.locator("#cells details:visible").count() > 0
     assert seen.dialogs == []
 
 
@@ -341,3 +341,11 @@ def test_the_search_for_faults_finds_them(visit):
     )
     kinds = {fault.partition(":")[0].partition(" in ")[0] for fault in faults(page)}
     assert kinds == {"beyond its box", "clipped", "on each other", "cut off"}
+
+
+def test_a_saved_plot_fits_the_window(chromium, crowd, tmp_path):
+    seen = Visit(
+        chromium, crowd(2, seeds=3).plot("forest").save(tmp_path / "plot.html"), viewport={"width": 700, "height": 900}
+    )
+    assert faults(seen.page) == []
+    seen.close()

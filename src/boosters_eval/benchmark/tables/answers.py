@@ -194,17 +194,23 @@ class _Contest:
         beaten = [name for name in self.pairs if name not in self.tied]
         if len(refused) == len(self.pairs):
             return f"No verdict on the best {self.what}: no two can be compared (see the notes)"
-        to_it = f"{_listed(alike)} {_are(alike)} equivalent to it"
         if alike and not unclear and not ahead:
-            on = _splits([self.pairs[name].n for name in alike])
-            text = f"{self.leader} has the best {self.what}, but {to_it}: within {_rope()} on {on}"
+            text = self._level(alike)
         else:
             text = f"No verdict on the best {self.what}: {self.leader} leads"
             text += f", but cannot be told apart from {_listed(unclear)}{self._doubt(unclear)}" if unclear else ""
             text += f", but {_listed(ahead)} {_are(ahead)} better on the splits that both have" if ahead else ""
-            text += f"; {to_it}" if alike else ""
-        text += f"; it is better than {_listed(beaten)}" if beaten else ""
-        return text + (f"; {_listed(refused)} cannot be compared with it" if refused else "")
+            text += f"; {_listed(alike)} {_are(alike)} equivalent to {self.leader}" if alike else ""
+        text += f"; {self.leader} is better than {_listed(beaten)}" if beaten else ""
+        return text + (f"; {_listed(refused)} cannot be compared with {self.leader}" if refused else "")
+
+    def _level(self, alike: Sequence[str]) -> str:
+        """The leader and its equals: nobody is best where all scores are the same."""
+        on = _splits([self.pairs[name].n for name in alike])
+        if all(self.pairs[name].difference == 0 for name in alike):
+            return f"{_listed([self.leader, *alike])} have the same {self.what} on {on}"
+        equals = f"{_listed(alike)} {_are(alike)} equivalent to it"
+        return f"{self.leader} has the best {self.what}, but {equals}: within {_rope()} on {on}"
 
     def _is_ahead(self, other: str) -> bool:
         """Whether another row was shown to be better: where splits are missing, three rows may beat each other."""
@@ -218,14 +224,17 @@ class _Contest:
         text = f" ({_range(sizes)} apart)" if len(sizes) == len(names) else ""
         text += f" on {_splits([pair.n for pair in pairs])}"
         now = self._detectable(pairs)
-        known = self._reason(pairs) if now is None else f", which would show a difference of {_share(now)}"
+        known = (
+            self._reason(pairs) if now is None else f", which reliably show only differences of {_share(now)} or more"
+        )
         return f"{text}{known}{self._advice(pairs, now)}"
 
     @staticmethod
     def _reason(pairs: Sequence[PairVerdict]) -> str:
         """Why there is no test, if it is the same for all pairs."""
         notes = {pair.note for pair in pairs}
-        return f" ({in_sentence(note.rstrip('.'))})" if len(notes) == 1 and (note := notes.pop()) else ""
+        note = notes.pop() if len(notes) == 1 else ""
+        return f" ({in_sentence(note.rstrip('.')).replace('. ', '; ')})" if note else ""
 
     def _advice(self, pairs: Sequence[PairVerdict], now: float | None) -> str:
         """What more splits would show; nothing where more seeds are not more splits."""
@@ -275,11 +284,16 @@ class _Contest:
         scale = _scale(pair)
         if pair.difference is None or scale is None:
             return 0.0 if pair.difference == 0 else None
+        ours, theirs = self._mean(self.leader), self._mean(other)
+        if ours * theirs < 0:  # an R² of 0.2 is not "119 % higher" than one of -1.1
+            return None
         if pair.b != other:  # the percentages of a pair refer to b
-            position = self.table.columns.index(self.column)
-            negative = any((row.cells[position].mean or 0) < 0 for row in self.table.rows if row.label == self.leader)
-            scale = abs((-scale if negative else scale) + pair.difference)
+            scale = abs((-scale if ours < 0 else scale) + pair.difference)
         return abs(pair.difference) / scale if scale else None
+
+    def _mean(self, name: str) -> float:
+        position = self.table.columns.index(self.column)
+        return next((row.cells[position].mean or 0.0 for row in self.table.rows if row.label == name), 0.0)
 
     def _apart(self, other: str, pair: PairVerdict) -> str:
         """How much lower or higher the leader is."""

@@ -29,15 +29,19 @@ def data_section(results: ResultCollection) -> Section | None:
     audits = audits_of(results)
     if not audits:
         return None
-    headings = ("Data set", "Task", "Why", "Rows", "Classes", "Columns", "Looked at", "Findings")
-    rows = tuple(
-        (
-            *(clean(name), audit.task.value, clean(audit.reason) or None, audit.rows, audit.n_classes),
-            *(audit.n_columns, audit.sampled or "all rows", len(audit.findings)),
-        )
-        for name, audit in audits.items()
-    )
-    blocks: list[Block | Details] = [PlainTable(name="Data sets", headings=headings, rows=rows)]
+    columns: dict[str, list[str | int | None]] = {
+        "Data set": [clean(name) for name in audits],
+        "Task": [audit.task.value for audit in audits.values()],
+        "Why": [clean(audit.reason) or None for audit in audits.values()],
+        "Rows": [audit.rows for audit in audits.values()],
+        "Classes": [audit.n_classes for audit in audits.values()],
+        "Columns": [audit.n_columns for audit in audits.values()],
+        "Rows looked at": [audit.sampled or "all" for audit in audits.values()],
+        "Findings": [len(audit.findings) for audit in audits.values()],
+    }
+    told = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    table = PlainTable(name="Data sets", headings=tuple(told), rows=tuple(zip(*told.values(), strict=True)))
+    blocks: list[Block | Details] = [table]
     blocks += [Listing(items=tuple(map(_item, _findings(audits))))] if any(a.findings for a in audits.values()) else []
     blocks += [_columns(audit) for audit in audits.values()]
     return Section(
@@ -52,6 +56,20 @@ def severe_notes(results: ResultCollection) -> list[str]:
         for name, audit in audits_of(results).items()
         for finding in audit.severe
     ]
+
+
+def suspicions(results: ResultCollection) -> dict[str, str]:
+    """For each data set whose scores cannot be trusted, why, in a few words for an answer."""
+    return {
+        name: "the data are suspect: " + " and ".join(clean(_short(finding.text)) for finding in audit.severe)
+        for name, audit in audits_of(results).items()
+        if audit.severe
+    }
+
+
+def _short(text: str) -> str:
+    """What was found, without how it is known, which follows the last colon."""
+    return text.rpartition(": ")[0] or text
 
 
 def _findings(audits: dict[str, DataAudit]) -> Iterator[tuple[str, str, str, str]]:
@@ -76,7 +94,7 @@ def _columns(audit: DataAudit) -> Details:
         shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
         items.append(ListItem(text="", mark=role, rest=clean(f" ({len(names)}): {shown}")))
     if audit.classes:
-        classes = ", ".join(f"{label} {count}" for label, count in list(audit.classes.items())[:_NAMED])
+        classes = ", ".join(f"{label} ({count})" for label, count in list(audit.classes.items())[:_NAMED])
         more = (audit.n_classes or 0) - min(len(audit.classes), _NAMED)
         items.append(ListItem(text="rows per class: ", rest=clean(classes + (f" and {more} more" if more > 0 else ""))))
     if audit.reading:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.observations import observe
-from boosters_eval.benchmark.records import Unsupported
+from boosters_eval.benchmark.records import BUSY_CELL, Unsupported
 from boosters_eval.benchmark.tables import notes, trivial
 from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
+from boosters_eval.benchmark.tables.audit import suspicions
 from boosters_eval.benchmark.tables.contenders import absences, group
 from boosters_eval.benchmark.tables.splits import described
 from boosters_eval.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
@@ -20,7 +21,7 @@ from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableC
 from boosters_eval.reports.numbers import estimate, mean_and_std
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
@@ -47,7 +48,7 @@ MEASURES = (
 )
 _UNTIMED = "times are indicative only: not taken with --timing-mode"
 _DISTURBED = "times are indicative only: {}"
-_BUSY = _DISTURBED.format("the machine was busy")
+_BUSY = _DISTURBED.format(BUSY_CELL)
 _ONCE = "paid once per process, whatever is trained"
 
 
@@ -64,6 +65,7 @@ class TableOptions:
     more: bool = True  # whether more seeds can be advised: not after --seeds auto, which adds them itself
     option: bool = True  # whether the command that ran is known to take --seeds
     remarks: tuple[str, ...] = ()  # on every table
+    suspicions: Mapping[str, str] = field(default_factory=dict)  # by data set: why its scores cannot be trusted
     unfair_times: str = ""  # why no time of the run is judged
 
 
@@ -96,6 +98,7 @@ def build_tables(
         more=not collection.metadata.seeds_rule,
         option=collection.suite in (None, "compare"),
         remarks=("the run is incomplete",) if collection.metadata.n_missing else (),
+        suspicions=suspicions(collection),
         unfair_times=collection.metadata.unfair_times,
     )
     absent = absences(collection)
@@ -139,7 +142,10 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             "booster": clean(first.booster_type),
             "profile": clean(first.profile),
         },
-        details=(described(results), *(("library defaults",) if first.profile == "defaults" else ())),
+        details=(
+            *((described(results),) if results else ()),
+            *(("library defaults",) if first.profile == "defaults" else ()),
+        ),
         notes=notes.of_table(contenders, columns, pairs, losers),
         pairs=tuple(pairs),
         trivial=trivial.rows(contenders, columns, row_names),
@@ -148,7 +154,8 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
     doubts = notes.remarks(contenders, [pair for pair in pairs if deciding and pair.metric == deciding.name])
     more = None if deciding is None else _more_splits(deciding, contenders, options)
     unbeaten = {name: rule.text for name, rule in losers.get(deciding.name, {}).items()} if deciding else {}
-    remarks = (*doubts, *options.remarks)
+    suspicion = options.suspicions.get(first.dataset_name)
+    remarks = (*([suspicion] if suspicion else []), *doubts, *options.remarks)
     return dataclasses.replace(table, answer=answer_of(table, judged, more=more, unbeaten=unbeaten, remarks=remarks))
 
 

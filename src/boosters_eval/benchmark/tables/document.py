@@ -114,7 +114,8 @@ def _title(data: BenchmarkData) -> str:
 
 def _lead(data: BenchmarkData) -> str:
     test = TESTS.get(data.test, data.test)
-    return f"{_libraries(data) or 'No library'}. Highlighted where the {test} says so ({_level(data)})."
+    failed = f"{', '.join(dict.fromkeys(error.library for error in data.errors))} (no results)"
+    return f"{_libraries(data) or failed}. Highlighted where the {test} says so ({_level(data)})."
 
 
 def _level(data: BenchmarkData) -> str:
@@ -130,11 +131,15 @@ def _libraries(data: BenchmarkData) -> str:
 def _facts(data: BenchmarkData, report: Report) -> tuple[Fact, ...]:
     verdicts = shown_verdicts(report.tables)
     decided = sum(item.verdict != "inconclusive" for item in verdicts)
-    seeds = f"{len(data.seeds)} x {data.folds}" if data.folds else str(len(data.seeds))
+    seeds = len(data.seeds or {error.seed for error in data.errors})
+    parts = "windows" if data.splits and all(split.startswith("time:") for split in data.splits) else "folds"
     return (
         Fact(label="Benchmarks", value=count(len(report.tables))),
-        Fact(label="Libraries", value=count(len(data.libraries))),
-        Fact(label="Seeds x folds" if data.folds else "Seeds", value=seeds),
+        Fact(label="Libraries", value=count(len({*data.libraries, *(error.library for error in data.errors)}))),
+        Fact(
+            label=f"Seeds x {parts}" if data.folds else "Seeds",
+            value=f"{seeds} x {data.folds}" if data.folds else str(seeds),
+        ),
         Fact(label="Cells finished", value=count(data.n_results)),
         Fact(label="Cells failed", value=count(data.n_failed), alarm=data.n_failed > 0),
         *((Fact(label="Cells flaky", value=count(data.n_flaky), alarm=True),) if data.n_flaky else ()),
@@ -166,6 +171,7 @@ def _benchmarks(data: BenchmarkData) -> Section | None:
     """The configs; what is the same in all of them is said once, so that the table stays narrow."""
     if not data.configs:
         return None
+    expanding = any(split.startswith("time:") for split in data.splits)
     columns: dict[str, list[str | int | None]] = {
         "Config": [facts.config for facts in data.configs],
         "Data set": [facts.dataset for facts in data.configs],
@@ -173,7 +179,7 @@ def _benchmarks(data: BenchmarkData) -> Section | None:
         "Booster": [facts.booster for facts in data.configs],
         "Variant": [facts.variant for facts in data.configs],
         "Profile": [facts.profile for facts in data.configs],
-        "Train rows": [facts.n_train for facts in data.configs],
+        "Train rows (first window)" if expanding else "Train rows": [facts.n_train for facts in data.configs],
         "Test rows": [facts.n_valid for facts in data.configs],
         "Threads": [facts.threads for facts in data.configs],
         "Canonical parameters": [facts.canonical or None for facts in data.configs],
@@ -185,15 +191,16 @@ def _benchmarks(data: BenchmarkData) -> Section | None:
     else:
         same = [name for name, values in columns.items() if name != "Config" and len(set(values)) == 1]
         common = {name: columns.pop(name)[0] for name in same}
+    columns = {name: values for name, values in columns.items() if any(value is not None for value in values)}
     said = ", ".join(f"{name.lower()} {plain_text(value)}" for name, value in common.items() if value is not None)
     table = PlainTable(name="Benchmarks", headings=tuple(columns), rows=tuple(zip(*columns.values(), strict=True)))
     everywhere = "" if len(data.configs) == 1 else "In all configs: "
-    intro = Paragraph(text=f"{everywhere}{said}.")
+    intro = Paragraph(text=f"{everywhere or said[:1].upper()}{said if everywhere else said[1:]}.")
     return Section(
         anchor="benchmarks",
         title="Benchmark Configuration",
         short="Benchmarks",
-        search="Filter configs",
+        search="Filter configs" if len(data.configs) > 1 else "",
         blocks=(intro, table) if said else (table,),
     )
 

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from boosters_eval.benchmark.tables.audit import suspicions
 from boosters_eval.benchmark.tables.verdicts import deciding_column
 from boosters_eval.benchmark.unbeaten import is_better
 from boosters_eval.core.text import clean
@@ -58,7 +59,13 @@ def headline(
         return ("No cell finished, so there is no answer.",)
     if len(tables) == 1:
         return (tables[0].answer,)  # which says what is missing, too
-    found = (_verdict(tables), *(_ranked(ranking, alpha) for ranking in rankings), _trivial(tables), *_gaps(results))
+    found = (
+        _verdict(tables),
+        *(_ranked(ranking, alpha) for ranking in rankings),
+        _trivial(tables),
+        *_suspicions(results),
+        *_gaps(results),
+    )
     return tuple(clean(sentence) for sentence in found if sentence)
 
 
@@ -74,7 +81,8 @@ def _verdict(tables: Sequence[ReportTable]) -> str:
     if not wins:
         where = "any benchmark" if len(judged) > 1 else next(iter(judged))
         lost = {table.name for table in tables if _no_better_than_trivial(table)}  # of which another sentence speaks
-        return f"No library is clearly best on {where}{_apart([judged[name] for name in judged.keys() - lost])}.{rest}"
+        others = [table for table in tables if table.name in judged and table.name not in lost]
+        return f"No library is clearly best on {where}{_apart(others, judged)}.{rest}"
     (first, n), *others = wins.most_common()
     parts = [f"{first} is best on {n}{of} benchmark{'' if max(len(judged), n) == 1 else 's'}"]
     parts += [f"{name} on {n}" for name, n in others]
@@ -82,14 +90,21 @@ def _verdict(tables: Sequence[ReportTable]) -> str:
     return f"{', '.join(parts)}{undecided}.{rest}"
 
 
-def _apart(judged: Iterable[Mapping[str, str]]) -> str:
+def _apart(tables: Sequence[ReportTable], judged: Mapping[str, Mapping[str, str]]) -> str:
     """Whether nobody can be told apart at all, or only the leaders cannot."""
-    present = [[s for s in found.values() if s != ABSENT] for found in judged]
-    if not present:
+    if not tables:
         return ""
-    if all(BEHIND not in found for found in present):
-        return ": the libraries cannot be told apart"
-    return ": the leaders cannot be told apart, though some libraries are behind"
+    if any(BEHIND in judged[table.name].values() for table in tables):
+        return ": the leaders cannot be told apart, though some libraries are behind"
+    deciding = {table.name: column for table in tables if (column := deciding_column(table.columns))}
+    if any(
+        pair.verdict in ("better", "worse") and pair.metric == deciding[table.name].name
+        for table in tables
+        if table.name in deciding
+        for pair in table.pairs
+    ):
+        return ": the leaders cannot be told apart, though some of the others can"
+    return ": the libraries cannot be told apart"
 
 
 def _ranked(ranking: RankingTable, alpha: float) -> str:
@@ -135,6 +150,14 @@ def _unbeaten(table: ReportTable) -> set[str]:
         if not is_better(mean, least, column.name, higher_is_better=bool(column.higher_is_better)):
             found.add(row.label)
     return found
+
+
+def _suspicions(results: ResultCollection) -> list[str]:
+    """Why scores cannot be trusted, by data set; of many, only how many there are."""
+    found = suspicions(results)
+    if len(found) <= _NAMED:
+        return [f"{name}: {reason}." for name, reason in found.items()]
+    return [f"The data of {len(found)} data sets are suspect (see the notes)."]
 
 
 def _gaps(results: ResultCollection) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from boosters_eval.benchmark.records import BUSY_CELL
 from boosters_eval.benchmark.tables import trivial
 from boosters_eval.benchmark.tables.audit import severe_notes
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
@@ -35,12 +36,12 @@ def of_table(
     primary = [column.name for column in columns if column.primary]
     judged = [pair for pair in pairs if pair.metric in primary]
     found = (
+        *_skewed(contenders, pairs),  # the answer refers to it, so it must be among the first
         *_failures(contenders),
         *trivial.notes(losers, columns, contenders),
         *_capacity(contenders),
         *_decided(judged),
         *_undecided(judged),
-        *_skewed(contenders, pairs),
         *_period(contenders, pairs),
     )
     return tuple(map(clean, found))
@@ -60,17 +61,17 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     out = severe_notes(collection)
     out += _unavailable(collection.unavailable)
     out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
-    out += _marks(collection)
+    if missing := collection.metadata.n_missing:
+        out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
+    out += _flaky(collection.flaky)
     out += _tally(
         ((r.library, r.nondeterministic) for r in collection.results if r.nondeterministic),
         "{library} is not deterministic: {text}",
     )
-    out += _tally(((r.library, w) for r in collection.results for w in r.warnings), "{library}: {text}")
-    out += _flaky(collection.flaky)
+    warnings = ((r.library, w) for r in collection.results for w in r.warnings if not w.startswith(BUSY_CELL))
+    out += _tally(warnings, "{library}: {text}")
     if rule := collection.metadata.seeds_rule:
         out.append(f"{rule[:1].upper() + rule[1:].rstrip('.')}.")
-    if missing := collection.metadata.n_missing:
-        out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
     if left_out := collection.n_left_out:
         out.append(f"{left_out} of the run's {collection.metadata.n_cells} outcomes are left out here.")
     if any(result.profile == "defaults" for result in collection.results):
@@ -87,6 +88,7 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
             f"Times are indicative only: the machine was busy in {len(busy)} of {len(collection.results)} cells; other"
             f" programs used up to {percent(max(busy), sign=False)} of their CPUs. Repeat the run on an idle machine."
         )
+    out += _marks(collection)
     return tuple(map(clean, out))
 
 

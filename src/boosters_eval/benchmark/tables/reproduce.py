@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 def commands(results: ResultCollection) -> tuple[str, ...]:
     """The command that was typed; for a run from Python, an equivalent one derived from the results."""
-    if not results.results:
+    typed = results.metadata.facts.command
+    if not typed and not results.results:
         return ()
-    lines = [["boosters-eval", *(results.metadata.facts.command or _derived(results))]]
+    lines = [["boosters-eval", *(typed or _derived(results))]]
     if results.run_id:
         lines.append(["boosters-eval", "report", "--run", results.run_id])
     return tuple(shlex.join(map(clean, words)) for words in lines)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.svg import label, line, marker, px, short, text_width
-from boosters_eval.reports.html.tables import text
+from boosters_eval.reports.html.tables import sentence, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ class Figure:
 
     def html(self) -> str:
         """The drawing with its caption."""
-        caption = f"<figcaption>{text(self.caption)}</figcaption>"
+        caption = f"<figcaption>{sentence(self.caption)}</figcaption>"
         return f'<figure data-name="{text(self.name)}">{self.svg()}{caption}</figure>'
 
 
@@ -101,6 +101,11 @@ def _title(title: str, middle: float, y: float) -> str:
     shown = short(title, int(WIDTH / text_width("n", _TICK)))
     half = text_width(shown, _TICK) / 2
     return label(min(max(middle, half), WIDTH - half), y, shown, "title", "middle")
+
+
+def y_room(scale: Scale) -> float:
+    """Where the drawing beside a vertical axis begins: behind its title and its longest label."""
+    return max(58.0, 24 + max(text_width(shown, _TICK) for _, shown in scale.ticks()))
 
 
 def y_axis(scale: Scale, left: float, column: Column) -> list[str]:

@@ -23,6 +23,11 @@ _GAP = 24  # between charts
 _TITLE, _LINE = 26, 14  # the heights of a title and of a line of a caption
 _LINE_LENGTH = 60  # characters
 _FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', Arial, sans-serif"
+# No wider than the window, but on a narrow one the letters must stay large enough to be read.
+_FITTED = (
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    "<style>svg { max-width: 100%; min-width: 600px; height: auto }</style>"
+)
 _ELEMENT = re.compile(r'<(text|line|path|rect|circle|polygon)( class="([^"]*)")?')
 
 
@@ -62,9 +67,8 @@ class Plot:
         drawing = self._repr_svg_() + "\n"
         if path.suffix.lower() == ".html":
             title = text(", ".join(dict.fromkeys(figure.title for figure in self.figures)))
-            drawing = (
-                f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n{drawing}</html>\n'
-            )
+            head = f'<meta charset="utf-8">{_FITTED}<title>{title}</title>'
+            drawing = f'<!doctype html>\n<html lang="en">{head}\n{drawing}</html>\n'
         write_atomically(path, drawing)
         return path
 

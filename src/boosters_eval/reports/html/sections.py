@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from boosters_eval.reports.html.forest import forest_chart
 from boosters_eval.reports.html.ranks import rank_chart
 from boosters_eval.reports.html.reference import reference_chart
 from boosters_eval.reports.html.strips import metric_chart
-from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, result_grid, text
+from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, result_grid, sentence, text
 from boosters_eval.reports.html.tradeoff import cost_chart, ratio_chart
 from boosters_eval.reports.numbers import MISSING, p_value
 
@@ -29,17 +28,12 @@ def summary(document: ReportDocument) -> str:
     parts = []
     if document.headline:
         first, *others = document.headline
-        more = f"<ul>{''.join(f'<li>{_sentence(one)}</li>' for one in others)}</ul>" if others else ""
-        parts.append(f'<p class="headline">{_sentence(first)}</p>{more}')
+        more = f"<ul>{''.join(f'<li>{sentence(one)}</li>' for one in others)}</ul>" if others else ""
+        parts.append(f'<p class="headline">{sentence(first)}</p>{more}')
     parts.append(facts(document.facts))
     if board := document.leaderboard:
         parts.append(f'<div class="card"><h4>{text(board.name)}</h4>{_block(board, "sortable")}</div>')
     return f'<div id="summary">{"".join(parts)}</div>'
-
-
-def _sentence(sentence: str) -> str:
-    """A sentence in which an option stands between backticks."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", text(sentence))
 
 
 def facts(found: Sequence[Fact]) -> str:
@@ -57,7 +51,8 @@ def results(document: ReportDocument, series: Mapping[str, int]) -> str:
     """One card per table, in groups."""
     if not document.tables:
         return f"<p>{text(document.empty)}</p>"
-    parts = [search_field(f"Filter {document.table_noun}s", "#results .card", groups="#results .group")]
+    named = f"Filter {document.table_noun}s"
+    parts = [search_field(named, "#results .card", groups="#results .group")] if len(document.tables) > 1 else []
     for name, tables in document.groups():
         heading = f"<h3>{text(name)}</h3>" if name else ""
         cards = "".join(_card(table, series, document) for table in tables)
@@ -68,7 +63,7 @@ def results(document: ReportDocument, series: Mapping[str, int]) -> str:
 def _card(table: ReportTable, series: Mapping[str, int], document: ReportDocument) -> str:
     words = " ".join([table.name, *table.keys.values(), *(row.label for row in table.rows)])
     new = table.answer not in document.headline  # with a single table, the headline is its answer
-    answer = f'<p class="answer">{_sentence(table.answer)}</p>' if table.answer and new else ""
+    answer = f'<p class="answer">{sentence(table.answer)}</p>' if table.answer and new else ""
     return (
         f'<article class="card" data-search="{text(words)}">'
         f"<h4>{text(table.name)}<small>{text(table.title.removeprefix(table.name).strip())}</small></h4>"
@@ -142,9 +137,8 @@ def tests(document: ReportDocument) -> str:
     if not rows:
         return ""
     table = grid(verdict_headings(document), rows, kind="sortable")
-    return (
-        f'{search_field("Filter pairs", "#tests tbody tr")}<div class="card">{scroll(table, "Statistical tests")}</div>'
-    )
+    search = search_field("Filter pairs", "#tests tbody tr") if len(rows) > 1 else ""
+    return f'{search}<div class="card">{scroll(table, "Statistical tests")}</div>'
 
 
 def notes(document: ReportDocument) -> str:
@@ -196,7 +190,7 @@ def _plain_cell(cell: str | float | None) -> str:
 
 def _item(item: ListItem) -> str:
     mark = f'<span class="mark">{text(item.mark)}</span>' if item.mark else ""
-    return f"<li>{text(item.text)}{mark}{text(item.rest)}</li>"
+    return f"<li>{sentence(item.text)}{mark}{sentence(item.rest)}</li>"
 
 
 def environment(pairs: Pairs) -> str:

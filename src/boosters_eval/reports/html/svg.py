@@ -75,7 +75,8 @@ def _tick_labels(ticks: list[float], *, log: bool) -> list[str]:
     if not log and len(ticks) > 1 and 1e-5 <= ticks[1] - ticks[0] < 1e6:
         decimals = max(0, math.ceil(-math.log10(ticks[1] - ticks[0]) - 1e-9))
         return [f"{tick + 0.0:.{decimals}f}" for tick in ticks]
-    labels = [number(tick, 3) for tick in ticks]
+    found = ([number(tick, digits) for tick in ticks] for digits in range(3, 18))
+    labels = next((labels for labels in found if len(set(labels)) == len(ticks)), [])  # digits as differences need
     return [t.rstrip("0").rstrip(".") if "." in t and "e" not in t else t for t in labels]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
 def text(value: object) -> str:
     """A value, escaped so that the browser shows it unchanged."""
     return html.escape(str(value), quote=True)
+
+
+_OPTION = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*(?: (?:auto|\d+(?:x\d+)?)\b)?)")
+
+
+def sentence(value: str) -> str:
+    """A sentence in which a number stays with its sign, and an option, or what stands between backticks, is code."""
+    kept = text(value).replace(" %", "\u00a0%")
+    return _OPTION.sub(lambda found: f"<code>{found[1] or found[2]}</code>", kept)
 
 
 def grid(
@@ -52,7 +62,12 @@ def result_grid(table: ReportTable, *, caption: str = "", kind: str = "") -> str
 
 def render_fragment(report: Report) -> str:
     """Tables and notes for a notebook: no style sheet, no script."""
-    parts = [result_grid(table, caption=table.title) + notes_list(table.notes) for table in report.tables]
+    parts = [
+        (f"<p>{sentence(table.answer)}</p>" if table.answer else "")
+        + result_grid(table, caption=table.title)
+        + notes_list(table.notes)
+        for table in report.tables
+    ]
     return f"<div>{''.join(parts)}{notes_list(report.notes)}</div>"
 
 
@@ -60,7 +75,7 @@ def notes_list(notes: Sequence[str]) -> str:
     """Notes as a list, or nothing."""
     if not notes:
         return ""
-    return f'<ul class="notes">{"".join(f"<li>{text(note)}</li>" for note in notes)}</ul>'
+    return f'<ul class="notes">{"".join(f"<li>{sentence(note)}</li>" for note in notes)}</ul>'
 
 
 def _row(table: ReportTable, row: Row) -> list[str]:

@@ -16,6 +16,7 @@ from boosters_eval.reports.html.figures import (
     quantity,
     x_axis,
     y_axis,
+    y_room,
 )
 from boosters_eval.reports.html.svg import colour, fit, holdable, line, marker, px, spread
 from boosters_eval.reports.numbers import number
@@ -42,22 +43,23 @@ def cost_chart(table: ReportTable, series: Mapping[str, int]) -> Figure | None:
     points = [
         (row, row.cells[position], row.cells[metric])
         for row in table.rows
-        if _mean(row.cells[position]) > 0 and row.cells[metric].mean is not None
+        if row.cells[position].mean is not None and row.cells[metric].mean is not None
     ]
     if len(points) < 2 or not holdable([_mean(cell) for _, _, cell in points]):
         return None
     column, cost = table.columns[metric], table.columns[position]
     parts, top = legend([row.label for row, _, _ in points], series)
-    left, top, bottom = 58, top + 4, top + 4 + _PLOT
+    top, bottom = top + 4, top + 4 + _PLOT
+    y = fit(
+        [bound for _, _, cell in points for bound in _spread(cell, column.floor, column.ceiling)], bottom - 6, top + 6
+    )
+    left = y_room(y)
     costs = [_mean(cell) for _, cell, _ in points]
     x = fit(
         [bound for _, cell, _ in points for bound in _cost_spread(cell)],
         left + 8,
         WIDTH - RIGHT,
-        log=max(costs) > 5 * min(costs),
-    )
-    y = fit(
-        [bound for _, _, cell in points for bound in _spread(cell, column.floor, column.ceiling)], bottom - 6, top + 6
+        log=max(costs) > 5 * min(costs) > 0,
     )
     parts += [*x_axis(x, top, bottom, cost.heading), *y_axis(y, left, column)]
     if column.higher_is_better is not None:
