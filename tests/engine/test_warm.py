@@ -131,6 +131,16 @@ def test_idle_pool_is_closed(monkeypatch):
     assert warm._kept.pool is None
 
 
+def test_call_that_outlives_the_main_thread_ends_well(monkeypatch):
+    def start(_):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(warm.threading.Timer, "start", start)
+    with warm.kept_pool(1) as pool:
+        assert warm._kept.pool is pool
+    assert warm._kept.pool is None
+
+
 def test_whoever_calls_meanwhile_has_a_pool_of_its_own():
     with warm.kept_pool(1) as one, warm.kept_pool(1) as other:
         assert one is not other
