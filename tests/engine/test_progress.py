@@ -150,3 +150,21 @@ def test_bar_counts_and_estimates_as_the_lines_do(monkeypatch):
             task = story.observer._bar.tasks[0]
             seen.append((task.completed, task.total, task.fields["left"]))
     assert seen == [(1, 2, "left 3 s"), (2, 2, "left 0 s"), (3, 4, "left 3 s"), (4, 4, "left 0 s")]
+
+
+def test_bar_cuts_nothing_at_80_columns(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=screen, force_terminal=True, width=80))
+    bar = ProgressBar(clock=lambda: 0.0)
+    bar.begin(RunStarted(PLAN, 100, 0))
+    bar.phase(PhaseStarted(Cell("a_data_set_with_a_name.price/gbdt lightgbm seed 10738"), "warm-up"))
+    bar.outcome(CellEnded(Cell("other"), _failure()))
+    screen.truncate(0)
+    bar._bar.refresh()
+    bar.end(RunEnded(None))
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
+    assert "…" not in shown
+    assert "1/100" in shown
+    assert "1 failed" in shown
+    assert "0:00:00" in shown
+    assert "warm-up" in shown

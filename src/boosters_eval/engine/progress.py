@@ -117,15 +117,18 @@ class ProgressBar(Observer):
             TextColumn,
             TimeElapsedColumn,
         )
+        from rich.table import Column  # noqa: PLC0415
 
         self._bar = Progress(
             SpinnerColumn(),
             BarColumn(bar_width=24),
-            MofNCompleteColumn(),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
             TextColumn("{task.fields[failed]}"),
-            TimeElapsedColumn(),
+            TimeElapsedColumn(table_column=Column(no_wrap=True)),
             TextColumn("{task.fields[left]}"),
-            TextColumn("{task.description}", markup=False),
+            TextColumn(
+                "{task.description}", markup=False, table_column=Column(overflow="fold")
+            ),  # on two lines if long
             console=Console(stderr=True),
             transient=True,
         )
