@@ -179,7 +179,7 @@ def test_nothing_lives_after_the_program(home, tmp_path):
     )
     pids, forked = done.stdout.splitlines()
     assert forked == "forgotten"
-    assert len(pids.split()) == 2  # the ancestor and a lane
+    assert len(pids.split()) in (2, 3)  # the ancestor, a lane, and the cell if it has answered but not ended
     deadline = time.monotonic() + 30
     while any(psutil.pid_exists(int(pid)) for pid in pids.split()) and time.monotonic() < deadline:
         time.sleep(0.02)
