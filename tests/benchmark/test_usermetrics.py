@@ -2,13 +2,12 @@
 
 import functools
 import json
-import subprocess
+import runpy
 import sys
 import textwrap
 
 import pytest
 
-import processes
 import tiny
 from boosters_eval import (
     RUNNERS,
@@ -20,6 +19,8 @@ from boosters_eval import (
 )
 from boosters_eval.benchmark.usermetrics import UserMetric, from_registry, metric_names
 from boosters_eval.datasets import DATASETS
+from boosters_eval.engine import warm
+from boosters_eval.engine.processes import worker_path
 from boosters_eval.metrics import METRICS, declare_metric
 
 RUNNER = """
@@ -119,13 +120,15 @@ def place(tmp_path, monkeypatch, home):
         sys.modules.pop(name, None)
 
 
-def test_a_script_registers_metrics_data_and_a_library_and_passes_functions_to_spawned_workers(place):
-    environment = processes.environment(place, BOOSTERS_EVAL_START_METHOD="spawn")
-    done = subprocess.run(
-        [sys.executable, "my_script.py"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    metrics, primary, users = json.loads(done.stdout)
+def test_a_script_registers_metrics_data_and_a_library_and_passes_functions_to_spawned_workers(
+    place, monkeypatch, capsys
+):
+    monkeypatch.setenv("BOOSTERS_EVAL_START_METHOD", "spawn")
+    try:
+        runpy.run_path("my_script.py", run_name="__main__")
+    finally:
+        warm.close_kept()
+    metrics, primary, users = json.loads(capsys.readouterr().out)
     assert {"rmse", "worst_error", "bias"} <= metrics.keys()
     assert primary == "worst_error"
     assert users == {"bias": False, "worst_error": False}
@@ -204,6 +207,33 @@ def test_a_function_of_a_prompt_is_refused():
     exec(compile("def typed(p, y): return 1.0", "<ipython-input-1>", "exec"), typed)
     with pytest.raises(ConfigError, match="'typed' is defined in a notebook or prompt: put it"):
         metric_names([typed["typed"]])
+
+
+def test_a_function_of_a_module_that_is_run_as_the_program_travels_by_the_modules_name(place, monkeypatch):
+    """As `python -m my_package.program` runs it: relative imports work in workers too."""
+    package = place / "my_package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "helper.py").write_text("VALUE = 0.5\n")
+    (package / "program.py").write_text(
+        "from .helper import VALUE\ndef half(p, y): return VALUE\nhalf.higher_is_better = True\n"
+        "from boosters_eval.benchmark.usermetrics import from_registry, metric_names\n"
+        "metric = from_registry(metric_names([half])[0]) if __name__ == '__main__' else None\n"
+    )
+    metric = runpy.run_module("my_package.program", run_name="__main__", alter_sys=True)["metric"]
+    assert (metric.module, metric.file) == ("my_package.program", str(package / "program.py"))
+    assert metric.find()(1, 2) == 0.5
+    for name in [name for name in sys.modules if name.startswith("my_package")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_workers_find_what_a_notebook_finds_beside_it(tmp_path, monkeypatch):
+    """A kernel has an empty entry for the current folder, which is not the first one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["/first", "", "/last"])
+    assert worker_path() == ["/first", "/last", str(tmp_path)]
+    monkeypatch.setattr(sys, "path", [str(tmp_path), "", "/last"])
+    assert worker_path() == ["/last", str(tmp_path)]
 
 
 def test_the_content_of_a_functions_file_is_part_of_the_plan(place):

@@ -1,10 +1,12 @@
 """What disturbs times is seen before they are measured, in files that the kernel would write."""
 
 import os
+from typing import NamedTuple
 
 import psutil
 import pytest
 
+from boosters_eval.core import disturbance
 from boosters_eval.core.disturbance import disturbances
 
 QUIET = {
@@ -46,6 +48,26 @@ def test_quiet_machine_has_none(look):
 
 def test_machine_that_tells_nothing_has_none(tmp_path):
     assert disturbances(tmp_path, wait=lambda _: None) == ()
+
+
+class Times(NamedTuple):
+    user: float
+    idle: float
+
+
+def test_system_without_the_files_of_linux_is_asked_in_other_ways(tmp_path, monkeypatch):
+    spent = iter([(50.0, 100.0), (50.3, 100.0)])  # seconds that were worked and idle
+    monkeypatch.setattr(disturbance, "_ROOT", tmp_path)
+    monkeypatch.setattr(disturbance, "_programs", dict)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.7, 1.0, 1.0))
+    monkeypatch.setattr(psutil, "cpu_times", lambda: Times(*next(spent)))
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
+    found = {item.kind: item.text for item in disturbances(tmp_path, wait=lambda _: None)}
+    assert found == {
+        "programs": "other programs used 75 % of the 2 CPUs",
+        "load": "the load of the last minute was 1.7 on 2 CPUs",
+    }
 
 
 ROWS = [

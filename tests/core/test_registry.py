@@ -1,11 +1,14 @@
 import json
 import subprocess
 import sys
+import threading
+from importlib.metadata import EntryPoint
 
 import pytest
 
 from boosters_eval.benchmark.suites import SUITES
 from boosters_eval.cli.app import run
+from boosters_eval.core import registry as registry_module
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.registry import Registry
 from boosters_eval.datasets import DATASETS
@@ -29,6 +32,29 @@ def test_names_are_found_registered_replaced_and_taken_out():
     assert registry.values() == [1]
     with pytest.raises(UnknownNameError, match=r"Unknown thing .oen.\. Did you mean .one."):
         registry["oen"]
+
+
+def test_threads_that_fill_a_registry_at_the_same_time_see_all_of_it_and_what_was_registered(monkeypatch):
+    filling, go_on = threading.Event(), threading.Event()
+
+    def entry_points(**_):
+        if threading.current_thread() is not threading.main_thread():
+            filling.set()
+            go_on.wait(10)
+        return [EntryPoint("loads", "json:loads", "things")]
+
+    monkeypatch.setattr(registry_module, "entry_points", entry_points)
+    registry = Registry("thing", group="things")
+    seen = []
+    other = threading.Thread(target=lambda: seen.append(registry["loads"]))
+    other.start()
+    filling.wait(10)
+    assert registry["loads"] is json.loads  # while the other thread has begun, but not ended
+    registry.register("mine", len)
+    go_on.set()
+    other.join()
+    assert seen == [json.loads]
+    assert list(registry) == ["loads", "mine"]
 
 
 @pytest.fixture

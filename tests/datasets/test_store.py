@@ -1,9 +1,11 @@
 """The cache: written once and whole, found again, rebuilt when damaged, and what may not enter it."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +164,35 @@ def test_a_recipe_file_that_is_not_a_digest_is_not_followed(cache, content):
     store._DONE.clear()
     assert materialise(config) == stored
     assert len(calls) == 2
+
+
+def test_rows_of_a_data_set_that_nobody_has_any_more_are_given_back(cache):
+    x = np.zeros((40, 3))
+    rows = weakref.ref(x)
+    config, calls = counted((x, Y), None)
+    del x
+    assert materialise(config) == materialise(config)
+    assert len(calls) == 1
+    known = len(store._DONE)
+    del config
+    gc.collect()
+    assert rows() is None
+    assert len(store._DONE) == known - 1
+
+
+def test_a_loader_to_which_nothing_may_refer_weakly_is_called_once_as_well(cache):
+    class Loader:
+        __slots__ = ("calls",)
+
+        def __call__(self):
+            self.calls += 1
+            return X, Y
+
+    loader = Loader()
+    loader.calls = 0
+    config = factories.dataset("mine", loader=loader)
+    assert materialise(config) == materialise(config)
+    assert loader.calls == 1
 
 
 def test_names_are_never_paths(cache, tmp_path):

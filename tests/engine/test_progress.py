@@ -2,14 +2,16 @@
 
 import io
 import re
+import sys
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
+from boosters_eval.engine import progress
 from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
 from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.progress import PlainLines, ProgressBar
+from boosters_eval.engine.progress import PlainLines, ProgressBar, progress_for
 
 PLAN = SimpleNamespace(run_id="0123456789abcdef")
 
@@ -78,6 +80,23 @@ def test_totals_grow_with_the_looks_and_nothing_is_counted_beyond_them(lines):
         *((n, 16) for n in range(9, 17)),
     ]
     assert not any(left.startswith("-") for *_, left in said)
+
+
+def test_cells_that_failed_are_counted_once_when_the_next_look_runs_them_again(lines):
+    tell(lines.look(1, failing=True), lines.look(4, kept=0), lines.look(1, kept=4, failing=True), lines.look(3, kept=4))
+    assert [(int(done), int(total), int(failed)) for done, total, failed, _ in lines.said()] == [
+        (1, 1, 1),
+        *((n, 4, 0) for n in range(1, 5)),
+        (5, 5, 1),
+        *((n, 7, 0) for n in range(5, 8)),
+    ]
+
+
+@pytest.mark.parametrize(("widgets", "kind"), [(None, PlainLines), (object(), ProgressBar)])
+def test_notebook_gets_lines_where_no_bar_could_be_shown(monkeypatch, widgets, kind):
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    monkeypatch.setattr(progress, "find_spec", {"ipywidgets": widgets}.get)
+    assert isinstance(progress_for(io.StringIO()), kind)
 
 
 def test_another_run_of_the_same_observer_is_counted_anew(lines):

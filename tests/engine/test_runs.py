@@ -1,6 +1,7 @@
 """A run is found by its id, the beginning of it, its name or `last`; summaries count without parsing."""
 
 import os
+import shutil
 import warnings
 
 import pytest
@@ -57,6 +58,24 @@ def test_latest_of_several_runs_of_one_name_is_found_and_said(shell, home):
         BoostersEvalWarning, match=f"'same' is {other.run_id}, the latest run of that name.*{one.run_id}"
     ):
         assert find_run("same").run_id == other.run_id
+
+
+def test_latest_of_one_name_is_the_latest_attempt_of_that_name_not_of_its_run(shell, home):
+    one, other = made_run(shell, "a", at=1, name="same"), made_run(shell, "b", at=2, name="same")
+    made_run(shell, "a", at=3, name="another")
+    os.utime(home / "runs" / one.run_id / "journal.jsonl", (1, 1))  # of its first attempt
+    with pytest.warns(BoostersEvalWarning, match=f"'same' is {other.run_id}, the latest run of that name"):
+        assert find_run("same").run_id == other.run_id
+
+
+def test_of_many_runs_a_few_are_listed(shell, home):
+    plan = made_run(shell, "a", name="nightly")
+    for number in range(8):
+        shutil.copytree(home / "runs" / plan.run_id, home / "runs" / f"beef{number}")
+    with pytest.raises(ConfigError, match=r"ambiguous: beef(\d \(nightly\), beef){4}\d \(nightly\) and 3 more\.$"):
+        find_run("beef")
+    with pytest.warns(BoostersEvalWarning, match=r"others are (\w+, ){4}\w+ and 3 more\.$"):
+        find_run("nightly")
 
 
 def test_looks_of_one_run_share_its_name_without_a_word(shell, home):

@@ -3,14 +3,17 @@
 import subprocess
 import sys
 import time
+from importlib import import_module
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from boosters_eval import Observer, run_prepared
+from boosters_eval import WORKLOADS, Observer, Plan, Repeat, execute, run_prepared
+from boosters_eval.benchmark import running
 from boosters_eval.engine import warm
 from processes import PLUGINS, environment
-from tiny import prepare_tiny, tiny_config
+from tiny import prepare_tiny, shared_pool, tiny_config
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +30,30 @@ def lanes():
     return {lane.pid for found in ancestors for lane in psutil.Process(found.process.pid).children()}
 
 
-def call(seeds=1, config=None, observer=None, **settings):
-    prepared = prepare_tiny(tiny_config("none", **(config or {})), seeds=seeds, **settings)
-    results = run_prepared(prepared, observer=observer)
-    assert not results.errors
-    assert len(results.results) == seeds
-    return results
+@pytest.fixture
+def user(home, tmp_path, monkeypatch):
+    """A user's two modules, and calls whose cells tell what their lanes have loaded of them."""
+    monkeypatch.syspath_prepend(str(PLUGINS))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = import_module("loading_workload")
+    WORKLOADS.register("loading", module.Loading, replace=True)
+
+    def write(name, value):  # with another size: Python takes the compiled file for one of the same second and size
+        (tmp_path / f"{name}.py").write_text(f"VALUE = {value}{'0' * int(value)}\n")
+
+    def call(*targets, jobs=1, seeds=1, observer=None, **fields):
+        spec = module.LoadingSpec(name="spec", modules=("of_a_lane",), **fields)
+        plan = Plan.grid("loading", [spec], targets, [Repeat(seed) for seed in range(seeds)])
+        with warm.kept_pool(jobs) as pool:
+            run = execute(plan, pool, observer=observer)
+        assert not run.failures
+        return {tuple(outcome.values) for outcome in run.results}
+
+    write("of_a_lane", 1.0)
+    write("shared_by_lanes", 1.0)
+    yield SimpleNamespace(write=write, call=call)
+    WORKLOADS.unregister("loading")
+    sys.modules.pop("loading_workload", None)
 
 
 class Stop(Observer):
@@ -40,26 +61,55 @@ class Stop(Observer):
         raise KeyboardInterrupt
 
 
-def test_lanes_serve_the_next_call_until_a_file_that_they_have_loaded_changes(faulty, tmp_path, monkeypatch):
-    helper = tmp_path / "helper_of_a_metric.py"
-    helper.write_text("SCALE = 1.0\n")
-    metric = tmp_path / "own.py"
-    metric.write_text("from helper_of_a_metric import SCALE\n\n\ndef scaled(y_true, y_pred, **_):\n    return SCALE\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    config = {"metrics": (f"{metric}:scaled:higher",)}
-    assert call(config=config).results[0].metrics["scaled"] == 1.0
+def test_comparisons_use_the_pool_of_the_process(faulty, home, monkeypatch):
+    entered = []
+
+    class Kept:
+        def __init__(self, jobs):
+            entered.append(jobs)
+
+        def __enter__(self):
+            return shared_pool()
+
+        def __exit__(self, *_):
+            entered.append("left")
+
+    monkeypatch.setattr(running, "kept_pool", Kept)
+    assert len(run_prepared(prepare_tiny(tiny_config("none"), seeds=2, jobs=2)).results) == 2
+    assert entered == [2, "left"]
+
+
+def test_lanes_serve_the_next_call_until_a_file_that_they_have_loaded_changes(user):
+    assert user.call("a") == {(1.0, 1.0)}
     first = lanes()
     assert len(first) == 1
-    call(seeds=3, config=config, jobs=2)  # the number of cells at a time may change
+    user.call("a", seeds=3, jobs=2)  # the number of cells at a time may change
     assert lanes() == first
-    helper.write_text("SCALE = 2.00\n")
-    assert call(config=config).results[0].metrics["scaled"] == 2.0
+    user.write("of_a_lane", 2.0)
+    assert user.call("a") == {(2.0, 1.0)}
     second = lanes()
     assert second
     assert not any(map(psutil.pid_exists, first))
     with pytest.raises(KeyboardInterrupt):
-        call(seeds=2, observer=Stop())
+        user.call("a", seeds=2, observer=Stop())
     assert not any(map(psutil.pid_exists, second))
+
+
+def test_what_lanes_share_is_loaded_anew_for_a_lane_that_did_not_exist_yet(user):
+    assert user.call("a", "b") == {(1.0, 1.0)}
+    user.write("shared_by_lanes", 2.5)
+    user.write("of_a_lane", 3.5)
+    assert user.call("c") == {(3.5, 2.5)}
+
+
+def test_lane_with_other_metrics_takes_the_place_of_the_one_before(user):
+    for digest in ("one", "two", "three"):
+        user.call("a", digest=digest)
+        assert len(warm._kept.pool._lanes) == 1
+    deadline = time.monotonic() + 30
+    while len(lanes()) > 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(lanes()) == 1
 
 
 def test_changed_environment_gets_a_new_pool(monkeypatch):
@@ -81,6 +131,16 @@ def test_idle_pool_is_closed(monkeypatch):
     assert warm._kept.pool is None
 
 
+def test_call_that_outlives_the_main_thread_ends_well(monkeypatch):
+    def start(_):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(warm.threading.Timer, "start", start)
+    with warm.kept_pool(1) as pool:
+        assert warm._kept.pool is pool
+    assert warm._kept.pool is None
+
+
 def test_whoever_calls_meanwhile_has_a_pool_of_its_own():
     with warm.kept_pool(1) as one, warm.kept_pool(1) as other:
         assert one is not other
@@ -90,36 +150,36 @@ def test_whoever_calls_meanwhile_has_a_pool_of_its_own():
 
 _SCRIPT = """
 import os, sys
-sys.path[:0] = [{tests!r}, {plugins!r}]
-import faulty_runner, psutil
-from boosters_eval import RUNNERS, run_prepared
+sys.path.insert(0, {plugins!r})
+import psutil, shell_workload
+from boosters_eval import WORKLOADS, Plan, Repeat, execute
 from boosters_eval.engine import warm
-from tiny import prepare_tiny, tiny_config
 
-if __name__ == "__main__":
-    RUNNERS.register("faulty", faulty_runner.FaultyRunner, replace=True)
-    run_prepared(prepare_tiny(tiny_config("none")))
-    print(*(child.pid for child in psutil.Process().children(recursive=True)))
+WORKLOADS.register("shell", shell_workload.Shell, replace=True)
+spec = shell_workload.ShellSpec(name="one", script="echo 1")
+with warm.kept_pool(1) as pool:
+    execute(Plan.grid("shells", [spec], ["sh"], [Repeat(1)]), pool)
+print(*(child.pid for child in psutil.Process().children(recursive=True)))
+sys.stdout.flush()
+if os.fork() == 0:  # it outlives its parent, and must not keep the lanes alive
+    print("kept" if warm._kept.pool else "forgotten")
     sys.stdout.flush()
-    if os.fork() == 0:  # it outlives its parent, and must not keep the lanes alive
-        print("kept" if warm._kept.pool else "forgotten")
-        sys.stdout.flush()
-        os.close(1), os.close(2)
-        import time
-        time.sleep(3)
-        os._exit(0)
+    os.close(1), os.close(2)
+    import time
+    time.sleep(3)
+    os._exit(0)
 """
 
 
 def test_nothing_lives_after_the_program(home, tmp_path):
     script = tmp_path / "program.py"
-    script.write_text(_SCRIPT.format(tests=str(PLUGINS.parent), plugins=str(PLUGINS)))
+    script.write_text(_SCRIPT.format(plugins=str(PLUGINS)))
     done = subprocess.run(
         [sys.executable, script], env=environment(), capture_output=True, text=True, check=True, timeout=120
     )
     pids, forked = done.stdout.splitlines()
     assert forked == "forgotten"
-    assert len(pids.split()) == 2  # the ancestor and a lane
+    assert len(pids.split()) in (2, 3)  # the ancestor, a lane, and the cell if it has answered but not ended
     deadline = time.monotonic() + 30
     while any(psutil.pid_exists(int(pid)) for pid in pids.split()) and time.monotonic() < deadline:
         time.sleep(0.02)

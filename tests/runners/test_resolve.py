@@ -1,10 +1,14 @@
 """A library may be given by its file or by its class."""
 
+from pathlib import Path
+
 import pytest
 
 from boosters_eval import RUNNERS, BenchmarkConfig, BenchmarkSuite, ConfigError, prepare_comparison
 from boosters_eval.benchmark.suites import resolve_suite
+from boosters_eval.core.modules import address_of, named_in
 from boosters_eval.datasets import DATASETS
+from boosters_eval.runners.installed import installed_build
 from boosters_eval.runners.resolve import library_name
 
 SOURCE = '''
@@ -38,6 +42,22 @@ def test_the_class_runs_under_its_own_name_and_its_file_is_part_of_the_build(fil
     assert build() == before
     (tmp_path / file).write_text(SOURCE + "# changed\n")
     assert build().digest != before.digest
+
+
+def test_another_class_of_the_same_file_that_takes_its_name_is_another_build(file):
+    first, second = (named_in(Path(file).absolute(), name, "runner") for name in ("Mine", "Impostor"))
+    assert installed_build(first) != installed_build(second)
+
+
+def test_a_file_that_was_edited_is_run_again_and_one_that_fails_then_changes_nothing(file, tmp_path):
+    first = RUNNERS[library_name(f"{file}:Mine")]
+    assert RUNNERS[library_name(f"{file}:Mine")] is first
+    (tmp_path / file).write_text(SOURCE.replace('name = "mine"', 'name = "mine"; edited = True'))
+    assert RUNNERS[library_name(f"{file}:Mine")].edited
+    (tmp_path / file).write_text("1 / 0")
+    with pytest.raises(ConfigError, match="failed: ZeroDivisionError"):
+        library_name(f"{file}:Mine")
+    assert address_of(RUNNERS["mine"], "runner")["file"] == str(tmp_path / file)
 
 
 def test_a_class_is_taken_as_it_is(file):

@@ -84,8 +84,9 @@ def from_registry(spec: str) -> UserMetric | None:
         raise ConfigError(
             f"The metric '{metric.name}' is only known by its values, from a file: register its function."
         )
-    address = _address(metric.name, metric.info.implementation)
-    file = address["file"] or getattr(sys.modules[address["module"]], "__file__", None)
+    function: Any = metric.info.implementation
+    address = _address(metric.name, function)
+    file = address["file"] or getattr(sys.modules[function.__module__], "__file__", None)
     source = Path(file).read_bytes() if file else address["module"].encode()  # what is compiled in has no file
     return UserMetric(
         name=metric.name,
@@ -106,7 +107,7 @@ def _address(name: str, function: Any) -> dict[str, Any]:
         raise ConfigError(f"{who}: workers find a function by its name, and a lambda has none; {remedy}.")
     routine: Any = function
     address = address_of(routine, "metric")
-    found: Any = sys.modules.get(address["module"])
+    found: Any = sys.modules.get(routine.__module__)
     for part in address["name"].split("."):
         found = getattr(found, part, None)
     if found is not function:

@@ -104,8 +104,18 @@ def _used(root: Path, cpus: list[int]) -> int | None:
         lines = [line.split() for line in (root / "proc/stat").read_text().splitlines()]
         mine = [list(map(int, line[1:9])) for line in lines if line and line[0] in wanted]
     except (OSError, ValueError):
-        return None
+        return _used_elsewhere() if root == _ROOT else None
     return sum(sum(counts) - sum(counts[3:5]) for counts in mine) if len(mine) == len(wanted) else None
+
+
+def _used_elsewhere() -> int | None:
+    """The same of all CPUs, for systems that have no such file."""
+    try:
+        times = psutil.cpu_times()
+    except (OSError, psutil.Error):
+        return None
+    idle = times.idle + getattr(times, "iowait", 0.0)
+    return round((sum(times) - idle) * os.sysconf("SC_CLK_TCK"))
 
 
 def _programs() -> dict[psutil.Process, float]:
@@ -134,8 +144,8 @@ def _busiest(before: dict[psutil.Process, float], wall: float) -> str:
 def _load(root: Path, cpus: list[int]) -> Iterator[Disturbance]:
     """An earlier run raises the load as well, so it is only told."""
     text = _read(root / "proc/loadavg").partition(" ")[0]
-    with contextlib.suppress(ValueError):
-        load = float(text)
+    with contextlib.suppress(ValueError, OSError):
+        load = float(text) if text or root != _ROOT else os.getloadavg()[0]
         if load > _LOADED * len(cpus):
             yield Disturbance(
                 kind="load",

@@ -8,7 +8,6 @@ import importlib.util
 import os
 import re
 import sys
-from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,33 +16,56 @@ from boosters_eval.core.errors import BoostersEvalError, ConfigError, RunError, 
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.machinery import ModuleSpec
     from types import FunctionType, ModuleType
 
 _GUARD = "put what starts it under: if __name__ == '__main__'"
 
 
-@cache
+_RUNNING = object()  # instead of the content of a file that is being run
+_loaded: dict[str, Any] = {}  # what the file of each module that `load_file` made contained
+
+
 def load_file(file: Path) -> ModuleType:
-    """The file, run once per process however often it is asked for; it is the user's own code."""
+    """The file, run once per process however often it is asked for, and again once it was edited, in a notebook say.
+
+    It is the user's own code.
+    """
     place = hashlib.sha256(os.fsencode(file.absolute())).hexdigest()[:12]  # two folders may have files of one name
     name = f"_boosters_eval_file_{re.sub(r'[^A-Za-z0-9_]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
-    if not file.is_file() or spec is None or spec.loader is None:
+    if not file.is_file() or spec is None:
         raise ConfigError(f"The file {file} does not exist.")
-    if name in sys.modules:  # it is needed while it runs, by itself
+    content, known = file.read_bytes(), sys.modules.get(name)
+    before = _loaded.get(name)
+    if before is _RUNNING:  # it is needed while it runs, by itself
         raise ConfigError(f"The file {file} starts a run that needs the file itself: {_GUARD}.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    if known is not None and before == content:
+        return known
+    _loaded[name] = _RUNNING
     try:
-        spec.loader.exec_module(module)
+        module = _run(spec, file, content)
+    except BaseException:
+        _loaded[name] = before
+        sys.modules.pop(name, None)
+        if known is not None:  # what was registered from it still works
+            sys.modules[name] = known
+        raise
+    _loaded[name] = content
+    return module
+
+
+def _run(spec: ModuleSpec, file: Path, content: bytes) -> ModuleType:
+    """A new module with what the file contains. Bytecode is not looked at: an edit may leave time and size alone."""
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        exec(compile(content, str(file), "exec"), module.__dict__)  # noqa: S102 (the user's own code)
     except BoostersEvalError:
-        del sys.modules[name]
         raise
     except SystemExit as error:
-        del sys.modules[name]
         raise RunError(f"The file {file} called sys.exit({error.code!r}) instead of defining something.") from None
     except Exception as error:
-        del sys.modules[name]
         text = f"{type(error).__name__}: {error}".rstrip(".")
         raise ConfigError(f"The file {file} failed: {text}.") from error
     return module
@@ -62,11 +84,12 @@ def address_of(item: type | FunctionType, kind: str) -> dict[str, Any]:
     """Where another process finds a class or function: its module and name, and the file if that is no module there."""
     if "<locals>" in item.__qualname__:
         raise ConfigError(f"The {kind} '{item.__name__}' is defined inside a function: put it at the top of a module.")
-    file = _file_of(item.__module__)
+    module = _importable_name(item.__module__)
+    file = _file_of(module)
     code = getattr(item, "__code__", None)
     if file == "" or (item.__module__ == "__main__" and code is not None and not Path(code.co_filename).is_file()):
         raise ConfigError(f"The {kind} '{item.__name__}' is defined in a notebook or prompt: put it into a module.")
-    return {"module": item.__module__, "name": item.__qualname__, "file": file}
+    return {"module": module, "name": item.__qualname__, "file": file}
 
 
 def at_address(address: Mapping[str, Any]) -> Any:
@@ -76,6 +99,12 @@ def at_address(address: Mapping[str, Any]) -> Any:
     for part in address["name"].split("."):
         found = getattr(found, part)
     return found
+
+
+def _importable_name(module: str) -> str:
+    """What another process calls a module: with `python -m package.module`, the program has a name besides __main__."""
+    spec = getattr(sys.modules.get(module), "__spec__", None) if module == "__main__" else None
+    return module if spec is None else spec.name
 
 
 def _file_of(module: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
@@ -51,13 +52,16 @@ class Registry(Generic[T]):
         self._group = group
         self._builtin = builtin
         self._items: dict[str, T | EntryPoint] | None = None
+        self._lock = threading.Lock()
 
     def _known(self) -> dict[str, T | EntryPoint]:
         """Every name in the order of registration; what a package offers is imported when it is asked for."""
         if self._items is None:
-            self._items = dict(self._builtin())
+            items: dict[str, T | EntryPoint] = dict(self._builtin())
             for point in entry_points(group=self._group) if self._group else ():
-                self._items.setdefault(point.name, point)
+                items.setdefault(point.name, point)
+            with self._lock:  # another thread may be here too: the first to have all of them wins
+                self._items = items if self._items is None else self._items
         return self._items
 
     def _loaded(self, name: str) -> dict[str, T]:

@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 import warnings
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -73,7 +74,8 @@ class Stored:
     sensitive: bool
 
 
-# The loader is kept beside its result, so that its id cannot be reused by another one.
+# A reference to the loader is beside its result, because its id may be reused by another one. It does not keep it
+# alive: the loader of a data frame holds all its rows.
 _DONE: dict[tuple[Any, ...], tuple[Callable[[], Any], Stored]] = {}
 
 
@@ -81,11 +83,19 @@ def materialise(config: DatasetConfig, cache_dir: Path | None = None) -> Stored:
     """The data set in the cache; its loader is called only if it is not there yet."""
     root = cache_dir or cache_root()
     key = (str(root), id(config.loader), _declared(config))
-    _, done = _DONE.get(key, (None, None))
-    if done is None or _intact(done.path) is None:
+    loader, done = _DONE.get(key, (None, None))
+    if done is None or loader is None or loader() is not config.loader or _intact(done.path) is None:
         done = _from_recipe(config, root) or _from_loader(config, root)
-        _DONE[key] = (config.loader, done)
+        _DONE[key] = (_reference(config.loader, key), done)
     return done
+
+
+def _reference(loader: Callable[[], Any], key: tuple[Any, ...]) -> Callable[[], Any]:
+    """A weak reference, with which the entry of that key goes; some objects allow none, and stay."""
+    try:
+        return weakref.ref(loader, lambda gone: _DONE.pop(key) if _DONE.get(key, (None,))[0] is gone else None)
+    except TypeError:
+        return lambda: loader
 
 
 def open_stored(path: Path) -> Table:

@@ -146,9 +146,9 @@ class RunFolder:
         return self.path / _numbered("journal", attempt, "jsonl")
 
     def time(self) -> float:
-        """When the latest attempt was last written to."""
-        latest = self.attempts()[-1]
-        files = (self.journal_path(latest), self._facts_path(latest), self.path)  # a lost one is not passed over
+        """When the attempt that was asked for, or else the latest, was last written to."""
+        number = self.attempt or self.attempts()[-1]
+        files = (self.journal_path(number), self._facts_path(number), self.path)  # a lost one is not passed over
         # Of a link itself: where it leads is for whoever reads it to refuse.
         return next(path.lstat().st_mtime for path in files if os.path.lexists(path))
 

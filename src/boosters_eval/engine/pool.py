@@ -205,15 +205,20 @@ class LocalPool(Executor):
     # Lanes and their ancestors
 
     def _forget_outdated(self, lanes: dict[Lane, Identity]) -> None:
-        """Start afresh if an ancestor died or a target changed since; retry what could not be imported."""
+        """Start afresh if an ancestor died or a target changed since; retry what could not be imported.
+
+        A file that any lane has loaded counts: the ancestor of the next one may have loaded it for both. A lane with
+        other metrics than are wanted now gives its place, or each edit of a metric would leave one behind.
+        """
         known = self._lanes
-        needed = {lane: known[lane] for lane in lanes if lane in known}
-        changed = any(process.identity != lanes[lane] for lane, process in needed.items())
-        changed = changed or _any_changed(needed.values())
+        changed = any(process.identity != lanes[lane] for lane, process in known.items() if lane in lanes)
+        changed = changed or _any_changed(known.values())
         if changed or any(ancestor.process.poll() is not None for ancestor in self._ancestors.values()):
             self.close()
-        for process in [process for process in known.values() if process.failed is not None]:
-            self._remove(process)
+        wanted = {lane._replace(preload=()) for lane in lanes}
+        for lane, process in list(known.items()):
+            if process.failed is not None or (lane not in lanes and lane._replace(preload=()) in wanted):
+                self._remove(process)
         self._identities = lanes
 
     def _ancestor(self, n_threads: int) -> _AncestorProcess:

@@ -42,12 +42,16 @@ def worker_command(setup: dict[str, Any]) -> tuple[list[str], IO[bytes]]:
 
 
 def worker_path() -> list[str]:
-    """The program's import path for its workers. The user's folder comes last: it serves only what the user wrote."""
+    """The program's import path for its workers. The user's folder comes last: it serves only what the user wrote.
+
+    That of a script or a prompt is the first entry; that of a notebook is an empty one, anywhere.
+    """
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    own = {"", str(Path.cwd()), str(Path(script).parent) if script else ""}
-    first = sys.path[:1] if sys.path and sys.path[0] in own else []
-    folders = [str(Path(entry).absolute()) for entry in first]
-    return [entry for entry in sys.path[len(first) :] if entry] + folders
+    own = {str(Path.cwd()), str(Path(script).parent) if script else ""}
+    last = [entry for position, entry in enumerate(sys.path) if entry == "" or (position == 0 and entry in own)]
+    others = sys.path[1:] if sys.path[:1] == last[:1] else sys.path
+    folders = dict.fromkeys(str(Path(entry).absolute()) for entry in last)
+    return [entry for entry in others if entry] + list(folders)
 
 
 def adopt_orphans() -> None:

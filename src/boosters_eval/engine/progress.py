@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import sys
 import time
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TextIO
 
 from boosters_eval.core.text import clean, message
@@ -59,9 +60,13 @@ class _Tally:
         self.total = self.done = self.failed = 0
 
     def begin(self, event: RunStarted) -> None:
-        """A further look of seeds="auto" keeps all that the earlier ones did, and adds to it; any other run is new."""
+        """A further look of seeds="auto" keeps all that the earlier ones did, and adds to it; any other run is new.
+
+        What failed is not kept: it runs again.
+        """
+        self.done, self.failed = self.done - self.failed, 0
         if not self.done or event.kept < self.done:
-            self.done = self.failed = self._timed = 0
+            self.done = self._timed = 0
             self._took = 0.0
         self._running.clear()
         self.total = self.done + event.todo
@@ -221,7 +226,7 @@ class PlainLines(Observer):
 
 def progress_for(stream: TextIO, *, every_cell: bool = False) -> Observer:
     """A bar where the stream can show one, else lines."""
-    bar = stream.isatty() or "ipykernel" in sys.modules
+    bar = stream.isatty() or ("ipykernel" in sys.modules and find_spec("ipywidgets") is not None)  # or Rich shows none
     return ProgressBar(each=every_cell) if bar else PlainLines(each=every_cell)
 
 

@@ -50,9 +50,10 @@ def find_run(reference: str, where: Path | None = None, *, kind: str | None = No
     if len(found) == 1 or exact:
         return exact[0] if exact else found[0]
     if found:
-        raise ConfigError(f"The run id '{reference}' is ambiguous: {', '.join(map(_told, found))}.")
+        raise ConfigError(f"The run id '{reference}' is ambiguous: {_listed(list(map(_told, found)))}.")
     named = [named for folder in folders for named in _named(folder, reference)] if reference else []
     if named:
+        named.sort(key=RunFolder.time, reverse=True)  # by the attempts of that name: a later one may have another
         return _latest_named(named, reference, kind)
     if not folders:
         raise ConfigError(f"No run '{reference}' in {home(where) / 'runs'}: there are none yet.")
@@ -62,6 +63,7 @@ def find_run(reference: str, where: Path | None = None, *, kind: str | None = No
     raise ConfigError(f"No run '{reference}' in {home(where) / 'runs'}.{hint or _SEE_LIST}")
 
 
+_LISTED = 5  # runs in a sentence
 _SEE_LIST = " See 'boosters-eval runs list'."
 
 
@@ -101,10 +103,16 @@ def _latest_named(named: list[RunFolder], name: str, kind: str | None) -> RunFol
             earlier = folder.facts(folder.attempt or 1).extends
             others.remove(folder)
     if others:
-        told = ", ".join(folder.run_id for folder in others)
+        told = _listed([folder.run_id for folder in others])
         message = f"'{name}' is {first.run_id}, the latest run of that name; others are {told}."
         warnings.warn(message, BoostersEvalWarning, stacklevel=3)
     return first
+
+
+def _listed(runs: list[str]) -> str:
+    """The first few of many, and how many there are besides."""
+    more = len(runs) - _LISTED
+    return ", ".join(runs[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _told(folder: RunFolder) -> str:

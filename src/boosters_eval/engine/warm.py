@@ -82,9 +82,14 @@ def _take(jobs: int) -> LocalPool | None:
 def _give_back() -> None:
     with _kept.lock:
         _kept.in_use = False
-        _kept.timer = threading.Timer(IDLE, close_kept)
-        _kept.timer.daemon = True
-        _kept.timer.start()
+        timer = threading.Timer(IDLE, close_kept)
+        timer.daemon = True
+        try:
+            timer.start()
+        except RuntimeError:  # the main thread has ended, so there is no next call, and no thread can be started
+            _close()
+        else:
+            _kept.timer = timer
 
 
 def _close() -> None:

@@ -66,7 +66,8 @@ def _adapter(runner: type[Runner]) -> Iterator[tuple[str, str]]:
         yield from ((f"adapter/{path.relative_to(root).as_posix()}", _hash(path)) for path in source)
     else:
         file = getattr(sys.modules.get(runner.__module__), "__file__", None)
-        yield "adapter", _hash(Path(file)) if file else "unknown"
+        # A file may have several: one that takes the name of another is not continued as if it were that.
+        yield f"adapter/{runner.__qualname__}", _hash(Path(file)) if file else "unknown"
 
 
 def _modified(file: str) -> float | None:

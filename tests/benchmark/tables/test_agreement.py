@@ -56,11 +56,13 @@ def check_agreement(run, metric, test):
     bold = [row.label for row in table.rows if row.cells[0].best]
     assert re.findall(r"^(lib\w) is be(?:st|tter)", answer) == bold
     named = re.findall(r"(lib\w) (?:is best|is better than|leads|has the best|comes nearest)", answer)[:1]
-    assert named == [leader] or "no two can be compared" in answer
+    same = listed("^", answer) if " have the same " in answer else set()
+    assert named == [leader] or "no two can be compared" in answer or leader in same
+    assert all(verdicts[name] == "equivalent" for name in same - {leader})
     assert bold == ([best["best"]] if best["best"].startswith("lib") else [])
     assert (best["best"] == NO_BETTER) == ("not better than" in answer.split(";")[0] or "Nothing is" in answer)
     assert all(verdicts[name] == "inconclusive" for name in listed("cannot be told apart from ", answer))
-    assert all(verdicts[name] == "worse" for name in listed("; it is better than ", answer))
+    assert all(verdicts[name] == "worse" for name in listed(f"; {leader} is better than ", answer))
     assert all(verdicts[name] == "worse" for name in verdicts if bold)
     found = standings(table)
     assert [name for name, standing in found.items() if standing == "best"] == bold

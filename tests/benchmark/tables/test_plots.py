@@ -21,6 +21,8 @@ def test_a_plot_is_one_picture_that_needs_no_style_sheet(timed, kind):
     assert "var(" not in picture
     assert "currentColor" not in picture
     assert timed.plot(kind)._repr_html_().startswith("<div")
+    assert repr(timed.plot(kind)).startswith("Plot(california/gbdt ")
+    assert "<" not in repr(timed.plot(kind))
 
 
 def test_the_charts_are_those_of_the_page(timed):

@@ -81,8 +81,8 @@ def _verdict(tables: Sequence[ReportTable]) -> str:
     if not wins:
         where = "any benchmark" if len(judged) > 1 else next(iter(judged))
         lost = {table.name for table in tables if _no_better_than_trivial(table)}  # of which another sentence speaks
-        others = [table for table in tables if table.name in judged and table.name not in lost]
-        return f"No library is clearly best on {where}{_apart(others, judged)}.{rest}"
+        left = [table for table in tables if table.name in judged and table.name not in lost]
+        return f"No library is clearly best on {where}{_apart(left, judged)}.{rest}"
     (first, n), *others = wins.most_common()
     parts = [f"{first} is best on {n}{of} benchmark{'' if max(len(judged), n) == 1 else 's'}"]
     parts += [f"{name} on {n}" for name, n in others]

@@ -37,6 +37,11 @@ class Plot:
 
     figures: tuple[Figure, ...]
 
+    def __repr__(self) -> str:
+        """For prompts, which cannot show a drawing: what there is, and how to see it."""
+        names = ", ".join(figure.name for figure in self.figures)
+        return f"Plot({names}): a notebook shows it, save('plot.svg') or save('plot.html') writes it"
+
     def _repr_svg_(self) -> str:
         """All charts in one drawing, in two columns if there are several."""
         columns = min(len(self.figures), 2)
