@@ -128,9 +128,10 @@ def test_a_direction_is_known_or_said_or_there_is_no_better():
 
 
 @pytest.mark.parametrize("values", [(1e308, 1e308), (1e200, -1e200, 1e200)])
-def test_values_that_cannot_be_averaged_are_missing(values):
+def test_values_whose_squares_no_number_can_hold_are_averaged_and_compared(values):
     found = metric("loss", "1.00", values)
-    assert (found.status, found.explanation) == ("missing", "'loss' is too large to be averaged.")
+    assert found.status == "significant_deviation"
+    assert found.our_value == pytest.approx(max(values) if min(values) > 0 else max(values) / 3)
 
 
 def test_a_difference_that_no_number_can_hold_is_significant():

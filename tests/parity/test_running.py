@@ -91,7 +91,9 @@ def test_a_row_tells_times_threads_and_versions(everything: Rows) -> None:
     assert (row.n_runs, row.total_runs, row.stop_reason, row.repeatable) == (2, 3, "max_runs", True)
     assert row.timing_schema == "adaptive-v1"
     assert len(row.samples_ns) == 3
-    assert (row.threads, row.threads_observed is not None) == (1, True)
+    assert row.threads == 1
+    assert row.threads_observed in (1, None), "a cell of a few milliseconds may end before it is looked at twice"
+    assert any(row.threads_observed == 1 for row in everything.values())
     assert json.loads(row.versions_json) == fakes.Sums.versions()
     assert list(json.loads(row.versions_json)) == ["numpy", "python", "BLAS"]
     assert {"system", "processor", "BLAS", "Python"} <= set(json.loads(row.host_json))

@@ -150,10 +150,7 @@ def _decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedU
 
 def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Mean and standard deviation; None for what no float can hold."""
-    try:
-        mean, std = mean_and_std(values)
-    except OverflowError:
-        return None, None
+    mean, std = mean_and_std(values)
     return (None, None) if mean is None or not math.isfinite(mean) else (mean, std)
 
 
