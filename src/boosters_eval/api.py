@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from boosters_eval.benchmark.config import BenchmarkSuite
-    from boosters_eval.benchmark.planning import Libraries, PreparedRun
+    from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.benchmark.requests import Libraries
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
@@ -149,7 +150,8 @@ def prepare_comparison(
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of a comparison, ready to execute: data, libraries and threads are resolved, but nothing has run."""
-    from boosters_eval.benchmark.planning import comparison, prepare  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.planning import prepare  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.requests import comparison  # noqa: PLC0415
     from boosters_eval.benchmark.usermetrics import metric_names  # noqa: PLC0415
 
     _check_cv(cv, seeds)
@@ -182,7 +184,8 @@ def prepare_suite(
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of a suite, ready to execute."""
-    from boosters_eval.benchmark.planning import prepare, suite_benchmarks  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.planning import prepare  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.requests import suite_benchmarks  # noqa: PLC0415
     from boosters_eval.benchmark.usermetrics import metric_names  # noqa: PLC0415
 
     _check_cv(cv, seeds)

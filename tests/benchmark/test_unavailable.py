@@ -10,8 +10,8 @@ from rich.console import Console
 import factories
 from boosters_eval import BenchmarkSuite, BoosterType, ResultCollection, compare, load_run
 from boosters_eval.baseline import CheckRules, Snapshot, check, make_baseline
-from boosters_eval.benchmark.planning import suite_benchmarks
 from boosters_eval.benchmark.records import Unavailable, Unsupported
+from boosters_eval.benchmark.requests import suite_benchmarks
 from boosters_eval.benchmark.tables import build_document, build_tables
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown, render_page

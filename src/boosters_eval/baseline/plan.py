@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.baseline.check import check
 from boosters_eval.baseline.snapshot import Snapshot
-from boosters_eval.benchmark.planning import prepare, seed_count, suite_benchmarks
+from boosters_eval.benchmark.planning import prepare, seed_count
+from boosters_eval.benchmark.requests import suite_benchmarks
 from boosters_eval.benchmark.suites import SUITES, resolve_suite
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.runners.resolve import library_name
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from boosters_eval.baseline.findings import CheckRules, Finding
     from boosters_eval.baseline.model import Baseline
     from boosters_eval.benchmark.config import BenchmarkSuite
-    from boosters_eval.benchmark.planning import Benchmarks, PreparedRun
+    from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.benchmark.requests import Benchmarks
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import Settings
     from boosters_eval.stats.sequential import SequentialRule
