@@ -14,8 +14,10 @@ import pytest
 from boosters_eval import BoostersEvalWarning, Observer, execute, load_run, run_prepared
 from boosters_eval.benchmark.records import VOLATILE
 from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.tables import build_tables
 from boosters_eval.benchmark.tables.document import build_document
-from boosters_eval.core.errors import RunError
+from boosters_eval.cli.execution import exit_code
+from boosters_eval.core.errors import ExitCode, RunError
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import Exclusion
@@ -61,7 +63,11 @@ def test_resume_repeats_no_finished_cell_and_reports_the_same(faulty, home):
     with pytest.warns(
         BoostersEvalWarning, match=r"Attempt 2 of run \w+ is unfinished, so attempt 1, the latest finished"
     ):
-        assert lasting(load_run("last")) == lasting(whole)  # an interrupted attempt does not hide a finished one
+        shown = load_run("last")
+    assert lasting(shown) == lasting(whole)  # an interrupted attempt does not hide a finished one
+    assert shown.metadata.unfinished_attempt == 2
+    assert exit_code(shown, continue_on_error=True) == ExitCode.EXECUTION_ERROR  # but the run is no success
+    assert "Attempt 2 of the run is unfinished; this is attempt 1." in build_tables(shown).notes
     assert len(find_run("last").load().outcomes) == 3
     watcher = Stop(-1)
     resumed = run_tiny(*configs, seeds=4, resume=True, observer=watcher)

@@ -130,7 +130,11 @@ def test_unfinished_attempt_hides_no_finished_one_from_whoever_is_shown_it(shell
         assert folder.shown() == 1
     with pytest.raises(RunError, match="incomplete"):  # whoever decides is told
         load_verified(folder)
-    folder.journal_path(2).unlink()  # that is damage
+    text = folder.journal_path(2).read_text()
+    folder.journal_path(2).write_text(text.replace('"', "'", 1))  # that is damage, and no interruption
+    with pytest.raises(RunError, match="is damaged"):
+        folder.shown()
+    folder.journal_path(2).unlink()  # so is this
     assert folder.shown() == 2
 
 

@@ -228,6 +228,7 @@ class RunMetadata(FileModel):
     environment: RunFacts | None = None
     n_cells: Annotated[int, Ge(0)] | None = None
     n_missing: Annotated[int, Ge(0)] | None = None
+    unfinished_attempt: Annotated[int, Ge(1)] | None = None  # a later one than this, which was interrupted
     configs: dict[str, dict[str, Any]] = Field(default_factory=dict)  # the canonical parameters of each config
     user_metrics: dict[str, bool] = Field(default_factory=dict)  # whether more is better
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # for a run with --seeds auto

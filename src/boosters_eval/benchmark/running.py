@@ -187,11 +187,15 @@ def load_run(reference: str, home: Path | None = None, *, verified: bool = False
     anybody must who decides on it.
     """
     folder = find_run(reference, home, kind=BENCHMARK)
-    return collect(load_verified(folder) if verified else folder.load(folder.shown()))
+    if verified:
+        return collect(load_verified(folder))
+    shown, latest = folder.shown(), folder.attempts()[-1]
+    unfinished = latest if folder.attempt is None and shown != latest else None
+    return collect(folder.load(shown), unfinished=unfinished)
 
 
-def collect(run: Run) -> ResultCollection:
-    """The results of a run, in the plan's order."""
+def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
+    """The results of a run, in the plan's order; `unfinished` is a later attempt that was interrupted."""
     plan = run.plan
     specs = fit_specs(plan)
     other = next((spec.workload for spec in plan.specs if spec.name not in specs), None)
@@ -223,6 +227,7 @@ def collect(run: Run) -> ResultCollection:
             environment=run.facts.without_audits(),
             n_cells=len(plan.refs),
             n_missing=len(plan.refs) - len(found),
+            unfinished_attempt=unfinished,
             configs={name: _parameters(spec) for name, spec in specs.items()},
             user_metrics={metric.name: metric.higher_is_better for s in specs.values() for metric in s.user_metrics},
             alpha=run.facts.alpha,

@@ -173,7 +173,9 @@ def _finish(prepared: Any, execution: Execution, presentation: Presentation) -> 
 def _complain(results: Any) -> None:
     """Say why a run is no success, even if it is quiet: its output may not show it."""
     errors, total = results.errors, results.metadata.n_cells or len(results.results) + len(results.errors)
-    if errors:
+    if results.metadata.unfinished_attempt:
+        note(f"Error: attempt {results.metadata.unfinished_attempt} of run {results.run_id} is unfinished.")
+    elif errors:
         first = errors[0]
         text = f"{first.error_type}: {first.error_message}".partition("\n")[0].rstrip(".")
         where = f"{first.config_name} {first.library}, {first.repeat}"
@@ -298,7 +300,7 @@ def show(results: Any, presentation: Presentation) -> None:
 
 def exit_code(results: Any, *, continue_on_error: bool) -> int:
     """A run with errors is not a success unless the user accepts errors; a run without results never is."""
-    whole = results.results and not results.metadata.n_missing
+    whole = results.results and not results.metadata.n_missing and not results.metadata.unfinished_attempt
     if whole and (continue_on_error or not results.errors):
         return ExitCode.SUCCESS
     _complain(results)

@@ -179,7 +179,7 @@ class RunFolder:
     def shown(self) -> int:
         """The attempt that is shown: the latest, unless it is unfinished and an earlier one is finished, which is said.
 
-        An attempt that has lost its journal is not passed over: that is damage, not an interruption.
+        An attempt that is damaged, or has lost its journal, is not passed over: that is no interruption.
         """
         known = self.attempts()
         if not known:
@@ -188,6 +188,8 @@ class RunFolder:
             return self.attempt
         ended = (n for n in reversed(known) if not self.journal_path(n).exists() or self._is_sealed(n))
         number = next(ended, known[-1])
+        for later in known[known.index(number) + 1 :]:
+            self._refuse_damage(self.journal_path(later), read(self.journal_path(later)))
         if number != known[-1]:
             message = (
                 f"Attempt {known[-1]} of run {self.run_id} is unfinished, so attempt {number}, the latest finished one,"
@@ -202,6 +204,10 @@ class RunFolder:
         except OSError as error:
             raise RunError(f"Cannot read {self.journal_path(attempt)}: {error.strerror}.") from None
 
+    def _refuse_damage(self, path: Path, reading: Reading) -> None:
+        if reading.damage:
+            raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {self.run_id}'.")
+
     def load(self, attempt: int | None = None) -> Run:
         """One attempt, by default the latest, for whoever shows it: an unfinished one too, but never a changed one.
 
@@ -214,8 +220,7 @@ class RunFolder:
         path = self.journal_path(number)
         with no_collection():
             reading = read(path)
-            if reading.damage:
-                raise RunError(f"{path} is damaged: {reading.damage}. See 'boosters-eval verify {self.run_id}'.")
+            self._refuse_damage(path, reading)
             if not reading.begin:
                 raise RunError(f"Attempt {number} of run {self.run_id} has not begun: run it again.")
             plan, beside = self.plan(number), self.plan_path(number).name

@@ -63,6 +63,8 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
     if missing := collection.metadata.n_missing:
         out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
+    if later := collection.metadata.unfinished_attempt:
+        out.append(f"Attempt {later} of the run is unfinished; this is attempt {collection.metadata.attempt}.")
     out += _flaky(collection.flaky)
     out += _tally(
         ((r.library, r.nondeterministic) for r in collection.results if r.nondeterministic),
