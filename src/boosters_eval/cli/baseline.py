@@ -1,6 +1,5 @@
 """The commands `baseline record|check|diff`, and their shortcuts `quick` and `full`."""
 
-import os
 import re
 import sys
 from dataclasses import asdict, replace
@@ -23,6 +22,7 @@ from boosters_eval.cli.checks import (
 from boosters_eval.cli.execution import carry_out, exit_code, show
 from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
 from boosters_eval.cli.output import check_output, note, print_rows, say
+from boosters_eval.cli.workflow import in_workflow, summarise
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 from boosters_eval.core.text import counted
 
@@ -304,23 +304,12 @@ def _tell(
         write_atomically(options.junit, render.junit(found, name))
     if options.verdict is not None:
         write_atomically(options.verdict, CheckDocument.of(found, name, code).to_json())
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if in_workflow():
         commands = render.workflow_commands(found, failing=options.fail_on_regression)
         sys.stdout.writelines(f"{line}\n" for line in commands)
         if not verbosity.dry_run:
-            _summarise(render.markdown(found, name))
+            summarise(render.markdown(found, name))
     return code
-
-
-def _summarise(text: str) -> None:
-    """Append to the job summary of GitHub Actions; if that fails, it is only noted."""
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if path:
-        try:
-            with Path(path).open("a", encoding="utf-8") as file:
-                file.write(text + "\n")
-        except OSError as error:
-            note(f"Note: the job summary {path} cannot be written: {error.strerror}.")
 
 
 def _shortcut(

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
+from boosters_eval.cli import against
 from boosters_eval.cli.options import (
+    AgainstOptions,
     DataOptions,
     Execution,
     Presentation,
@@ -33,11 +35,12 @@ CvOption = Annotated[
 ]
 
 
-@with_options(data=DataOptions, execution=Execution, presentation=Presentation)
+@with_options(data=DataOptions, execution=Execution, presentation=Presentation, check=AgainstOptions)
 def compare(
     data: DataOptions,
     execution: Execution,
     presentation: Presentation,
+    check: AgainstOptions,
     dataset: Annotated[
         list[str] | None,
         typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
@@ -92,6 +95,7 @@ def compare(
     from boosters_eval.benchmark.suites import parse_variants
 
     _check_presentation(presentation)
+    against.check_options(check, execution, presentation)
     base = training_of(param, growth)
     prepared = prepare_comparison(
         dataset or ["california"],
@@ -110,13 +114,14 @@ def compare(
         budget=budget,
         **settings_of(execution),
     )
-    return _finish(prepared, execution, presentation)
+    return _finish(prepared, execution, presentation, check)
 
 
-@with_options(execution=Execution, presentation=Presentation)
+@with_options(execution=Execution, presentation=Presentation, check=AgainstOptions)
 def run(
     execution: Execution,
     presentation: Presentation,
+    check: AgainstOptions,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
     library: Annotated[
         list[str] | None,
@@ -145,10 +150,11 @@ def run(
     from boosters_eval.api import prepare_suite
 
     _check_presentation(presentation)
+    against.check_options(check, execution, presentation)
     prepared = prepare_suite(
         suite, seeds, library or None, metrics=metric or (), cv=cv, profile=profile, **settings_of(execution)
     )
-    return _finish(prepared, execution, presentation)
+    return _finish(prepared, execution, presentation, check)
 
 
 def _check_presentation(presentation: Presentation) -> None:
@@ -163,11 +169,18 @@ def _check_presentation(presentation: Presentation) -> None:
         check_output(presentation.output)
 
 
-def _finish(prepared: Any, execution: Execution, presentation: Presentation) -> int:
+def _finish(prepared: Any, execution: Execution, presentation: Presentation, check: AgainstOptions) -> int:
     """Run the plan, show the result, and return the exit code."""
+    if check.against is None:
+        results = carry_out(prepared, execution, presentation)
+        show(results, presentation)
+        return exit_code(results, continue_on_error=execution.continue_on_error)
+    against.check_plan(check.against, prepared)
     results = carry_out(prepared, execution, presentation)
-    show(results, presentation)
-    return exit_code(results, continue_on_error=execution.continue_on_error)
+    verdict = results.regressions(check.against, test=presentation.test)
+    show(results, presentation, verdict)
+    against.tell(verdict, results, check, presentation)
+    return verdict.exit_code or exit_code(results, continue_on_error=False)
 
 
 def _complain(results: Any) -> None:
@@ -271,8 +284,8 @@ def observers(execution: Execution, *, quiet: bool, verbose: bool) -> list[Any]:
     return [*([] if shown else [progress(every_cell=verbose)]), *named]
 
 
-def show(results: Any, presentation: Presentation) -> None:
-    """Print the result in the requested format, or as a table by default."""
+def show(results: Any, presentation: Presentation, verdict: Any = None) -> None:
+    """Print the result in the requested format, or as a table by default; Markdown begins with the verdict, if any."""
     from boosters_eval import reports
     from boosters_eval.benchmark import tables
 
@@ -283,7 +296,7 @@ def show(results: Any, presentation: Presentation) -> None:
     elif chosen == "csv":
         emit(results.to_csv(), presentation.output, quiet=presentation.quiet)
     elif chosen == "html":
-        document = tables.build_document(results, "comparison", test=test)
+        document = against.with_answer(tables.build_document(results, "comparison", test=test), verdict)
         emit(reports.render_page(document), presentation.output, quiet=presentation.quiet)
     else:
         report = tables.build_tables(results, test=test, require_significance=presentation.highlight_significant)
@@ -291,7 +304,8 @@ def show(results: Any, presentation: Presentation) -> None:
             again = f", or boosters-eval report --run {results.run_id} --dry-run" if results.run_id else ""
             reports.print_report(report, console(), every_note=presentation.verbose, how=f"-v{again}")
         else:
-            emit(reports.render_markdown(report), presentation.output, quiet=presentation.quiet)
+            text = against.as_markdown(verdict) + reports.render_markdown(report)
+            emit(text, presentation.output, quiet=presentation.quiet)
     if not presentation.quiet and results.run_id:
         note(
             f"Run {results.run_id}: {counted(len(results.results), 'result')}, {counted(len(results.errors), 'error')}."

@@ -164,6 +164,26 @@ class Presentation:
 
 
 @dataclass(frozen=True)
+class AgainstOptions:
+    """Whether the run is a check, and where its verdict goes."""
+
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="NAME",
+            help="Exit 1 if another competitor is worse than this one in a primary metric, or slower under"
+            " --timing-mode; 2 if that could not be answered.",
+            rich_help_panel=_OUT,
+        ),
+    ] = None
+    verdict: Annotated[
+        Path | None,
+        typer.Option("--verdict", help="File for the verdict of --against as JSON.", rich_help_panel=_OUT),
+    ] = None
+
+
+@dataclass(frozen=True)
 class DataOptions:
     """How the files of the user are read, and what their columns are used as."""
 
