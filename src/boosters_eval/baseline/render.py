@@ -12,7 +12,7 @@ from boosters_eval.baseline.findings import Status
 from boosters_eval.baseline.model import HOME_LIBRARY
 from boosters_eval.core.text import clean, counted, in_sentence
 from boosters_eval.metrics import label
-from boosters_eval.reports.github import annotations, command
+from boosters_eval.reports.github import capped, command
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.text import escape, markdown_table
 
@@ -156,7 +156,7 @@ def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
     unstable = "error" if check.too_flaky else "warning"
     found += [(unstable, "Flaky", f) for f in check.flaky if f not in told]
     found += [("warning", "Drift", f) for f in check.findings if f.counts and f.status is Status.DRIFT]
-    out = annotations([(kind, title, sentence(finding)) for kind, title, finding in found])
+    out = capped([(kind, title, sentence(finding)) for kind, title, finding in found])
     for library, (old, new) in check.upgrades.items():
         if library != HOME_LIBRARY:
             out.append(command("notice", "Version", f"{library} {old} → {new}"))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _ANNOTATIONS = 10  # GitHub shows at most this many per level and step
 
 
-def annotations(found: Sequence[tuple[str, str, str]]) -> list[str]:
+def capped(found: Sequence[tuple[str, str, str]]) -> list[str]:
     """Commands from (error or warning, title, message); what GitHub would not show is counted."""
     out: list[str] = []
     for level in ("error", "warning"):

@@ -9,7 +9,7 @@ from annotated_types import Ge
 
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, counted, escape_json, in_sentence
-from boosters_eval.reports.github import annotations
+from boosters_eval.reports.github import capped
 from boosters_eval.reports.numbers import MISSING, number, p_value, percent
 from boosters_eval.reports.text import escape, markdown_table
 
@@ -94,7 +94,7 @@ def workflow_commands(check: AgainstCheck) -> list[str]:
     if not found and not check.passed:
         found.append(("error", "Not checked", headline(check)))
     found += [("warning", "Suspicious", sentence(check, f)) for f in check.compared if f.alone]
-    return annotations(found)
+    return capped(found)
 
 
 class ComparedRival(Model):
