@@ -166,7 +166,7 @@ def test_times_of_a_busy_machine_are_no_answer():
 
 
 def test_a_name_that_is_no_competitor_is_refused_with_a_suggestion():
-    with pytest.raises(UnknownNameError, match="Unknown competitor 'bsae'. Did you mean 'base'"):
+    with pytest.raises(UnknownNameError, match=r"Unknown competitor 'bsae'\. Did you mean 'base'"):
         collection(scores()).regressions("bsae")
 
 

@@ -32,12 +32,13 @@ def check_plan(name: str, prepared: Any) -> None:
 
 
 def with_answer(document: Any, verdict: Any) -> Any:
-    """The page with the verdict, if there is one, as its first sentence."""
+    """The page with the verdict, if there is one, as its first sentence; the charts compare with the same one."""
     from boosters_eval.benchmark.tables.against import headline
 
     if verdict is None:
         return document
-    return document.model_copy(update={"headline": (headline(verdict).rstrip(":."), *document.headline)})
+    answer = f"{headline(verdict).rstrip(':.')}."
+    return document.model_copy(update={"headline": (answer, *document.headline), "reference": verdict.against})
 
 
 def as_markdown(verdict: Any) -> str:

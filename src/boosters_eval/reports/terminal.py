@@ -161,30 +161,28 @@ def _chosen(groups: Sequence[Sequence[str]], width: int | None, *, every: bool) 
 
 
 def _grid(table: ReportTable, *, styled: bool) -> Grid:
-    rows = [_spans(row, counted=table.counted, styled=styled) for row in table.rows]
-    rows += [
-        tuple(Span(span.text, "dim") for span in _spans(row, counted=table.counted, styled=styled))
-        for row in table.trivial
-    ]
+    rows = [_spans(table, row, styled=styled) for row in table.rows]
+    rows += [tuple(Span(span.text, "dim") for span in _spans(table, row, styled=styled)) for row in table.trivial]
+    first = len(table.row_names) + len(table.row_facts)
     return Grid(
         headings=table.headings,
         rows=tuple(rows),
-        keys=len(table.row_names),
+        keys=first,
         whole=True,
         framed=True,
         right=frozenset({len(table.headings) - 1}) if table.counted else frozenset(),
         rules=frozenset({len(table.rows)}) if table.trivial else frozenset(),
         kinds=frozenset(
-            len(table.row_names) + place + 1
+            first + place + 1
             for place, (before, column) in enumerate(pairwise(table.columns))
             if column.kind != before.kind
         ),
     )
 
 
-def _spans(row: Row, *, counted: bool, styled: bool) -> tuple[Span, ...]:
-    names = map(Span, row.names)
-    return (*names, *(_span(cell, styled=styled) for cell in row.cells), *([Span(row.count)] if counted else []))
+def _spans(table: ReportTable, row: Row, *, styled: bool) -> tuple[Span, ...]:
+    first, last = map(Span, table.beginning(row)), [Span(row.count)] if table.counted else []
+    return (*first, *(_span(cell, styled=styled) for cell in row.cells), *last)
 
 
 def _span(cell: TableCell, *, styled: bool) -> Span:
