@@ -97,12 +97,12 @@ class Change:
 
 @dataclass(frozen=True)
 class HistoryFilter:
-    """Which runs and series are meant; None: all."""
+    """Which runs and series are meant; by default all."""
 
     suite: str | None = None  # the title of the run: a suite, or compare
-    dataset: str | None = None
-    library: str | None = None  # the library, or the name of one build of it
-    metric: str | None = None
+    datasets: tuple[str, ...] = ()  # any of these
+    libraries: tuple[str, ...] = ()  # libraries, or the names of builds of them
+    metrics: tuple[str, ...] = ()
     machine: str | None = None  # the beginning of its digest, or part of its label
     since: str | None = None  # a time as runs record it
     limit: int | None = None  # only the latest so many runs
