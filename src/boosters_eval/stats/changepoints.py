@@ -34,6 +34,7 @@ _MOST_PERMUTATIONS = 9999  # of a short one
 _NUMBERS = 200_000  # permutations times runs, between these two
 _TWO_AT_ONCE = 4999  # permutations of the test for two steps, whose share of the level is small
 _BLOCK = 256  # permutations at a time, so that a hopeless stretch is left early
+_NEARLY = 0.95  # of the largest difference
 _MOST_ARRANGEMENTS = 20_000  # of two levels: up to these, each is looked at instead of a sample
 
 
@@ -99,11 +100,29 @@ def fewest_runs(on_new_level: int, *, alpha: float = DEFAULT_STEP_ALPHA) -> int 
 
 def _steps(sequence: FloatArray, found: Mapping[int, float]) -> tuple[Step, ...]:
     edges = [0, *sorted(found), len(sequence)]
+    p_values = [found[place] for place in edges[1:-1]]
+    for index in range(1, len(edges) - 1):
+        edges[index] = edges[index - 1] + _placed(sequence[edges[index - 1] : edges[index + 1]])
     stretches = [sequence[start:stop] for start, stop in pairwise(edges)]
     return tuple(
-        Step(place, float(np.median(before)), float(np.median(after)), len(before), len(after), found[place])
-        for place, (before, after) in zip(edges[1:-1], pairwise(stretches), strict=True)
+        Step(place, float(np.median(before)), float(np.median(after)), len(before), len(after), p_value)
+        for place, (before, after), p_value in zip(edges[1:-1], pairwise(stretches), p_values, strict=True)
     )
+
+
+def _placed(stretch: FloatArray) -> int:
+    """The place of the one step in a stretch: ranks find it, but cannot tell a run that is far off from the new level.
+
+    Among the places that separate the ranks nearly as well as the best one, that with the smallest absolute deviations.
+    """
+    ranks = doubled_ranks(_without_rounding(stretch).astype(np.float64)).astype(np.float64)
+    differences = _differences((ranks - ranks.mean())[None, :])[0]
+    near = np.flatnonzero(differences >= _NEARLY * differences.max()) + SHORTEST_STRETCH
+    return min(near.tolist(), key=lambda place: _deviation(stretch[:place]) + _deviation(stretch[place:]))
+
+
+def _deviation(values: FloatArray) -> float:
+    return float(np.abs(values - np.median(values)).sum())
 
 
 def _without_rounding(values: FloatArray) -> NDArray[np.int64]:
