@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import Field
+
 from boosters_eval.benchmark.tables.environment import Environment, builds_of, library_versions
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, clean_lines
@@ -91,7 +93,7 @@ class BenchmarkData(Model):
     n_flaky: int = 0  # finished, but only after failing
     unavailable: tuple[AbsentPair, ...] = ()
     splits: tuple[str, ...] = ()  # how rows were split where not at random: time:COLUMN, group:COLUMN
-    builds: dict[str, dict[str, str]] = {}  # by label: library, version and digest
+    builds: dict[str, dict[str, str]] = Field(default_factory=dict)  # by label: library, version and digest
     growth_strategy: str | None = None  # of the trees; None: there are none, or it was not recorded
 
 
