@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.plan import Plan
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
@@ -226,7 +227,8 @@ def run_prepared(
 
     require("prepared", prepared, PreparedRun, "what prepare_comparison() or prepare_suite() gives")
     check_names(executor, observer)
-    return running.run_prepared(prepared, _observer(observer, verbose=verbose), executor=executor, say=say)
+    watching = _observer(observer if observer or not verbose else progress(prepared=prepared))
+    return running.run_prepared(prepared, watching, executor=executor, say=say)
 
 
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
@@ -266,11 +268,34 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
         yield f"{folder.run_id}/{name}", fault
 
 
-def progress(*, every_cell: bool = False) -> Observer:
-    """A bar on a terminal or in a notebook, plain lines elsewhere: one every few seconds, or one per cell."""
-    from boosters_eval.engine.progress import progress_for  # noqa: PLC0415 (keeps start-up fast)
+def progress(*, every_cell: bool = False, prepared: PreparedRun | None = None) -> Observer:
+    """A bar on a terminal or in a notebook, plain lines elsewhere: one every few seconds, or one per cell.
 
-    return progress_for(sys.stderr, every_cell=every_cell)
+    Of a prepared run whose cells the history knows, it shows how long it takes from the start.
+    """
+    from boosters_eval.engine.progress import Expectation, progress_for  # noqa: PLC0415 (keeps start-up fast)
+
+    if prepared is None:
+        return progress_for(sys.stderr, every_cell=every_cell)
+    from boosters_eval.benchmark.running import jobs_of  # noqa: PLC0415 (keeps start-up fast)
+
+    home = prepared.settings.home
+    expected = Expectation(lambda plan: expected_seconds(plan, home), jobs_of(prepared))
+    return progress_for(sys.stderr, every_cell=every_cell, expected=expected)
+
+
+def expected_seconds(plan: Plan, home: str | Path | None = None) -> dict[str, float]:
+    """The seconds that each cell of a plan will take, by its key, as the history of this machine has it.
+
+    Empty unless it knows half of the cells.
+    """
+    from boosters_eval.benchmark.estimates import costs_by_key, seconds_by_key  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.history.query import seconds_by_cell  # noqa: PLC0415
+
+    try:
+        return seconds_by_key(plan.cells, costs_by_key(seconds_by_cell(_path(home))))
+    except Exception:  # noqa: BLE001 (an estimate must never harm a run)
+        return {}
 
 
 def _reference(given: str) -> str:
@@ -299,12 +324,11 @@ def check_names(executor: Any = None, observer: Any = None) -> None:
             raise ConfigError(f"The 'observer' parameter must be names or Observers. Got {item!r} instead.")
 
 
-def _observer(given: Any, *, verbose: bool) -> Observer:
+def _observer(given: Any) -> Observer:
     """One observer, whatever was asked for: objects, names, several of them, or none."""
     from boosters_eval.engine.observer import OBSERVERS, Observers  # noqa: PLC0415 (keeps start-up fast)
 
-    wanted = _several(given) or ([progress()] if verbose else [])
-    return Observers(*(OBSERVERS[item]() if isinstance(item, str) else item for item in wanted))
+    return Observers(*(OBSERVERS[item]() if isinstance(item, str) else item for item in _several(given)))
 
 
 def _several(given: Any) -> list[Any]:

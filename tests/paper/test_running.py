@@ -16,11 +16,11 @@ import yaml
 
 import boosters_eval
 from boosters_eval.api import load_run
-from boosters_eval.benchmark.costs import seconds_by_cell
 from boosters_eval.cli.app import run as command_line
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset
 from boosters_eval.engine.runs import find_run, verify
+from boosters_eval.history.query import seconds_by_cell
 from boosters_eval.metrics.task import Task
 from boosters_eval.paper.compare import compare_results
 from boosters_eval.paper.models import open_model, predict

@@ -213,7 +213,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
         raise typer.Exit(_show_plan(prepared))
     if execution.resume or execution.rerun_failed:
         _check_earlier(prepared)
-    watchers = observers(execution, quiet=presentation.quiet, verbose=presentation.verbose)
+    watchers = observers(execution, prepared, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
         return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell)
 
@@ -275,13 +275,13 @@ def resumable(without: tuple[str, ...] = ()) -> Iterator[None]:
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
-def observers(execution: Execution, *, quiet: bool, verbose: bool) -> list[Any]:
+def observers(execution: Execution, prepared: Any = None, *, quiet: bool, verbose: bool) -> list[Any]:
     """A bar on a terminal, lines elsewhere, neither if quiet; and the observers that were named, each only once."""
     from boosters_eval.api import progress
 
     named = execution.observer or []
     shown = quiet or {"bar", "lines"} & set(named)
-    return [*([] if shown else [progress(every_cell=verbose)]), *named]
+    return [*([] if shown else [progress(every_cell=verbose, prepared=prepared)]), *named]
 
 
 def show(results: Any, presentation: Presentation, verdict: Any = None) -> None:
@@ -322,7 +322,9 @@ def exit_code(results: Any, *, continue_on_error: bool) -> int:
 
 
 def _show_plan(prepared: Any) -> int:
+    from boosters_eval.api import expected_seconds
     from boosters_eval.benchmark.running import jobs_of
+    from boosters_eval.engine.progress import duration
 
     plan = prepared.plan
     if prepared.growth is not None:
@@ -330,7 +332,9 @@ def _show_plan(prepared: Any) -> int:
         first, most = schedule[0], schedule[-1]
         note(f"Note: --seeds auto begins with the {first} seeds shown here, and adds more, up to {most}, as needed.")
     counts = Counter((cell.spec, cell.target) for cell in plan.cells)
-    say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {jobs_of(prepared)} at a time")
+    jobs, seconds = jobs_of(prepared), sum(expected_seconds(plan, prepared.settings.home).values())
+    about = f", about {duration(seconds / min(jobs, len(plan.cells)))}" if seconds else ""
+    say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {jobs} at a time{about}")
     for (spec, target), count in counts.items():
         version = plan.builds[spec.workload][target].version
         say(f"  {spec.name} {target} ({version}) x {count}")
