@@ -71,6 +71,8 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     benchmarks = benchmarks_of(suite, libraries)
     if baseline is not None and request.recorded_only and request.libraries is None:
         benchmarks = _recorded_only(benchmarks, baseline)
+    if baseline is not None and request.libraries is None:
+        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_recorded_builds(baseline)))
     seeds, most = request.seeds, None
     if seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
@@ -102,6 +104,15 @@ def _recorded_only(benchmarks: Benchmarks, baseline: Baseline) -> Benchmarks:
     told = f"the baseline has no {', '.join(others)}, so {'it is' if len(others) == 1 else 'they are'} not run"
     absent = tuple(item for item in benchmarks.unavailable if item.target in recorded)
     return replace(benchmarks, configs=tuple(configs), notes=(*benchmarks.notes, told), unavailable=absent)
+
+
+def _recorded_builds(baseline: Baseline) -> Iterator[str]:
+    """Which builds the baseline was recorded with: no suite has them, so they must be named to be compared."""
+    builds = {name: build for name, build in baseline.libraries.items() if build.library not in (None, name)}
+    if builds:
+        named = " ".join(f"{name}={build.library}==VERSION" for name, build in builds.items())
+        told = ", ".join(f"{name} ({build.library} {build.version})" for name, build in builds.items())
+        yield f"the baseline has builds that no suite has: {told}; name what takes their place, as in --library {named}"
 
 
 def _registered(name: str) -> BenchmarkSuite:
