@@ -119,9 +119,7 @@ def _take_outcomes(content: Content, journal: JournalContent, order: dict[str, i
             content.results.append(outcome)
 
 
-def _check_beside(
-    begin: Raw, plan: bytes, facts: bytes | None, plan_name: str, facts_name: str, known: Raw
-) -> None:
+def _check_beside(begin: Raw, plan: bytes, facts: bytes | None, plan_name: str, facts_name: str, known: Raw) -> None:
     """The files beside the journal must be what they were when it began; older journals say nothing of them."""
     if not {"plan", "facts"} <= begin.keys():
         return
@@ -175,7 +173,7 @@ def read_journal(path: Path) -> JournalContent:
 
 
 def _take_line(found: JournalContent, common: bytes | None, kind: bytes, text: bytes) -> None:
-    raw = json.loads(text.decode(), parse_constant=_refuse_constant)
+    raw = _DECODER.decode(text.decode())
     found.sealed = False
     if kind == b"result":
         if common is not None:
@@ -214,6 +212,9 @@ def _pair(raw: Raw) -> tuple[str, str]:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number that this program writes")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _bytes(path: Path) -> bytes:

@@ -146,9 +146,7 @@ def _mtime(home: Path, place: Place) -> float:
         return 0.0
 
 
-def _read(
-    connection: sqlite3.Connection, home: Path, stale: list[Place], tell: Callable[[int, int], None]
-) -> None:
+def _read(connection: sqlite3.Connection, home: Path, stale: list[Place], tell: Callable[[int, int], None]) -> None:
     left = iter(stale)
     done = 0
     texts: dict[str, int] = {}

@@ -211,7 +211,9 @@ def _rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) ->
 
 def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[tuple[str, str, str, int]]:
     condition, values = _pairs(wanted, "p")
-    query = f"SELECT p.config, p.dataset, p.target, p.failed FROM parts p WHERE p.run = ? AND {condition} ORDER BY rowid"  # noqa: S608
+    query = (
+        f"SELECT p.config, p.dataset, p.target, p.failed FROM parts p WHERE p.run = ? AND {condition} ORDER BY rowid"  # noqa: S608
+    )
     return connection.execute(query, (number, *values)).fetchall()
 
 
@@ -244,7 +246,17 @@ def _changes(connection: sqlite3.Connection, number: int, entry: RunEntry, wante
                     verdict = verdicts.get(name, "" if row.before or entry.state != "finished" else "first")
                     made.append(
                         Change(
-                            config, dataset, target, version, name, bool(primary), mean, n, failed, verdict, key,
+                            config,
+                            dataset,
+                            target,
+                            version,
+                            name,
+                            bool(primary),
+                            mean,
+                            n,
+                            failed,
+                            verdict,
+                            key,
                             earlier.get(name, (None,))[0],
                         )  # fmt: skip
                     )
