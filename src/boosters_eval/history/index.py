@@ -197,7 +197,8 @@ def _add(connection: sqlite3.Connection, place: Place, rows: Rows, texts: dict[s
         line = _line(connection, run["machine"], group)
         ids = [_text(connection, text, texts) for text in (group.names, group.repeats, group.marks)]
         connection.execute(
-            "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (line, at, number, *ids, group.values, group.failed),
         )
     connection.executemany(

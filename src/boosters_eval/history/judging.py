@@ -82,7 +82,7 @@ def _before(
         return None
     place = connection.execute(
         "SELECT s.line, s.at, s.run FROM series s CROSS JOIN runs r ON r.id = s.run"
-        f" WHERE s.line = ? AND s.at < ? AND {COUNTED} ORDER BY s.at DESC LIMIT 1",  # noqa: S608 (our names)
+        f" WHERE s.line = ? AND s.at < ? AND {COUNTED} ORDER BY s.at DESC LIMIT 1",
         (row.line, row.at),
     ).fetchone()
     if place is None:

@@ -94,14 +94,17 @@ def listing(
                 [
                     change
                     for change in _changes(connection, number, entry, wanted)
-                    if wanted.metrics or change.primary or change.verdict in _DECIDED or not change.n
+                    if wanted.metrics or _is_listed(change)
                 ],
             )
             for number, entry in found
         ], count
 
 
-_DECIDED = ("better", "worse", "equivalent")
+def _is_listed(change: Change) -> bool:
+    """Whether a listing tells it: the primary metric, times that were judged, and what has no number at all."""
+    timed = change.metric == "train_time_s" and change.verdict in ("better", "worse", "equivalent")
+    return change.primary or timed
 
 
 def walk(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
@@ -118,7 +121,8 @@ def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str],
     machine = MachineInfo.collect().digest
     with opened(home) as connection:
         rows = connection.execute(
-            "SELECT c.dataset, c.booster, c.library, t.text, c.seconds, c.n FROM costs c JOIN texts t ON t.id = c.training"
+            "SELECT c.dataset, c.booster, c.library, t.text, c.seconds, c.n"
+            " FROM costs c JOIN texts t ON t.id = c.training"
             " WHERE c.run IN (SELECT r.id FROM runs r WHERE NOT r.shadowed AND r.kind = 'benchmark' AND r.machine = ?"
             " ORDER BY r.at DESC LIMIT ?)",
             (machine, _RECENT),
@@ -167,7 +171,7 @@ def _count(connection: sqlite3.Connection, wanted: HistoryFilter) -> int:
 
 
 def _condition(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[str, list[Any]]:
-    where, given = ["NOT r.shadowed"], []
+    where, given = ["NOT r.shadowed"], list[Any]()
 
     def add(condition: str, *parameters: Any) -> None:
         where.append(condition)
@@ -181,11 +185,12 @@ def _condition(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[s
         add("r.started_at >= ?", wanted.since)
     if wanted.datasets or wanted.libraries:
         condition, parameters = _pairs(wanted, "p")
-        add(f"EXISTS (SELECT 1 FROM parts p WHERE p.run = r.id AND {condition})", *parameters)
+        add(f"EXISTS (SELECT 1 FROM parts p WHERE p.run = r.id AND {condition})", *parameters)  # noqa: S608 (our names)
     if wanted.metrics:
         condition, parameters = _pairs(wanted, "l")
         add(
-            "EXISTS (SELECT 1 FROM series s JOIN lines l ON l.id = s.line WHERE s.run = r.id AND s.names IN"
+            "EXISTS (SELECT 1 FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
+            " WHERE s.run = r.id AND s.names IN"
             f" ({_names(connection, wanted.metrics)}) AND {condition})",
             *parameters,
         )
@@ -194,7 +199,7 @@ def _condition(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[s
 
 def _pairs(wanted: HistoryFilter, table: str) -> tuple[str, list[str]]:
     """The condition on data sets and libraries, and its values."""
-    parts, values = ["1"], []
+    parts, values = ["1"], list[str]()
     if wanted.datasets:
         parts.append(f"{table}.dataset IN ({_marks(wanted.datasets)})")
         values += wanted.datasets
@@ -225,7 +230,10 @@ def _rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) ->
 
 def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[tuple[str, str, str, str, int]]:
     condition, values = _pairs(wanted, "p")
-    query = f"SELECT p.config, p.dataset, p.target, p.library, p.failed FROM parts p WHERE p.run = ? AND {condition} ORDER BY rowid"  # noqa: S608
+    query = (
+        "SELECT p.config, p.dataset, p.target, p.library, p.failed FROM parts p"  # noqa: S608 (our names)
+        f" WHERE p.run = ? AND {condition} ORDER BY p.rowid"
+    )
     return connection.execute(query, (number, *values)).fetchall()
 
 
@@ -233,12 +241,14 @@ def _measured(
     connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter
 ) -> Iterator[MetricSeries]:
     rows = _rows(connection, number, wanted)
-    for config, _, target, *_ in _parts(connection, number, wanted):
-        for row in (row for row in rows if (row.config, row.target) == (config, target)):
-            for name, *_ in row.measures():
-                found = row.series(entry, name) if not wanted.metrics or name in wanted.metrics else None
-                if found is not None:
-                    yield found
+    order = {
+        (config, target): place for place, (config, _, target, *_) in enumerate(_parts(connection, number, wanted))
+    }
+    for row in sorted(rows, key=lambda row: order.get((row.config, row.target), len(order))):
+        for name, *_ in row.measures():
+            found = row.series(entry, name) if not wanted.metrics or name in wanted.metrics else None
+            if found is not None:
+                yield found
 
 
 def _changes(connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter) -> list[Change]:
@@ -249,7 +259,7 @@ def _changes(connection: sqlite3.Connection, number: int, entry: RunEntry, wante
         known: dict[str, Any] = {**who, "version": entry.versions.get(target, ""), "failed": failed}
         own = [row for row in rows if (row.config, row.target) == (config, target)]
         if not own and failed and not wanted.metrics:  # what has no number at all must not look whole
-            nothing = {"metric": "", "primary": True, "mean": float("nan"), "n": 0, "before": ""}
+            nothing: dict[str, Any] = {"metric": "", "primary": True, "mean": float("nan"), "n": 0, "before": ""}
             made.append(Change(**known, **nothing, verdict="failed"))
         for row in own:
             verdicts, means = row.judged(), row.means()

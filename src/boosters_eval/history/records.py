@@ -54,7 +54,8 @@ class SeriesRow(NamedTuple):
 
     def measures(self) -> list[tuple[str, bool | None, bool, str]]:
         """The name, direction, importance and digest of each metric."""
-        return _loaded(self.names)
+        found: list[tuple[str, bool | None, bool, str]] = _loaded(self.names)
+        return found
 
     def usual(self) -> list[str]:
         """What is judged when a run is indexed, and listed; any other metric is judged when it is first asked for."""
@@ -96,8 +97,8 @@ class SeriesRow(NamedTuple):
             fair = [True] * len(repeats)
         values = self._values()[index]
         observations = tuple(
-            RepeatValue(seed, fold, value, split, n_train, n_valid, predicted or None, *kind, judged)
-            for (seed, fold, split, n_train, n_valid, *kind), value, predicted, judged in zip(
+            RepeatValue(seed, fold, value, split, n_train, n_valid, predicted or None, kind, train, valid, judged)
+            for (seed, fold, split, n_train, n_valid, kind, train, valid), value, predicted, judged in zip(
                 repeats, values, predictions, fair, strict=True
             )
             if value == value  # noqa: PLR0124 (NaN: there is none)
