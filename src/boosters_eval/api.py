@@ -224,11 +224,13 @@ def run_prepared(
     """Execute a prepared run. Finished cells are kept, whatever happens; failed ones are in `errors`, even if all."""
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.history.hook import recording  # noqa: PLC0415 (keeps start-up fast)
 
     require("prepared", prepared, PreparedRun, "what prepare_comparison() or prepare_suite() gives")
     check_names(executor, observer)
     watching = _observer(observer if observer or not verbose else progress(prepared=prepared))
-    return running.run_prepared(prepared, watching, executor=executor, say=say)
+    with recording(prepared.settings.home):
+        return running.run_prepared(prepared, watching, executor=executor, say=say)
 
 
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:

@@ -16,7 +16,20 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from boosters_eval import __version__
-from boosters_eval.cli import baseline, builds, datasets, execution, explain, gate, listing, paper, parity, report, runs
+from boosters_eval.cli import (
+    baseline,
+    builds,
+    datasets,
+    execution,
+    explain,
+    gate,
+    history,
+    listing,
+    paper,
+    parity,
+    report,
+    runs,
+)
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import note, say, terminal_width
@@ -46,6 +59,7 @@ execution.register(app)
 explain.register(app)
 gate.register(app)
 runs.register(app)
+history.register(app)
 listing.register(app)
 datasets.register(app)
 report.register(app)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, check_regular
 from boosters_eval.engine.cell import cell_key
-from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.lines import LINE, SCHEMA_VERSION, START, line_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from boosters_eval.engine.folder import RunFolder
 
 _KINDS = {"fit": "benchmark", "evaluate": "paper", "binding": "parity"}  # of runs that did not record theirs
 _PLAN_VERSION = 2
@@ -119,9 +120,7 @@ def _take_outcomes(content: Content, journal: JournalContent, order: dict[str, i
             content.results.append(outcome)
 
 
-def _check_beside(
-    begin: Raw, plan: bytes, facts: bytes | None, plan_name: str, facts_name: str, known: Raw
-) -> None:
+def _check_beside(begin: Raw, plan: bytes, facts: bytes | None, plan_name: str, facts_name: str, known: Raw) -> None:
     """The files beside the journal must be what they were when it began; older journals say nothing of them."""
     if not {"plan", "facts"} <= begin.keys():
         return
@@ -175,7 +174,7 @@ def read_journal(path: Path) -> JournalContent:
 
 
 def _take_line(found: JournalContent, common: bytes | None, kind: bytes, text: bytes) -> None:
-    raw = json.loads(text.decode(), parse_constant=_refuse_constant)
+    raw = _DECODER.decode(text.decode())
     found.sealed = False
     if kind == b"result":
         if common is not None:
@@ -216,6 +215,9 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number that this program writes")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 def _bytes(path: Path) -> bytes:
     size = check_regular(path)
     if size > MAX_RESULTS:
@@ -237,10 +239,7 @@ def read_results(path: Path) -> Content:
     """An imported results file, which bears the digest of its content as its name."""
     content = Content("", 1)
     try:
-        data = _bytes(path)
-        if hashlib.sha256(data).hexdigest()[:32] != path.name.partition(".")[0]:
-            raise DamagedError("is not what was imported")
-        _take_results(content, _object(data, path))
+        _take_results(content, _object(_imported(path), path))
     except OSError as error:
         content.fault = f"cannot be read: {error.strerror}"
     except DamagedError as error:
@@ -251,6 +250,13 @@ def read_results(path: Path) -> Content:
         content.state, content.results, content.missing = "damaged", [], None
     content.run_id = content.run_id or path.name.partition(".")[0][:16]
     return content
+
+
+def _imported(path: Path) -> bytes:
+    data = _bytes(path)
+    if hashlib.sha256(data).hexdigest()[:32] != path.name.partition(".")[0]:
+        raise DamagedError("is not what was imported")
+    return data
 
 
 def _take_results(content: Content, raw: Raw) -> None:

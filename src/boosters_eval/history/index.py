@@ -146,9 +146,7 @@ def _mtime(home: Path, place: Place) -> float:
         return 0.0
 
 
-def _read(
-    connection: sqlite3.Connection, home: Path, stale: list[Place], tell: Callable[[int, int], None]
-) -> None:
+def _read(connection: sqlite3.Connection, home: Path, stale: list[Place], tell: Callable[[int, int], None]) -> None:
     left = iter(stale)
     done = 0
     texts: dict[str, int] = {}
@@ -199,7 +197,8 @@ def _add(connection: sqlite3.Connection, place: Place, rows: Rows, texts: dict[s
         line = _line(connection, run["machine"], group)
         ids = [_text(connection, text, texts) for text in (group.names, group.repeats, group.marks)]
         connection.execute(
-            "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (line, at, number, *ids, group.values, group.failed),
         )
     connection.executemany(

@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable
 
-    from boosters_eval.history.model import RunEntry
+    from boosters_eval.history.model import MetricSeries, RunEntry
 
     Entries = Callable[[int], RunEntry]
+    Measured = Callable[[SeriesRow, str], MetricSeries | None]
 
 _AT_A_TIME = 2_000  # rows in one transaction
-_USUAL = "train_time_s"  # judged with the primary metric; any other metric when it is first asked for
 
 
 def judge_open(connection: sqlite3.Connection) -> None:
     """Find the run before of everything that is new or follows something new, and judge what a listing shows."""
     entries: Entries = lru_cache(maxsize=2_000)(partial(entry_by_id, connection))
+    measured: Measured = lru_cache(maxsize=8)(lambda row, metric: row.series(entries(row.run), metric))
     last: SeriesRow | None = None  # most often the one that the next row follows
     while True:
         numbers = connection.execute(
@@ -37,7 +38,7 @@ def judge_open(connection: sqlite3.Connection) -> None:
         for place in numbers:
             row, entry = _row(connection, place), entries(place[2])
             before = _before(connection, row, entry, last)
-            verdicts = {} if before is None else _verdicts(row, before, entries, _usual(row))
+            verdicts = {} if before is None else _verdicts(row, before, measured, row.usual())
             found.append((0 if before is None else before.run, json.dumps(verdicts), *place))
             last = row
         with store.transaction(connection):
@@ -48,7 +49,8 @@ def judge_open(connection: sqlite3.Connection) -> None:
 
 def judge_metrics(connection: sqlite3.Connection, rows: Iterable[SeriesRow], metrics: Iterable[str] | None) -> None:
     """Judge these metrics, or all, where that has not been done yet."""
-    entries: Entries = partial(entry_by_id, connection)
+    entries: Entries = lru_cache(maxsize=100)(partial(entry_by_id, connection))
+    measured: Measured = lambda row, metric: row.series(entries(row.run), metric)  # noqa: E731
     wanted = None if metrics is None else set(metrics)
     found = []
     for row in rows:
@@ -60,7 +62,7 @@ def judge_metrics(connection: sqlite3.Connection, rows: Iterable[SeriesRow], met
             "SELECT line, at, run FROM series WHERE line = ? AND run = ?", (row.line, row.before)
         ).fetchone()
         if place is not None:
-            verdicts = {**known, **_verdicts(row, _row(connection, place), entries, names)}
+            verdicts = {**known, **_verdicts(row, _row(connection, place), measured, names)}
             found.append((json.dumps(verdicts), row.line, row.at, row.run))
     if found:
         with store.transaction(connection):
@@ -80,7 +82,7 @@ def _before(
         return None
     place = connection.execute(
         "SELECT s.line, s.at, s.run FROM series s CROSS JOIN runs r ON r.id = s.run"
-        f" WHERE s.line = ? AND s.at < ? AND {COUNTED} ORDER BY s.at DESC LIMIT 1",  # noqa: S608 (our names)
+        f" WHERE s.line = ? AND s.at < ? AND {COUNTED} ORDER BY s.at DESC LIMIT 1",
         (row.line, row.at),
     ).fetchone()
     if place is None:
@@ -88,14 +90,10 @@ def _before(
     return last if last is not None and place == (last.line, last.at, last.run) else _row(connection, place)
 
 
-def _usual(row: SeriesRow) -> list[str]:
-    return [name for name, _, primary, _ in row.measures() if primary or name == _USUAL]
-
-
-def _verdicts(row: SeriesRow, before: SeriesRow, entries: Entries, metrics: Iterable[str]) -> dict[str, str]:
+def _verdicts(row: SeriesRow, before: SeriesRow, measured: Measured, metrics: Iterable[str]) -> dict[str, str]:
     found = {}
     for metric in metrics:
-        new, old = row.series(entries(row.run), metric), before.series(entries(before.run), metric)
+        new, old = measured(row, metric), measured(before, metric)
         if new is None or old is None:
             continue
         try:

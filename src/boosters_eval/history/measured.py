@@ -51,7 +51,9 @@ class Rows:
     """All that the index holds of one run."""
 
     run: dict[str, Any]
-    parts: list[tuple[Any, ...]] = field(default_factory=list)  # config, dataset, target, library, done, failed, missing
+    parts: list[tuple[Any, ...]] = field(
+        default_factory=list
+    )  # config, dataset, target, library, done, failed, missing
     groups: list[Group] = field(default_factory=list)
     costs: list[tuple[Any, ...]] = field(default_factory=list)  # dataset, booster, library, training, seconds, n
 
@@ -106,6 +108,7 @@ def _measure(content: Content, sessions: list[Raw], rows: Rows) -> None:
         if content.kind == "benchmark" and "metrics" in result:
             found.setdefault(pair, []).append(result)
     disturbed = any(not item.get("judged") for session in sessions for item in session.get("disturbances") or ())
+    settings = {name: _settings(spec) for name, spec in content.specs.items()} if found else {}
     for (config, target), cells in content.cells.items():
         spec, results = content.specs.get(config, {}), found.get((config, target))
         finished, failed = done[config, target], failures[config, target]
@@ -113,27 +116,29 @@ def _measure(content: Content, sessions: list[Raw], rows: Rows) -> None:
         dataset = str(spec.get("dataset") or "")
         rows.parts.append((config, dataset, target, library, finished, failed, cells - finished - failed))
         if results:
-            for made in _groups(spec, results, disturbed=disturbed):
+            for made in _groups(spec, settings[config], results, disturbed=disturbed):
                 rows.groups.append(Group(config, dataset, target, library, *made, failed))
             if cost := _cost(dataset, library, spec, results):
                 rows.costs.append(cost)
 
 
-def _groups(spec: Raw, results: list[Raw], *, disturbed: bool) -> Iterator[tuple[str, str, str, str, str, bytes]]:
+def _groups(
+    spec: Raw, settings: str, results: list[Raw], *, disturbed: bool
+) -> Iterator[tuple[str, str, str, str, str, bytes]]:
     """The settings, the kind, the names, the repeats, the marks and the values of the scores and of the resources."""
     shared = _repeats(spec, results), _marks(results, disturbed=disturbed)
-    settings = _settings(spec)
     scores = list(dict.fromkeys(name for result in results for name in result["metrics"]))
     users = {metric["name"]: metric for metric in spec.get("user_metrics") or ()}
     primary = spec.get("primary_metric")
     known = [[name, _direction(name, users), name == primary, users.get(name, {}).get("digest", "")] for name in scores]
     values = _packed([[result["metrics"].get(name) for result in results] for name in scores])
     yield settings, SCORES, json.dumps(known), *shared, values
-    resources = [name for name in RESOURCES if any(result.get(name) is not None for result in results)]
+    columns = {name: [result.get(name) for result in results] for name in RESOURCES}
+    resources = {name: column for name, column in columns.items() if column.count(None) < len(column)}
     if resources:
         timed = _digest([settings, spec.get("n_threads", 1), bool((spec.get("timing") or {}).get("timed"))])
         names = json.dumps([[name, False, False, ""] for name in resources])
-        values = _packed([[result.get(name) for result in results] for name in resources])
+        values = _packed(list(resources.values()))
         yield timed, MEASURED, names, *shared, values
 
 
@@ -183,8 +188,10 @@ def _packed(values: list[list[float | None]]) -> bytes:
 
 
 def _settings(spec: Raw) -> str:
-    """What scores depend on besides library, data and splits. A parameter that has its default counts as not given:
-    one that a later version adds must not make all earlier runs look different."""
+    """What scores depend on besides library, data and splits.
+
+    A parameter with its default counts as not given: one that a later version adds must not make earlier runs differ.
+    """
     training = spec.get("training")
     split = spec.get("split") or {}
     kind = split.get("kind", "random")

@@ -76,13 +76,16 @@ def changes(entry: RunEntry, home: Path | None = None) -> list[Change]:
         return _changes(connection, _number(connection, entry), entry, EVERYTHING)
 
 
-def listing(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[tuple[RunEntry, list[Change]]]:
-    """The runs, the latest first, with the changes that are judged: of the primary metric and, if fair, of times.
+def listing(
+    wanted: HistoryFilter = EVERYTHING, home: Path | None = None
+) -> tuple[list[tuple[RunEntry, list[Change]]], int]:
+    """The runs, the latest first, with the changes that are judged, and how many runs there are without the limit.
 
-    If metrics are asked for, of those.
+    Judged are the primary metric and, if they are fair, times of training; if metrics are asked for, those.
     """
     with opened(home) as connection:
         found = _found(connection, wanted)
+        count = len(found) if wanted.limit is None or len(found) < wanted.limit else _count(connection, wanted)
         if wanted.metrics:
             _complete(connection, [number for number, _ in found[:_FEW]], wanted.metrics)
         return [
@@ -91,20 +94,24 @@ def listing(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> lis
                 [
                     change
                     for change in _changes(connection, number, entry, wanted)
-                    if wanted.metrics or change.primary or change.verdict in _DECIDED or not change.n
+                    if wanted.metrics or _is_listed(change)
                 ],
             )
             for number, entry in found
-        ]
+        ], count
 
 
-_DECIDED = ("better", "worse", "equivalent")
+def _is_listed(change: Change) -> bool:
+    """Whether a listing tells it: the primary metric, times that were judged, and what has no number at all."""
+    timed = change.metric == "train_time_s" and change.verdict in ("better", "worse", "equivalent")
+    return change.primary or timed
 
 
-def total(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> int:
-    """How many runs there are, whatever the limit."""
+def walk(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
+    """The runs, the oldest first, with all that they measured, whether it was judged or not."""
     with opened(home) as connection:
-        return len(_found(connection, replace(wanted, limit=None)))
+        for number, entry in reversed(_found(connection, wanted)):
+            yield _told(entry, home), _changes(connection, number, entry, wanted)
 
 
 def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str], float]:
@@ -114,7 +121,8 @@ def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str],
     machine = MachineInfo.collect().digest
     with opened(home) as connection:
         rows = connection.execute(
-            "SELECT c.dataset, c.booster, c.library, t.text, c.seconds, c.n FROM costs c JOIN texts t ON t.id = c.training"
+            "SELECT c.dataset, c.booster, c.library, t.text, c.seconds, c.n"
+            " FROM costs c JOIN texts t ON t.id = c.training"
             " WHERE c.run IN (SELECT r.id FROM runs r WHERE NOT r.shadowed AND r.kind = 'benchmark' AND r.machine = ?"
             " ORDER BY r.at DESC LIMIT ?)",
             (machine, _RECENT),
@@ -149,9 +157,21 @@ def _found(
     connection: sqlite3.Connection, wanted: HistoryFilter, more: str = "", values: Sequence[Any] = ()
 ) -> list[tuple[int, RunEntry]]:
     """The runs that are meant, the latest first, with their numbers."""
-    where, given = ["NOT r.shadowed"], list(values)
-    if more:
-        where.insert(0, more)  # its parameters are numbered
+    where, given = _condition(connection, wanted)
+    if more:  # its parameters are numbered
+        where, given = f"{more} AND {where}", [*values, *given]
+    limit = "" if wanted.limit is None else f" LIMIT {int(wanted.limit)}"
+    query = f"SELECT {RUN} FROM runs r WHERE {where} ORDER BY r.at DESC{limit}"  # noqa: S608 (our names)
+    return [(row[0], entry_of(row)) for row in connection.execute(query, given)]
+
+
+def _count(connection: sqlite3.Connection, wanted: HistoryFilter) -> int:
+    where, given = _condition(connection, wanted)
+    return int(connection.execute(f"SELECT count(*) FROM runs r WHERE {where}", given).fetchone()[0])  # noqa: S608
+
+
+def _condition(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[str, list[Any]]:
+    where, given = ["NOT r.shadowed"], list[Any]()
 
     def add(condition: str, *parameters: Any) -> None:
         where.append(condition)
@@ -165,22 +185,21 @@ def _found(
         add("r.started_at >= ?", wanted.since)
     if wanted.datasets or wanted.libraries:
         condition, parameters = _pairs(wanted, "p")
-        add(f"EXISTS (SELECT 1 FROM parts p WHERE p.run = r.id AND {condition})", *parameters)
+        add(f"EXISTS (SELECT 1 FROM parts p WHERE p.run = r.id AND {condition})", *parameters)  # noqa: S608 (our names)
     if wanted.metrics:
         condition, parameters = _pairs(wanted, "l")
         add(
-            "EXISTS (SELECT 1 FROM series s JOIN lines l ON l.id = s.line WHERE s.run = r.id AND s.names IN"
+            "EXISTS (SELECT 1 FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
+            " WHERE s.run = r.id AND s.names IN"
             f" ({_names(connection, wanted.metrics)}) AND {condition})",
             *parameters,
         )
-    limit = "" if wanted.limit is None else f" LIMIT {int(wanted.limit)}"
-    query = f"SELECT {RUN} FROM runs r WHERE {' AND '.join(where)} ORDER BY r.at DESC{limit}"  # noqa: S608 (our names)
-    return [(row[0], entry_of(row)) for row in connection.execute(query, given)]
+    return " AND ".join(where), given
 
 
 def _pairs(wanted: HistoryFilter, table: str) -> tuple[str, list[str]]:
     """The condition on data sets and libraries, and its values."""
-    parts, values = ["1"], []
+    parts, values = ["1"], list[str]()
     if wanted.datasets:
         parts.append(f"{table}.dataset IN ({_marks(wanted.datasets)})")
         values += wanted.datasets
@@ -209,9 +228,12 @@ def _rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) ->
     return [SeriesRow(*row) for row in connection.execute(query, (number, *values))]
 
 
-def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[tuple[str, str, str, int]]:
+def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[tuple[str, str, str, str, int]]:
     condition, values = _pairs(wanted, "p")
-    query = f"SELECT p.config, p.dataset, p.target, p.failed FROM parts p WHERE p.run = ? AND {condition} ORDER BY rowid"  # noqa: S608
+    query = (
+        "SELECT p.config, p.dataset, p.target, p.library, p.failed FROM parts p"  # noqa: S608 (our names)
+        f" WHERE p.run = ? AND {condition} ORDER BY p.rowid"
+    )
     return connection.execute(query, (number, *values)).fetchall()
 
 
@@ -219,34 +241,44 @@ def _measured(
     connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter
 ) -> Iterator[MetricSeries]:
     rows = _rows(connection, number, wanted)
-    for config, _, target, _ in _parts(connection, number, wanted):
-        for row in (row for row in rows if (row.config, row.target) == (config, target)):
-            for name, *_ in row.measures():
-                found = row.series(entry, name) if not wanted.metrics or name in wanted.metrics else None
-                if found is not None:
-                    yield found
+    order = {
+        (config, target): place for place, (config, _, target, *_) in enumerate(_parts(connection, number, wanted))
+    }
+    for row in sorted(rows, key=lambda row: order.get((row.config, row.target), len(order))):
+        for name, *_ in row.measures():
+            found = row.series(entry, name) if not wanted.metrics or name in wanted.metrics else None
+            if found is not None:
+                yield found
 
 
 def _changes(connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter) -> list[Change]:
     rows = _rows(connection, number, wanted)
     made = []
-    for config, dataset, target, failed in _parts(connection, number, wanted):
+    for config, dataset, target, library, failed in _parts(connection, number, wanted):
+        who = {"config": config, "dataset": dataset, "target": target, "library": library}
+        known: dict[str, Any] = {**who, "version": entry.versions.get(target, ""), "failed": failed}
         own = [row for row in rows if (row.config, row.target) == (config, target)]
-        version = entry.versions.get(target, "")
         if not own and failed and not wanted.metrics:  # what has no number at all must not look whole
-            made.append(Change(config, dataset, target, version, "", True, float("nan"), 0, failed, "failed", ""))  # noqa: FBT003
+            nothing: dict[str, Any] = {"metric": "", "primary": True, "mean": float("nan"), "n": 0, "before": ""}
+            made.append(Change(**known, **nothing, verdict="failed"))
         for row in own:
             verdicts, means = row.judged(), row.means()
-            key, earlier = _earlier(connection, row)
+            before, earlier = _earlier(connection, row)
+            unjudged = "" if row.before or entry.state != "finished" or entry.superseded else "first"
             for name, _, primary, _ in row.measures():
                 if name in means and (not wanted.metrics or name in wanted.metrics):
                     mean, n = means[name]
-                    verdict = verdicts.get(name, "" if row.before or entry.state != "finished" else "first")
                     made.append(
                         Change(
-                            config, dataset, target, version, name, bool(primary), mean, n, failed, verdict, key,
-                            earlier.get(name, (None,))[0],
-                        )  # fmt: skip
+                            **known,
+                            metric=name,
+                            primary=bool(primary),
+                            mean=mean,
+                            n=n,
+                            verdict=verdicts.get(name, unjudged),
+                            before=before,
+                            before_mean=earlier.get(name, (None, 0))[0],
+                        )
                     )
     return made
 

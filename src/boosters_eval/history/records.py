@@ -54,7 +54,13 @@ class SeriesRow(NamedTuple):
 
     def measures(self) -> list[tuple[str, bool | None, bool, str]]:
         """The name, direction, importance and digest of each metric."""
-        return _loaded(self.names)
+        found: list[tuple[str, bool | None, bool, str]] = _loaded(self.names)
+        return found
+
+    def usual(self) -> list[str]:
+        """What is judged when a run is indexed, and listed; any other metric is judged when it is first asked for."""
+        fair = all(_loaded(self.marks)[1])
+        return [name for name, _, primary, _ in self.measures() if primary or (fair and name == "train_time_s")]
 
     def judged(self) -> dict[str, str]:
         """The verdicts so far, by metric."""
@@ -85,25 +91,17 @@ class SeriesRow(NamedTuple):
         _, higher, primary, digest = names[index]
         data, repeats = _loaded(self.repeats)
         predictions, fair = _loaded(self.marks)
-        a_time, a_score = wanted.endswith("_time_s"), higher is not False or bool(primary) or not _is_resource(wanted)
+        if _is_resource(wanted):
+            predictions = [""] * len(repeats)
+        if not wanted.endswith("_time_s"):
+            fair = [True] * len(repeats)
+        values = self._values()[index]
         observations = tuple(
-            RepeatValue(
-                seed,
-                fold,
-                value,
-                split,
-                n_train,
-                n_valid,
-                (predictions[number] or None) if a_score else None,
-                kind,
-                train_groups,
-                valid_groups,
-                fair[number] if a_time else True,
+            RepeatValue(seed, fold, value, split, n_train, n_valid, predicted or None, kind, train, valid, judged)
+            for (seed, fold, split, n_train, n_valid, kind, train, valid), value, predicted, judged in zip(
+                repeats, values, predictions, fair, strict=True
             )
-            for number, ((seed, fold, split, n_train, n_valid, kind, train_groups, valid_groups), value) in enumerate(
-                zip(repeats, self._values()[index], strict=True)
-            )
-            if not math.isnan(value)
+            if value == value  # noqa: PLR0124 (NaN: there is none)
         )
         if not observations:
             return None

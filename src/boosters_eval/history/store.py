@@ -56,7 +56,8 @@ CREATE TABLE lines (
 );
 CREATE TABLE series (
   line INTEGER NOT NULL, at INTEGER NOT NULL, run INTEGER NOT NULL, names INTEGER NOT NULL, repeats INTEGER NOT NULL,
-  marks INTEGER NOT NULL, numbers BLOB NOT NULL, failed INTEGER NOT NULL, before INTEGER, verdicts TEXT NOT NULL DEFAULT '{}',
+  marks INTEGER NOT NULL, numbers BLOB NOT NULL, failed INTEGER NOT NULL,
+  before INTEGER, verdicts TEXT NOT NULL DEFAULT '{}',
   PRIMARY KEY (line, at, run)
 ) WITHOUT ROWID;
 CREATE INDEX series_run ON series (run);
