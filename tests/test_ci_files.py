@@ -1,10 +1,12 @@
 """The CI files: they parse, and every command in them is one that the program accepts."""
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,19 +25,22 @@ def steps(workflow):
     return [step for job in yaml.safe_load(workflow.read_text())["jobs"].values() for step in job["steps"]]
 
 
-def run_action(tmp_path, *, code=0, **inputs):
-    """The action's check step in bash, with a program in place of boosters-eval that writes down its arguments."""
+ECHO = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
+
+
+def run_action(tmp_path, *, code=0, program=ECHO, env=None, **inputs):
+    """The action's check step in bash, by default with a program for boosters-eval that writes down its arguments."""
     bash = shutil.which("bash")
     fake = tmp_path / "boosters-eval"
-    fake.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    fake.write_text(program)
     fake.chmod(0o755)
     step = ACTION["runs"]["steps"][-1]
     given = {name: spec.get("default", "") for name, spec in ACTION["inputs"].items()} | inputs
-    env = {name: given[re.fullmatch(r"\$\{\{ inputs\.(.+) \}\}", value)[1]] for name, value in step["env"].items()}
+    passed = {name: given[re.fullmatch(r"\$\{\{ inputs\.(.+) \}\}", value)[1]] for name, value in step["env"].items()}
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        env={**env, "PATH": path},
+        env={**passed, **(env or {}), "PATH": path},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -156,6 +161,26 @@ def test_the_action_refuses_what_is_not_one_check(tmp_path, inputs, told):
         (tmp_path / name).touch()
     (line,) = run_action(tmp_path, code=3, **inputs)
     assert line == f"::error title=boosters-eval::{told}"
+
+
+@pytest.mark.slow
+def test_the_action_s_step_compares_two_real_builds(tmp_path):
+    """The step as GitHub runs it, with this program: two released versions, of which none is worse."""
+    words = run_action(
+        tmp_path,
+        program=f'#!/bin/sh\nexec {sys.executable} -m boosters_eval "$@"\n',
+        env={"BOOSTERS_EVAL_HOME": str(tmp_path / "home"), "GITHUB_ACTIONS": "true", "HOME": os.environ["HOME"]},
+        library="xgboost",
+        base="==3.0.4",
+        head="==3.0.5",
+        datasets="breast_cancer",
+        seeds="3",
+        verdict="v.json",
+        output="c.html",
+    )
+    assert "✅ Nothing is worse than base" in words[0]
+    assert json.loads((tmp_path / "v.json").read_text())["exit_code"] == 0
+    assert "head (xgboost 3.0.5)" in (tmp_path / "c.html").read_text()
 
 
 def test_no_input_of_a_comparison_is_run_as_a_command(tmp_path):
