@@ -40,7 +40,7 @@ def run_action(tmp_path, *, code=0, program=ECHO, env=None, **inputs):
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        env={**passed, **(env or {}), "PATH": path},
+        env={**(env or {}), **passed, "PATH": path},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -169,7 +169,12 @@ def test_the_action_s_step_compares_two_real_builds(tmp_path):
     words = run_action(
         tmp_path,
         program=f'#!/bin/sh\nexec {sys.executable} -m boosters_eval "$@"\n',
-        env={"BOOSTERS_EVAL_HOME": str(tmp_path / "home"), "GITHUB_ACTIONS": "true", "HOME": os.environ["HOME"]},
+        env={
+            **os.environ,
+            "BOOSTERS_EVAL_HOME": str(tmp_path / "home"),
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        },
         library="xgboost",
         base="==3.0.4",
         head="==3.0.5",
@@ -179,6 +184,7 @@ def test_the_action_s_step_compares_two_real_builds(tmp_path):
         output="c.html",
     )
     assert "✅ Nothing is worse than base" in words[0]
+    assert "✅ Nothing is worse than base" in (tmp_path / "summary.md").read_text()
     assert json.loads((tmp_path / "v.json").read_text())["exit_code"] == 0
     assert "head (xgboost 3.0.5)" in (tmp_path / "c.html").read_text()
 
