@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.metadata
-import os
 import re
 import secrets
 import shutil
@@ -33,12 +32,12 @@ from boosters_eval.builds.store import (
     write_record,
 )
 from boosters_eval.core.distributions import distributions_in, normalised
-from boosters_eval.core.errors import BuildError, ConfigError
+from boosters_eval.core.errors import BuildError
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.installed import digest_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from boosters_eval.builds.reference import BuildReference
