@@ -48,7 +48,7 @@ def locate(count: int, judge: Callable[[int, int, int], Answer], tries: int) -> 
 
 
 def choose(low: int, high: int, passed: Collection[int]) -> int | None:
-    """The candidate nearest to the middle; the more are passed over, the farther from it, as broken ones are adjacent."""
+    """The candidate nearest to the middle; the more are passed over, the farther from it: broken ones are adjacent."""
     inside = range(low + 1, high)
     open_ = [position for position in inside if position not in passed]
     if not open_:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from boosters_eval import __version__
-from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, paper, parity, report, runs
+from boosters_eval.cli import baseline, bisect, datasets, execution, explain, gate, listing, paper, parity, report, runs
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.output import note, say, terminal_width
 from boosters_eval.cli.streams import steady
@@ -40,6 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 baseline.register(app)
+bisect.register(app)
 execution.register(app)
 explain.register(app)
 gate.register(app)

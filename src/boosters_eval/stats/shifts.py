@@ -1,7 +1,7 @@
 """In which half did a number change? A candidate is compared with both of the sides that it lies between.
 
 The two sides are known to differ. If the candidate differs from the earlier one, a change lies before it; if it differs
-from the later one, a change lies after it. At most one of the two can be wrong, because the candidate cannot equal both.
+from the later one, a change lies after it. It cannot equal both, so at most one of the two tests can be wrong.
 A difference counts once its whole interval is beyond the tolerance, so whatever is found is larger than that.
 """
 
@@ -88,9 +88,7 @@ class Placement:
     settled: bool = False  # further seeds could not show more
 
 
-def find_shift(
-    earlier: Side, later: Side, yardstick: Yardstick, *, alpha: float, margin: float | None = None
-) -> Shift:
+def find_shift(earlier: Side, later: Side, yardstick: Yardstick, *, alpha: float, margin: float | None = None) -> Shift:
     """Whether the number changed by more than the margin; without one, that of the tolerance and the earlier mean."""
     table = compare_table(
         {"earlier": earlier, "later": later},
