@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.benchmark.competitors import competitors, unavailable_in, usable_libraries
 from boosters_eval.benchmark.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.benchmark.suites import resolve_suite
+from boosters_eval.builds.resolve import competitor_names
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.datasets import resolve_dataset
 from boosters_eval.datasets.config import DatasetConfig, DataSettings, parse_split
@@ -17,7 +18,6 @@ from boosters_eval.datasets.given import GivenFrame, given_datasets
 from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
-from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,8 +108,19 @@ def suite_benchmarks(
     profile: Profile | str | None = None,
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
-    found = resolve_suite(suite)
-    only = _libraries(libraries)
+    found = resolve_suite(suite, builds=libraries is None)
+    return benchmarks_of(found, _libraries(libraries), metrics=metrics, cv=cv, profile=profile)
+
+
+def benchmarks_of(
+    found: BenchmarkSuite,
+    only: list[str] | None,
+    *,
+    metrics: Sequence[str] = (),
+    cv: str | int | None = None,
+    profile: Profile | str | None = None,
+) -> Benchmarks:
+    """The benchmarks of a suite whose libraries, and those named instead of them, are competitors' names."""
     every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
     usable, reasons = usable_libraries(every, required=only is not None)
     folds, repeats = parse_cv(cv)
@@ -165,7 +176,7 @@ def _libraries(value: Any) -> list[str] | None:
     if value is None:
         return None
     given = [value] if isinstance(value, (str, type)) or not isinstance(value, Iterable) else list(value)
-    return _names([library_name(item) for item in given], "libraries")
+    return competitor_names(given) if given else _names(given, "libraries")
 
 
 def _boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:

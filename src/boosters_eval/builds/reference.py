@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from boosters_eval.runners.base import Runner
 
 FORMS = "LIBRARY, LIBRARY==VERSION or LIBRARY@PATH, with NAME= before it if you like"
-_NAMED = re.compile(r"([^=@/\\:]*)=(?!=)(.+)", re.DOTALL)
+_NAMED = re.compile(r"([^=@<>!~/\\:]*)=(?!=)(.+)", re.DOTALL)
 _LIBRARY = re.compile(r"(.+\.py:[A-Za-z_]\w*|[^=@<>!~]+?)(==|@|>=|<=|!=|~=|>|<)(.*)", re.DOTALL)
+_CLASS = re.compile(r"[^=]*\.py:[A-Za-z_]\w*")  # a runner in a file, whose folder may have an @ in its name
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+([._-][a-z0-9]+)*)?", re.IGNORECASE)
 
@@ -59,7 +60,9 @@ class BuildReference:
 
 def is_reference(text: object) -> bool:
     """Whether a text names a build and not a library."""
-    return isinstance(text, str) and (bool(_NAMED.fullmatch(text)) or bool(_LIBRARY.fullmatch(text)))
+    if not isinstance(text, str) or _CLASS.fullmatch(text):
+        return False
+    return bool(_NAMED.fullmatch(text)) or bool(_LIBRARY.fullmatch(text))
 
 
 def parse_reference(text: str) -> BuildReference:

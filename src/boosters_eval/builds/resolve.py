@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.builds.install import install_reference, released_versions
+from boosters_eval.builds.install import install_reference
 from boosters_eval.builds.reference import is_reference, parse_reference
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.runners import RUNNERS, Runner
+from boosters_eval.runners.installed import installed_build
 from boosters_eval.runners.resolve import library_name
-from boosters_eval.runners.targets import is_known_build, known_as
+from boosters_eval.runners.targets import forget, is_known_build, known_as, runner_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
-
-    from boosters_eval.runners.base import Runner
-
-__all__ = ["competitor_name", "install_reference", "released_versions", "resolve_build"]
 
 
 def resolve_build(
@@ -33,8 +32,78 @@ def resolve_build(
     return runner
 
 
-def competitor_name(item: Any, *, home: Path | None = None, say: Callable[[str], None] | None = None) -> str:
-    """The name of a competitor: of a library, or of a build, which is installed on first use."""
-    if isinstance(item, str) and not is_known_build(item) and is_reference(item):
-        return resolve_build(item, home=home, say=say).name
-    return item if isinstance(item, str) and is_known_build(item) else library_name(item)
+def competitor_names(items: Iterable[Any]) -> list[str]:
+    """The names of competitors: libraries and builds, which are installed on first use."""
+    return list(dict.fromkeys(competitors_by_text(items).values()))
+
+
+def competitors_by_text(items: Iterable[Any]) -> dict[Any, str]:
+    """The name of each competitor. Two that have one name, or are the same build, are refused."""
+    given = list(dict.fromkeys(items))
+    found = [_competitor(item) for item in given]
+    names: dict[str, tuple[Any, type[Runner]]] = {}
+    for item, runner in zip(given, found, strict=True):
+        known = names.setdefault(runner.name, (item, runner))
+        if known[1] is not runner and known[1].installation != runner.installation:
+            raise ConfigError(
+                f"Two competitors are named '{runner.name}' ({_shown(known[0])} and {_shown(item)}): name one of them,"
+                f" as in NAME={_shown(item)}."
+            )
+    runners = {name: runner for name, (_, runner) in names.items()}
+    for name, runner in runners.items():
+        if runner.installation is None:
+            forget(name)  # an earlier build that took the library's place has no part in this
+        else:
+            known_as(name, runner)
+    _refuse_equal(runners)
+    return {item: runner.name for item, runner in zip(given, found, strict=True)}
+
+
+def all_libraries() -> list[str]:
+    """The names of all libraries, each meaning the one that is installed here."""
+    names = list(RUNNERS)
+    for name in names:
+        forget(name)
+    return names
+
+
+def _competitor(item: Any) -> type[Runner]:
+    if isinstance(item, type) and issubclass(item, Runner) and item.installation is not None:
+        return item
+    if isinstance(item, str) and is_known_build(item) and item not in RUNNERS:
+        reference = _path_free(item)
+        if reference is None:
+            return runner_of(item)
+    if isinstance(item, str) and is_reference(item):
+        return resolve_build(item)
+    return RUNNERS[library_name(item)]
+
+
+def _path_free(label: str) -> str | None:
+    """The label itself, if it is also something that can be installed, so that it is looked at again; else None."""
+    try:
+        parse_reference(label)
+    except ConfigError:
+        return None
+    return label
+
+
+def _refuse_equal(runners: dict[str, type[Runner]]) -> None:
+    """The same files under two names would be compared with themselves, as if that could tell something."""
+    if all(runner.installation is None for runner in runners.values()):
+        return
+    seen: dict[str, str] = {}
+    for name, runner in runners.items():
+        build = installed_build(runner) if runner.missing() is None else None
+        if build is None:
+            continue
+        other = seen.setdefault(build.digest, name)
+        if other != name:
+            raise ConfigError(
+                f"'{other}' and '{name}' are the same build of {runner.library()} ({build.version}, digest"
+                f" {build.digest}): leave one of them out."
+            )
+
+
+def _shown(item: Any) -> str:
+    return str(getattr(item, "__name__", item))

@@ -21,7 +21,7 @@ from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.output import note, say, terminal_width
 from boosters_eval.cli.streams import steady
 from boosters_eval.cli.wording import as_options
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DataFileError, ExitCode, suggest
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
             terminal_width=min(terminal_width(sys.stdout), _WIDEST_HELP),
         )
     except BoostersEvalError as error:
-        first, *others = error.lines if isinstance(error, DataFileError) else [str(error)]
+        first, *others = error.lines
         code = _fail(as_options(first, arguments), error.exit_code)
         for line in others:
             note(line)

@@ -49,13 +49,14 @@ def explain(
     unsupported, with the reason.
     """
     from boosters_eval.metrics.task import Task
-    from boosters_eval.runners import RUNNERS, FitRequest
+    from boosters_eval.builds.resolve import all_libraries, competitor_names
+    from boosters_eval.runners import FitRequest
     from boosters_eval.runners.parameters import BoosterType, Profile
-    from boosters_eval.runners.resolve import library_name
+    from boosters_eval.runners.targets import runner_of
 
     if every == bool(library):
         raise ConfigError("Use either --library or --all to choose the libraries.")
-    names = list(map(library_name, library)) if library else list(RUNNERS)
+    names = competitor_names(library) if library else all_libraries()
     training = training_of(param, growth)
     kinds = [chosen("booster", kind, BoosterType) for kind in booster or ["gbdt"]]
     chosen_task = chosen("task", task, Task)
@@ -74,7 +75,7 @@ def explain(
             n_threads=threads,
             seed=training.seed,
         )
-        records += [_record(RUNNERS[name], request) for name in dict.fromkeys(names)]
+        records += [_record(runner_of(name), request) for name in dict.fromkeys(names)]
     if json:
         print_json(records if every or len(records) > 1 else records[0])
     elif every:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from boosters_eval.engine import lane
 from boosters_eval.engine.channel import receive
+from boosters_eval.engine.importpath import prefer
 from boosters_eval.engine.processes import adopt_orphans, die_with_parent, kill_orphans, wake_on_exit
 from boosters_eval.engine.threads import pin
 
@@ -29,6 +30,7 @@ _GRACE = 1.0  # seconds that lanes get to exit on their own
 def main(setup: dict[str, Any]) -> None:
     """Run the ancestor, or a single cell's process where forking is not safe."""
     pin(setup["cpus"])
+    prefer(setup["first"])
     if "request" in setup:
         die_with_parent(setup["parent"])
         lane.run_spawned(setup)

@@ -23,6 +23,7 @@ from boosters_eval.core.text import encodable
 from boosters_eval.engine.cell import Lane
 from boosters_eval.engine.channel import Lines
 from boosters_eval.engine.child import message_of, run_child
+from boosters_eval.engine.importpath import require
 from boosters_eval.engine.processes import (
     adopt_orphans,
     die_with_parent,
@@ -53,6 +54,7 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
     start = time.perf_counter()
     loaded = None
     try:
+        require(setup["first"])
         workload: type[Workload] = at_address(setup["workload"])
         if setup["start_method"] == "fork":
             loaded = _load(workload, setup)
@@ -71,6 +73,7 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
 
 
 def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
+    require(setup["first"])
     name, target, n_threads, preload = setup["lane"]
     loaded = workload.load(Lane(name, target, n_threads, tuple(preload)), setup["address"])
     gc.collect()

@@ -26,13 +26,14 @@ from boosters_eval.engine.channel import LaneEvent, Lines, send
 from boosters_eval.engine.child import RESULT
 from boosters_eval.engine.executor import Executor
 from boosters_eval.engine.failures import death, import_failure, within_limits
+from boosters_eval.engine.importpath import ImportPath
 from boosters_eval.engine.lane import stamp_of, tail_of
 from boosters_eval.engine.outcome import Failure, Sighting
-from boosters_eval.engine.processes import IN_WORKER, end_name, kill_marked, worker_command, worker_path
+from boosters_eval.engine.processes import IN_WORKER, end_name, kill_marked, worker_command
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from boosters_eval.engine.cell import Build, Cell, Lane
     from boosters_eval.engine.executor import Work
@@ -58,13 +59,24 @@ class Identity(NamedTuple):
     build: Build
     address: dict[str, Any]
     workload: dict[str, Any]  # the address of the workload itself
+    path: ImportPath
+
+
+class Origin(NamedTuple):
+    """What lanes of one ancestor have in common.
+
+    Libraries read thread limits when they are loaded, and one build of a library must not meet another.
+    """
+
+    n_threads: int
+    path: ImportPath
 
 
 @dataclass
 class _AncestorProcess:
     """The program's handle on a common ancestor of lanes."""
 
-    n_threads: int
+    origin: Origin
     mark: str  # in the environment of all its descendants
     process: subprocess.Popen[bytes]
     channel: socket.socket
@@ -106,7 +118,7 @@ class LocalPool(Executor):
         super().__init__(jobs)
         self._kept = kept
         self._method = start_method()
-        self._ancestors: dict[int, _AncestorProcess] = {}  # by number of threads
+        self._ancestors: dict[Origin, _AncestorProcess] = {}
         self._lanes: dict[Lane, _LaneProcess] = {}
         self._identities: dict[Lane, Identity] = {}
         self._shared: dict[Lane, list[str]] = {}  # the modules that a lane shares with another
@@ -221,18 +233,17 @@ class LocalPool(Executor):
                 self._remove(process)
         self._identities = lanes
 
-    def _ancestor(self, n_threads: int) -> _AncestorProcess:
-        """One ancestor per number of threads, because libraries read thread limits when they are loaded."""
-        known = self._ancestors.get(n_threads)
+    def _ancestor(self, origin: Origin) -> _AncestorProcess:
+        known = self._ancestors.get(origin)
         if known is None:
-            known = self._ancestors[n_threads] = self._start_ancestor(n_threads)
+            known = self._ancestors[origin] = self._start_ancestor(origin)
             self._refuse_closed()  # whoever closed the pool just then does not know this one
         return known
 
-    def _start_ancestor(self, n_threads: int) -> _AncestorProcess:
+    def _start_ancestor(self, origin: Origin) -> _AncestorProcess:
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
-        setup = {"path": worker_path(), "cpus": available_cpus(), "channel": theirs.fileno()}
+        setup = {**origin.path.setup(), "cpus": available_cpus(), "channel": theirs.fileno()}
         command, file = worker_command(setup)
         mark = secrets.token_hex(8)
         with theirs, file:
@@ -241,11 +252,16 @@ class LocalPool(Executor):
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
-                env={**os.environ, **threads.environment(n_threads), IN_WORKER: mark},
+                env={
+                    **os.environ,
+                    **origin.path.environment(),
+                    **threads.environment(origin.n_threads),
+                    IN_WORKER: mark,
+                },
                 pass_fds=[theirs.fileno(), file.fileno()],
                 start_new_session=True,  # Ctrl-C reaches only the program, which stops them
             )
-        ancestor = _AncestorProcess(n_threads, mark, process, ours, stderr)
+        ancestor = _AncestorProcess(origin, mark, process, ours, stderr)
         self._selector.register(ours, selectors.EVENT_READ, ancestor)
         return ancestor
 
@@ -261,22 +277,23 @@ class LocalPool(Executor):
         return known
 
     def _start_lane(self, lane: Lane) -> _LaneProcess:
-        ancestor = self._ancestor(lane.n_threads)
+        identity = self._identities[lane]
+        ancestor = self._ancestor(Origin(lane.n_threads, identity.path))
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
-        process = _LaneProcess(lane, self._identities[lane], next(self._numbers), ancestor, ours, stderr)
+        process = _LaneProcess(lane, identity, next(self._numbers), ancestor, ours, stderr)
         if self._timeout is not None:
             process.deadline = time.monotonic() + max(self._timeout, _SHORTEST_IMPORT)
         setup = {
+            **identity.path.setup(),
             "number": process.number,
-            "path": worker_path(),
             "cpus": available_cpus(),
             "start_method": self._method,
             "tell_files": self._kept,
             "imports": self._shared.get(lane, ()),
-            "workload": process.identity.workload,
+            "workload": identity.workload,
             "lane": lane,
-            "address": process.identity.address,
+            "address": {**identity.address, "build": identity.build.model_dump(mode="json")},
         }
         with theirs, contextlib.suppress(BrokenPipeError):  # a dead ancestor is noticed at the next wait
             send(ancestor.channel, setup, [theirs.fileno(), stderr.fileno()])
@@ -411,7 +428,7 @@ class LocalPool(Executor):
     def _ancestor_died(self, ancestor: _AncestorProcess) -> Iterator[Failure]:
         self._selector.unregister(ancestor.channel)
         ancestor.channel.close()
-        del self._ancestors[ancestor.n_threads]
+        del self._ancestors[ancestor.origin]
         end = end_name(ancestor.process.wait())
         kill_marked(ancestor.mark)  # programs that its cells had started
         with ancestor.stderr:
@@ -467,7 +484,8 @@ def _identities(works: Iterable[Work]) -> dict[Lane, Identity]:
         lane = work.cell.lane
         if lane not in found:
             workload = WORKLOADS[lane.workload]
-            found[lane] = Identity(work.build, workload.address(lane.target), address_of(workload, "workload"))
+            path = ImportPath(tuple(workload.path(lane.target)), workload.isolated(lane.target))
+            found[lane] = Identity(work.build, workload.address(lane.target), address_of(workload, "workload"), path)
     return found
 
 
@@ -479,11 +497,12 @@ def _any_changed(processes: Iterable[_LaneProcess]) -> bool:
     return any(stamp_of(path) != stamp for path, stamp in loaded.items())
 
 
-def _shared_imports(lanes: Iterable[Lane]) -> dict[Lane, list[str]]:
-    """For each lane, the modules that another lane imports as well."""
+def _shared_imports(lanes: Mapping[Lane, Identity]) -> dict[Lane, list[str]]:
+    """For each lane, the modules that another lane of its ancestor imports as well."""
     wanted = {lane: WORKLOADS[lane.workload].imports(lane.target) for lane in lanes}
-    counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in set(names))
-    return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}
+    origin = {lane: Origin(lane.n_threads, identity.path) for lane, identity in lanes.items()}
+    counted = Counter((origin[lane], name) for lane, names in wanted.items() for name in set(names))
+    return {lane: [name for name in names if counted[origin[lane], name] > 1] for lane, names in wanted.items()}
 
 
 def _received(channel: socket.socket) -> bytes | None:
