@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from boosters_eval.bisection.model import Candidate
-from boosters_eval.builds import released_versions, resolve_build
 from boosters_eval.builds.commits import build_commit, commits_between
+from boosters_eval.builds.install import released_versions
 from boosters_eval.builds.reference import parse_reference, wheel_parts
+from boosters_eval.builds.resolve import resolve_build
 from boosters_eval.core.errors import ConfigError, require
 
 if TYPE_CHECKING:
