@@ -15,7 +15,9 @@ def side(values, digest=None):
     return Side(
         (
             Repeat(seed),
-            Observation(float(value), f"s{seed}", 800, 200, predictions_digest=digest and f"{digest}{seed}", resolution=0.0),
+            Observation(
+                float(value), f"s{seed}", 800, 200, predictions_digest=digest and f"{digest}{seed}", resolution=0.0
+            ),
         )
         for seed, value in enumerate(values)
     )
@@ -57,7 +59,9 @@ def test_a_candidate_is_told_to_belong_to_one_side(yardstick, rising, last, like
 
 def test_of_two_changes_the_larger_one_in_the_direction_of_the_whole_is_followed():
     margin = SCORES.margin(1.0)
-    small_first = place(noisy(1.0), noisy(1.1, seed=1), noisy(1.5, seed=2), SCORES, rising=True, level=1e-3, margin=margin)
+    small_first = place(
+        noisy(1.0), noisy(1.1, seed=1), noisy(1.5, seed=2), SCORES, rising=True, level=1e-3, margin=margin
+    )
     assert small_first.likeness == "earlier"
     # Far above both: it rose before the candidate, and fell back after it.
     beyond = place(noisy(1.0), noisy(3.0, seed=1), noisy(1.1, seed=2), SCORES, rising=True, level=1e-3, margin=margin)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.bisection.model import Say
 
-_SOURCES = "versions, wheels, or folder with commits"
-
 
 def candidates_of(
     library: str,
@@ -39,10 +37,10 @@ def candidates_of(
     given = [name for name, value in (("versions", versions), ("wheels", wheels), ("folder", folder)) if value]
     if len(given) != 1:
         got = " and ".join(given) or "none of them"
-        raise ConfigError(f"A bisection needs one of {_SOURCES}. Got {got}.")
+        raise ConfigError(f"Use either 'versions', 'wheels' or 'folder' to say which versions to search. Got {got}.")
     if folder is None and (commits is not None or build_command is not None):
         name = "commits" if commits is not None else "build_command"
-        raise ConfigError(f"The '{name}' parameter needs the 'folder' parameter.")
+        raise ConfigError(f"The '{name}' parameter must come with a folder of a git repository. Got none.")
     if versions:
         return releases(library, versions, home=home, isolated=isolated)
     if wheels:
@@ -69,6 +67,8 @@ def releases(
             )
     else:
         chosen = [str(version) for version in versions]
+        for version in chosen:
+            parse_reference(f"{library}=={version}")  # refuses what is no exact version
     return [
         Candidate(version, partial(_installed, f"{library}=={version}", home, isolated)) for version in _once(chosen)
     ]

@@ -101,9 +101,9 @@ class Bisector:
             raise ConfigError(
                 f"{self._name(first)} and {self._name(last)} have the same code: nothing can have changed."
             )
-        level, tolerance = self.rule.seeds.level, self.yardstick.tolerance
+        level, equal, tolerance = self.rule.seeds.level, self.rule.equal_alpha, self.yardstick.tolerance
         shift, look = self._look_until(
-            lambda sides: find_shift(sides[0], sides[1], self.yardstick, alpha=level),
+            lambda sides: find_shift(sides[0], sides[1], self.yardstick, alpha=level, equal_alpha=equal),
             lambda found: found.outcome != "undecided",
             (first, last),
         )

@@ -35,7 +35,7 @@ def row(number: int, step: BisectionStep) -> tuple[str, ...]:
 
 def end_reason(shift: Shift, tolerance: float) -> str:
     """What the comparison of the ends says."""
-    words = {"changed": "changed", "unchanged": "unchanged within", "undecided": "cannot be told from"}
+    words = {"changed": "changed", "unchanged": "unchanged within", "undecided": "neither within nor beyond"}
     text = words[shift.outcome]
     if shift.outcome != "changed":
         text += f" {numbers.percent(tolerance, sign=False)}"

@@ -30,6 +30,8 @@ _SEVERAL = frozenset(
         "--csv",
         "--registry",
         "--own",
+        "--versions",
+        "--wheels",
         "--drop",
         "--keep",
         "--categorical",
@@ -41,7 +43,7 @@ _SEVERAL = frozenset(
 # parameter: in `f1@0.3,mcc`, but not in `pinball@0.1,0.5` or `ndcg@10,gain=linear`.
 _NEVER, _BEFORE_A_NAME = "(?!)", r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
 _SEPARATOR = {
-    **dict.fromkeys(("--variants", "--only", "--csv", "--registry"), _NEVER),
+    **dict.fromkeys(("--variants", "--only", "--csv", "--registry", "--wheels"), _NEVER),
     **dict.fromkeys(("--drop", "--keep", "--categorical", "--numeric", "--date"), _NEVER),
     **dict.fromkeys(("--metric", "-m"), _BEFORE_A_NAME),
 }

@@ -1,5 +1,6 @@
 """The command `bisect`: the version with which a number changed."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +33,7 @@ def bisect(
     data: DataOptions,
     execution: Execution,
     presentation: Presentation,
-    library: Annotated[str, typer.Option("--library", "-l", help="The library, or path/to/file.py:Class.")],
+    library: Annotated[list[str], typer.Option("--library", "-l", help="The library, or path/to/file.py:Class.")],
     versions: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,10 +69,11 @@ def bisect(
         typer.Option("--isolated", help="Install each version with dependencies of its own.", rich_help_panel=_WHICH),
     ] = False,
     dataset: Annotated[
-        str, typer.Option("--dataset", "-d", help="A data set by name, or FILE.csv:TARGET.")
-    ] = "california",
+        list[str] | None,
+        typer.Option("--dataset", "-d", help="A data set by name, or FILE.csv:TARGET. Default: california."),
+    ] = None,
     metric: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--metric",
             "-m",
@@ -88,8 +90,9 @@ def bisect(
     alpha: Annotated[float, typer.Option("--alpha", help="The chance, at most, of naming a wrong version.")] = 0.05,
     max_seeds: Annotated[int, typer.Option("--max-seeds", min=2, help="The most seeds that a step may use.")] = 50,
     booster: Annotated[
-        str, typer.Option("--booster", "-b", help="The booster: gbdt, gblinear or linear_trees.")
-    ] = "gbdt",
+        list[str] | None,
+        typer.Option("--booster", "-b", help="The booster: gbdt, gblinear or linear_trees. Default: gbdt."),
+    ] = None,
     split: SplitOption = None,
     task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
     growth: Annotated[
@@ -112,19 +115,19 @@ def bisect(
     chosen = _format(presentation)
     tell = (lambda _: None) if presentation.quiet else note
     bisector = prepare_bisection(
-        library,
+        _one("library", library),
         versions=_range(versions),
         wheels=wheels,
         folder=folder,
         commits=commits,
         build_command=build_command,
         isolated=isolated,
-        dataset=dataset,
-        metric=metric,
+        dataset=_one("dataset", dataset) or "california",
+        metric=_one("metric", metric),
         tolerance=tolerance,
         alpha=alpha,
         max_seeds=max_seeds,
-        booster=booster,
+        booster=_one("booster", booster) or "gbdt",
         training=training_of(param, growth),
         task=task,
         data=data_of(data),
@@ -143,6 +146,14 @@ def bisect(
         found = bisector.run()
     _show(found, chosen, presentation)
     return int(found.exit_code)
+
+
+def _one(option: str, values: list[str] | None) -> Any:
+    """The value of an option that other commands take several of."""
+    if values and len(values) > 1:
+        got = ", ".join(values)
+        raise ConfigError(f"The '--{option}' option of bisect must be a single one. Got {got} instead.")
+    return values[0] if values else None
 
 
 def _range(versions: list[str] | None) -> Any:
@@ -210,6 +221,8 @@ def _show(found: Any, chosen: str | None, presentation: Presentation) -> None:
     say(as_options(found.answer))
     if found.unusable:
         say(skipped_sentence(found.unusable))
+    if sys.stdout.isatty() and sys.stderr.isatty() and not presentation.quiet:
+        return  # the steps are on the screen already
     print_rows(COLUMNS, [row(number, step) for number, step in enumerate(found.steps, 1)], keys=2)
 
 

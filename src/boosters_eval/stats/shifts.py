@@ -41,6 +41,11 @@ class SearchRule:
         return min(between, math.ceil(math.log2(self.versions - 1)) + SPARE) if between > 0 else 0
 
     @property
+    def equal_alpha(self) -> float:
+        """The alpha of the interval by which the ends are called equal: one search does so once, on two sides."""
+        return 2 * self.alpha / len(self.seeds.schedule)
+
+    @property
     def seeds(self) -> SequentialRule:
         """When each of the tests looks, and at which level; the first test compares the two ends."""
         return SequentialRule(max_seeds=self.max_seeds, alpha=self.alpha / (1 + self.tries))
@@ -88,8 +93,27 @@ class Placement:
     settled: bool = False  # further seeds could not show more
 
 
-def find_shift(earlier: Side, later: Side, yardstick: Yardstick, *, alpha: float, margin: float | None = None) -> Shift:
-    """Whether the number changed by more than the margin; without one, that of the tolerance and the earlier mean."""
+def find_shift(
+    earlier: Side,
+    later: Side,
+    yardstick: Yardstick,
+    *,
+    alpha: float,
+    margin: float | None = None,
+    equal_alpha: float | None = None,
+) -> Shift:
+    """Whether the number changed by more than the margin; without one, that of the tolerance and the earlier mean.
+
+    That it did not is another claim, with an error rate of its own: `equal_alpha`, by default the same.
+    """
+    found = _shift(earlier, later, yardstick, alpha, margin)
+    if found.outcome != "undecided" or equal_alpha is None:
+        return found
+    equal = _shift(earlier, later, yardstick, equal_alpha, margin)
+    return equal if equal.outcome == "unchanged" else found
+
+
+def _shift(earlier: Side, later: Side, yardstick: Yardstick, alpha: float, margin: float | None) -> Shift:
     table = compare_table(
         {"earlier": earlier, "later": later},
         metric=yardstick.metric,
