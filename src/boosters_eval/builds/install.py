@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.builds.reference import BuildReference
     from boosters_eval.runners.base import Runner
-    from boosters_eval.runners.installation import Installation
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,9 @@ def install_reference(
     home: Path | None = None,
     say: Callable[[str], None] | None = None,
     isolated: bool = False,
-) -> Installation:
+) -> StoredBuild:
     """The build, installed on first use. One that was once added as isolated stays so until it is removed."""
-    return install_order(_order(reference, isolated=isolated), home=home, say=say).installation
+    return install_order(_order(reference, isolated=isolated), home=home, say=say)
 
 
 def install_order(

@@ -53,9 +53,14 @@ class PipResult:
     @property
     def last_lines(self) -> list[str]:
         """What pip complained of, or the end of what it printed."""
-        lines = [line.rstrip() for line in self.output.splitlines() if line.strip()]
+        lines = [_shortened(line.rstrip()) for line in self.output.splitlines() if line.strip()]
         errors = [line for line in lines if re.match(r"\s*(ERROR|error):", line)]
         return (errors if errors and len(lines) - lines.index(errors[-1]) <= _SAID else lines)[-_SAID:]
+
+
+def _shortened(line: str) -> str:
+    """pip lists every version that there is; the last ones will do."""
+    return re.sub(r"\(from versions: (?:[^()]*, )?((?:[^,()]+, ){5}[^,()]+)\)", r"(from versions: ..., \1)", line)
 
 
 def run_pip(*words: str) -> PipResult:

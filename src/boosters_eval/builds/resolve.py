@@ -26,8 +26,8 @@ def resolve_build(
 ) -> type[Runner]:
     """The runner of the build that a text names, installed if it is not yet, and known by its label in this process."""
     reference = parse_reference(text)
-    installation = install_reference(reference, home=home, say=say, isolated=isolated)
-    runner = reference.runner.at(reference.label, installation)
+    build = install_reference(reference, home=home, say=say, isolated=isolated)
+    runner = reference.runner.at(reference.label, build.installation)
     known_as(reference.label, runner)
     return runner
 
@@ -45,9 +45,10 @@ def competitors_by_text(items: Iterable[Any]) -> dict[Any, str]:
     for item, runner in zip(given, found, strict=True):
         known = names.setdefault(runner.name, (item, runner))
         if known[1] is not runner and known[1].installation != runner.installation:
+            build = known[0] if runner.installation is None else item
             raise ConfigError(
-                f"Two competitors are named '{runner.name}' ({_shown(known[0])} and {_shown(item)}): name one of them,"
-                f" as in NAME={_shown(item)}."
+                f"Two competitors are named '{runner.name}' ({_shown(known[0])} and {_shown(item)}): give one of"
+                f" them another name, as in NAME={_shown(build).removeprefix(f'{runner.name}=') or build}."
             )
     runners = {name: runner for name, (_, runner) in names.items()}
     for name, runner in runners.items():

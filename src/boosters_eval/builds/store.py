@@ -7,7 +7,6 @@ import hashlib
 import os
 import secrets
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 Origin = Literal["version", "wheel", "source", "commit"]
 _LEAVING = ".removed-"
+_LOCKS = ".locks"
 
 
 class BuildRecord(Model):
@@ -117,7 +117,7 @@ def damaged_folders(where: Path | None = None) -> list[Path]:
     """Folders in the store that hold no readable build: what an interrupted installation left, or a lost record."""
     root = builds_folder(where)
     known = {build.folder for build in all_builds(where)}
-    return [path for path in sorted(root.iterdir()) if path.is_dir() and path not in known] if root.is_dir() else []
+    return [path for path in sorted(root.iterdir()) if path.is_dir() and path not in known and path.name != _LOCKS] if root.is_dir() else []
 
 
 def find_build(text: str, where: Path | None = None) -> StoredBuild:
@@ -140,16 +140,17 @@ def locked(build_id: str, where: Path | None = None, *, wait: bool = True) -> It
     """Only one process at a time installs or removes a build."""
     root = builds_folder(where)
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        with FileLock(root / f"{build_id}.lock", timeout=-1 if wait else 0):
+        (root / _LOCKS).mkdir(parents=True, exist_ok=True)
+        with FileLock(root / _LOCKS / f"{build_id}.lock", timeout=-1 if wait else 0):
             yield
     except Timeout:
         raise BuildError(f"The build {build_id} is being installed, so it was not removed.") from None
 
 
 def remove_build(folder: Path) -> None:
-    """Remove a build as a whole: it is renamed first, so that no half of it is ever found."""
-    with locked(folder.name, folder.parent.parent, wait=False):
+    """Remove a build as a whole, or what is left of one: it is renamed first, so that no half of it is ever found."""
+    build_id = folder.name.lstrip(".").partition("-")[0]
+    with locked(build_id, folder.parent.parent, wait=False):
         try:
             if folder.is_symlink():
                 folder.unlink()
@@ -159,16 +160,6 @@ def remove_build(folder: Path) -> None:
                 shutil.rmtree(away)
         except OSError as error:
             raise BuildError(f"Cannot remove {folder}: {error.strerror}.") from None
-    with contextlib.suppress(OSError):
-        folder.with_name(f"{folder.name}.lock").unlink()
-
-
-def clear_leftovers(where: Path | None = None, *, older_than: float = 86_400.0) -> None:
-    """Finish removals that were killed, and remove what killed installations left a day ago."""
-    root = builds_folder(where)
-    for path in root.glob(".*") if root.is_dir() else ():
-        if path.name.startswith(_LEAVING) or _modified(path) < time.time() - older_than:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def write_record(folder: Path, record: BuildRecord) -> None:
