@@ -11,6 +11,8 @@ from boosters_eval.benchmark.looks import Growth
 from boosters_eval.benchmark.settings import RunOptions, Settings
 from boosters_eval.bisection.candidates import candidates_of
 from boosters_eval.core.errors import ConfigError, require, suggest
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,9 +82,10 @@ def read_request(library: str, options: BisectionOptions) -> tuple[BisectionRequ
     for name in given.keys() - BisectionOptions.__annotations__.keys() - Settings.model_fields.keys():
         raise ConfigError(f"bisect() has no parameter '{name}'.{suggest(name, BisectionOptions.__annotations__)}")
     require("library", library, str, "the name of a library")
+    name = RUNNERS[library_name(library)].name
     settings = Settings(**{name: value for name, value in given.items() if name in Settings.model_fields})
     request = BisectionRequest(
-        library,
+        name,
         given.get("dataset", "california"),
         settings,
         **{name: given[name] for name in _SEARCH if name in given},

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 DEFAULT_TOLERANCE = 0.01
 DEFAULT_TIME_TOLERANCE = 0.05  # times vary with the layout of memory, which is not what anybody looks for
-_ALIASES = {"memory": "peak_memory_mb"}
+MEMORY = "peak_memory_mb"
+TIMES = tuple(name for name in RESOURCES if name.endswith("_time_s"))
+_ALIASES = {"memory": MEMORY}
+_NUMBERS = (*TIMES, MEMORY, "model_size_mb")  # besides the metrics; what the first use takes is measured only once
 _ANY_LIBRARY = "sklearn"  # is always installed; the versions take its place
 
 
@@ -53,6 +56,7 @@ class _Look:
     sides: list[Side]
     seeds: int
     runs: tuple[str, ...]
+    left_out: int = 0  # times taken while other programs used the CPUs
 
 
 @dataclass
@@ -108,8 +112,9 @@ class Bisector:
             (first, last),
         )
         if shift.comparison is None or shift.comparison.mean_b is None:
+            why = f" {wording.left_out_sentence(look.left_out)}" if look.left_out else ""
             names = f"{self._name(first)} and {self._name(last)}"
-            raise RunError(f"The runs of {names} have no '{self.yardstick.metric}' in common.")
+            raise RunError(f"The runs of {names} have no '{self.yardstick.metric}' to compare.{why}")
         self._margin = self.yardstick.margin(shift.comparison.mean_b)
         self._rising = shift.size > 0
         self._evidence[first, last] = shift
@@ -169,17 +174,20 @@ class Bisector:
     ) -> tuple[Found, _Look]:
         """Add seeds until the step is decided, or no more are allowed."""
         labels = [self._label(position) for position in positions]
-        known = {} if self.request.settings.timing_mode else self._known  # a time belongs to its minute
+        is_time = self.yardstick.metric in TIMES
+        known = {} if is_time else self._known  # a time belongs to its minute
         runs: tuple[str, ...] = ()
         schedule = self.rule.seeds.schedule
         for seeds in schedule:
             results = self._run(labels, seeds, known, runs[-1] if runs else "")
-            by_label = [[result for result in results.results if result.library == label] for label in labels]
+            fair = [result for result in results.results if result.fairly_timed or not is_time]
+            by_label = [[result for result in fair if result.library == label] for label in labels]
             sides = [observe(found, self.yardstick.metric) for found in by_label]
             runs = (*runs, results.run_id or "")
+            left_out = len(results.results) - len(fair)
             found = judge(sides)
             if settled(found) or seeds == schedule[-1]:
-                return found, _Look(sides, seeds, runs)
+                return found, _Look(sides, seeds, runs, left_out)
         raise AssertionError("the last look of a schedule always ends the step")
 
     def _run(
@@ -221,6 +229,8 @@ class Bisector:
     def _keep(
         self, low: int, candidate: int, high: int, answer: StepAnswer, reason: str, look: _Look | None = None
     ) -> None:
+        if look is not None and look.left_out:
+            reason = f"{reason}. {wording.left_out_sentence(look.left_out)}"
         positions = dict.fromkeys((low, candidate, high))
         sides = [] if look is None else look.sides
         values = {
@@ -304,7 +314,7 @@ def make_bisector(request: BisectionRequest, candidates: Sequence[Candidate], **
     if len(candidates) < 2:
         raise ConfigError(f"A bisection needs at least two versions. Got {len(candidates)}.")
     named = _metric_name(request.metric)
-    extra = [] if named is None or named in RESOURCES else [named]
+    extra = [] if named is None or named in _NUMBERS else [named]
     benchmarks = comparison(request.dataset, _ANY_LIBRARY, metrics=extra, **request.benchmark)
     if len(benchmarks.configs) != 1:
         raise ConfigError(f"A bisection is on one data set and one booster. Got {len(benchmarks.configs)} of them.")
@@ -312,7 +322,7 @@ def make_bisector(request: BisectionRequest, candidates: Sequence[Candidate], **
     if config.is_by_time:
         raise ConfigError("A bisection cannot use a split by time: its windows are fixed, so no seeds can be added.")
     metric = named or config.dataset.primary_metric or primary_metric(config.task)
-    if metric in RESOURCES:
+    if metric in _NUMBERS:
         better = False
     else:
         user = from_spec(metric)
@@ -321,19 +331,22 @@ def make_bisector(request: BisectionRequest, candidates: Sequence[Candidate], **
         if metric in usual:
             benchmarks = replace(benchmarks, configs=(config.replace(metrics=()),))
         better = user.higher_is_better if user is not None else higher_is_better(metric)
-    timed = metric.endswith("_time_s") or request.settings.timing_mode
+    timed = metric in TIMES or metric == MEMORY or request.settings.timing_mode
     settings = request.settings.replace(
-        timing_mode=timed,
-        measure_memory=request.settings.measure_memory or metric in ("peak_memory_mb", "first_use_mb"),
+        timing_mode=timed, measure_memory=request.settings.measure_memory or metric == MEMORY
     )
-    usual_tolerance = DEFAULT_TIME_TOLERANCE if metric.endswith("_time_s") else DEFAULT_TOLERANCE
+    usual_tolerance = DEFAULT_TIME_TOLERANCE if metric in TIMES else DEFAULT_TOLERANCE
     tolerance = usual_tolerance if request.tolerance is None else request.tolerance
+    disturbances = look_at_machine() if timed else ()
+    for item in disturbances if metric in TIMES else ():
+        if not item.judged:
+            raise RunError(f"Times cannot be judged on this machine now: {item.reason}.")
     return Bisector(
         replace(request, settings=settings),
         candidates,
         replace(benchmarks, name="bisect"),
-        Yardstick(metric, better, metric in RESOURCES, tolerance),
-        disturbances=look_at_machine() if timed else (),
+        Yardstick(metric, better, metric in _NUMBERS, tolerance),
+        disturbances=disturbances,
         **given,
     )
 

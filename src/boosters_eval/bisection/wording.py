@@ -129,6 +129,12 @@ def undecided_sentence(subject: str, shift: Shift, tolerance: float, ends: tuple
     )
 
 
+def left_out_sentence(count: int) -> str:
+    """That some times were taken on a busy machine."""
+    were = "time was" if count == 1 else "times were"
+    return f"{count} {were} left out: other programs used the CPUs."
+
+
 def skipped_sentence(unusable: Mapping[str, str]) -> str:
     """The versions that could not be used, with the reasons."""
     return " ".join(f"{name} was skipped: {reason.rstrip('.')}." for name, reason in unusable.items())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
+from boosters_eval.builds.saying import tell
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.home import home as home_of
 
@@ -76,8 +77,7 @@ def build_commit(
         wheel = next(iter(sorted(kept.glob("*.whl"))), None)
         if wheel is not None:
             return wheel
-        if say is not None:
-            say(f"Building commit {sha[:_SHORT]} ...")
+        tell(say, f"Building commit {sha[:_SHORT]} ...")
         with _checkout(folder, sha) as (tree, scratch):
             built = _build(tree / prefix, command, scratch, sha)
             kept.mkdir(exist_ok=True)

@@ -135,7 +135,6 @@ def bisect(
         profile=profile,
         observer=observers(execution, quiet=presentation.quiet, verbose=presentation.verbose),
         executor=execution.executor,
-        say=tell,
         on_step=None if presentation.quiet else _GrowingTable(),
         **settings_of(execution),
     )
