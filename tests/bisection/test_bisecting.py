@@ -120,7 +120,7 @@ def test_a_bisection_that_was_interrupted_runs_only_what_is_left(bisect):
 
 
 def git(folder, *words):
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         ["git", "-C", folder, "-c", "user.name=t", "-c", "user.email=t@example.org", *words],
         check=True, capture_output=True, text=True,
     )  # fmt: skip

@@ -52,7 +52,7 @@ def run_prepared(
     Without one, the pool of this process is used, which the next call finds as this one leaves it.
     """
     start_method()  # refuses an unknown method before anything is written
-    found = look_at_machine() if prepared.settings.timing_mode else ()
+    found = _look_at_machine() if prepared.settings.timing_mode else ()
     with opened(executor, prepared) as used:
         growth = prepared.growth
         if growth is None:
@@ -112,7 +112,7 @@ class _FirstCell(Observer):
         return self._at or time.monotonic()
 
 
-def look_at_machine() -> tuple[Disturbance, ...]:
+def _look_at_machine() -> tuple[Disturbance, ...]:
     """What would disturb the times, each told before anything runs."""
     found = disturbance.disturbances()
     for item in found:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, computed_field
+from pydantic import Field
 
 from boosters_eval.core.errors import ExitCode
 from boosters_eval.core.model import Model
@@ -74,7 +74,6 @@ class Bisection(Model):
     details: Mapping[str, str] = Field(default_factory=dict)  # the first line of each commit's message
     steps: tuple[BisectionStep, ...] = ()
 
-    @computed_field  # type: ignore[prop-decorator]
     @property
     def exit_code(self) -> int:
         """0 if it is known where the number changed, or that it did not; 1 if it cannot be told."""

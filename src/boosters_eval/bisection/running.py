@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,13 +10,14 @@ from boosters_eval.benchmark.fit import Fit
 from boosters_eval.benchmark.observations import observe
 from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
 from boosters_eval.benchmark.requests import comparison
-from boosters_eval.benchmark.running import collect, look_at_machine, opened, run_once
+from boosters_eval.benchmark.running import collect, opened, run_once
 from boosters_eval.benchmark.splitting import check_growth
 from boosters_eval.benchmark.usermetrics import from_spec, metric_names
 from boosters_eval.bisection import wording
 from boosters_eval.bisection.model import Bisection, BisectionStep, NumberShift
 from boosters_eval.bisection.search import Located, locate
-from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, RunError
+from boosters_eval.core import disturbance
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, BuildError, ConfigError, RunError
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.stats.shifts import SearchRule, Yardstick, find_shift, place
@@ -337,10 +339,11 @@ def make_bisector(request: BisectionRequest, candidates: Sequence[Candidate], **
     )
     usual_tolerance = DEFAULT_TIME_TOLERANCE if metric in TIMES else DEFAULT_TOLERANCE
     tolerance = usual_tolerance if request.tolerance is None else request.tolerance
-    disturbances = look_at_machine() if timed else ()
-    for item in disturbances if metric in TIMES else ():
-        if not item.judged:
-            raise RunError(f"Times cannot be judged on this machine now: {item.reason}.")
+    disturbances = disturbance.disturbances() if timed else ()
+    for item in disturbances:
+        if metric in TIMES and not item.judged:
+            raise RunError(f"Times cannot be judged on this machine now: {item.text}; {item.remedy}.")
+        warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
     return Bisector(
         replace(request, settings=settings),
         candidates,
