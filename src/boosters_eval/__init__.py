@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from boosters_eval.api import (
+        bisect,
         compare,
         load_results,
         load_run,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
     from boosters_eval.benchmark.suites import SUITES, create_ablation_suite, register_suite
+    from boosters_eval.bisection.model import Bisection, BisectionStep
     from boosters_eval.core.errors import (
         BoostersEvalError,
         BoostersEvalWarning,
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
 # Names are resolved on first use, so that `import boosters_eval` and the command line start fast.
 _HOME = {
     "api": (
+        "bisect",
         "compare",
         "load_results",
         "load_run",
@@ -93,6 +96,7 @@ _HOME = {
         "verify_run",
     ),
     "baseline": ("is_regression",),
+    "bisection.model": ("Bisection", "BisectionStep"),
     "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
     "benchmark.measure": ("InvalidPredictionsError",),
     "benchmark.planning": ("PreparedRun",),
@@ -158,6 +162,8 @@ __all__ = [
     "BenchmarkError",
     "BenchmarkResult",
     "BenchmarkSuite",
+    "Bisection",
+    "BisectionStep",
     "BoosterType",
     "BoostersEvalError",
     "BoostersEvalWarning",
@@ -214,6 +220,7 @@ __all__ = [
     "UnsupportedError",
     "Work",
     "Workload",
+    "bisect",
     "check_runner",
     "compare",
     "compute_metrics",

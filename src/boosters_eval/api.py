@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.requests import Libraries
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
+    from boosters_eval.bisection.model import Bisection
+    from boosters_eval.bisection.request import BisectionOptions
+    from boosters_eval.bisection.running import Bisector
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
@@ -110,6 +113,36 @@ def run_suite(
         prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
     _warn_of_data(prepared)
     return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor))
+
+
+def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
+    """The version of a library with which a number changed, by as few runs as the noise allows.
+
+    The versions are the releases `versions="4.3..4.7"` (or a list of them), `wheels` in order, or the `commits`
+    "GOOD..BAD" of a `folder`, each built by pip or by `build_command`. The number is the `metric` (a time or `memory`
+    too) on the `dataset`, and `tolerance` is the smallest relative change that counts. Each step adds seeds, up to
+    `max_seeds`, until it is decided; a wrong version is named with a chance of at most `alpha`. `on_step` is called
+    after each step. A version that cannot be installed or trained is passed over. All other options are those of
+    `compare`.
+    """
+    return prepare_bisection(library, **options).run()
+
+
+def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bisector:
+    """A bisection that is ready to run: the versions, the data and the metric are known, but nothing is installed."""
+    from boosters_eval.bisection.request import read_request  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.bisection.running import make_bisector  # noqa: PLC0415
+
+    check_names(options.get("executor"), options.get("observer"))
+    request, candidates = read_request(library, options)
+    return make_bisector(
+        request,
+        candidates,
+        observer=_observer(options.get("observer"), verbose=options.get("verbose", False)),
+        executor=options.get("executor"),
+        say=options.get("say"),
+        on_step=options.get("on_step"),
+    )
 
 
 def _checked(results: ResultCollection) -> ResultCollection:

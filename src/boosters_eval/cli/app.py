@@ -18,6 +18,7 @@ import typer
 from boosters_eval import __version__
 from boosters_eval.cli import (
     baseline,
+    bisect,
     builds,
     datasets,
     execution,
@@ -54,6 +55,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 baseline.register(app)
+bisect.register(app)
 builds.register(app)
 execution.register(app)
 explain.register(app)

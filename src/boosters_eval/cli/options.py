@@ -261,8 +261,13 @@ def data_of(options: DataOptions) -> Any:
     return DataSettings(**given) if given else None
 
 
-def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of a dataclass, which it receives as a single argument."""
+def with_options(
+    *, without: tuple[str, ...] = (), **groups: type
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of a dataclass, which it receives as a single argument.
+
+    Those that mean nothing to it are left out, by their name; they keep their defaults.
+    """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = [p for p in inspect.signature(command).parameters.values() if p.name not in groups]
@@ -273,12 +278,14 @@ def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[...,
             parameters += [
                 inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=types[f.name])
                 for f in fields(group)
+                if f.name not in without
             ]
 
         @functools.wraps(command)
         def wrapper(**given: Any) -> Any:
             packed = {
-                name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()
+                name: group(**{f.name: given.pop(f.name) for f in fields(group) if f.name in given})
+                for name, group in groups.items()
             }
             return command(**given, **packed)
 
