@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _PLOT = 118  # the height of the plot
 _MARKS = 14  # the height of a row of marks above it
 _TICK = 10.5
+_ROOM = 2.0  # spans of the values that intervals may take on either side of them
 _FEW = 60  # runs that are drawn one by one; more of them are a trace with a band
 _VERSION = 14  # characters of a version
 
@@ -43,7 +44,7 @@ def history_chart(drawn: HistoryLine, series: int) -> Figure | None:
         return None
     top = 2.0 + 2 * _MARKS
     bottom = top + _PLOT
-    vertical = fit(every, bottom - 4, top + 4)
+    vertical, clipped = _vertical(found, every, top, bottom)
     column = Column(drawn.metric, drawn.label, drawn.higher_is_better)
     left = y_room(vertical)
     last = len(drawn.points) - 1
@@ -62,28 +63,46 @@ def history_chart(drawn: HistoryLine, series: int) -> Figure | None:
         height=bottom + 46,
         parts=parts,
         description=_description(drawn),
-        caption=_caption(drawn),
+        caption=_caption(drawn, clipped=clipped),
     )
+
+
+def _vertical(
+    found: Sequence[tuple[int, HistoryPoint]], every: list[float], top: float, bottom: float
+) -> tuple[Scale, bool]:
+    """An axis that shows the changes: it holds the intervals only if they do not squeeze the values into a line."""
+    values = [point.value for _, point in found if point.value is not None]
+    span = max(values) - min(values)
+    room = _ROOM * span
+    kept = [min(max(value, min(values) - room), max(values) + room) for value in every] if span else every
+    return fit(kept, bottom - 4, top + 4), kept != every
 
 
 def _runs(found: Sequence[tuple[int, HistoryPoint]], across: Scale, vertical: Scale) -> Iterator[str]:
     """Each run with its interval, or a trace with a band if there are many."""
-    bounded = [(index, point) for index, point in found if point.low is not None and point.high is not None]
+    bounded = [
+        (across(index), _within(vertical, point.low), _within(vertical, point.high))
+        for index, point in found
+        if point.low is not None and point.high is not None
+    ]
     few = len(found) <= _FEW
     if few:
-        for index, point in bounded:
-            yield line(across(index), vertical(point.low or 0.0), across(index), vertical(point.high or 0.0), "whisker")
+        for x, low, high in bounded:
+            yield line(x, low, x, high, "whisker")
     elif bounded:
-        upper = [(across(index), vertical(point.high or 0.0)) for index, point in bounded]
-        lower = [(across(index), vertical(point.low or 0.0)) for index, point in reversed(bounded)]
+        upper, lower = [(x, high) for x, _, high in bounded], [(x, low) for x, low, _ in reversed(bounded)]
         yield f'<polygon class="area" points="{_path([*upper, *lower])}"/>'
     yield f'<polyline class="trace" points="{_path([(across(i), vertical(p.value or 0.0)) for i, p in found])}"/>'
     for index, point in found:
         if few or not point.searched:
             kind = "mean" if point.searched else "open"
             title = f"<title>{text(_said(point))}</title>"
-            x, y = px(across(index)), px(vertical(point.value or 0.0))
-            yield f'<circle class="{kind}" cx="{x}" cy="{y}" r="{"3" if few else "2"}">{title}</circle>'
+            at = f'cx="{px(across(index))}" cy="{px(vertical(point.value or 0.0))}"'
+            yield f'<circle class="{kind}" {at} r="{"3" if few else "2"}">{title}</circle>'
+
+
+def _within(scale: Scale, value: float) -> float:
+    return scale(min(max(value, scale.low), scale.high))
 
 
 def _path(places: Sequence[tuple[float, float]]) -> str:
@@ -150,11 +169,12 @@ def _description(drawn: HistoryLine) -> str:
     return " ".join([said, *(f"{step_sentence(step)}." for step in drawn.steps[-5:])])
 
 
-def _caption(drawn: HistoryLine) -> str:
+def _caption(drawn: HistoryLine, *, clipped: bool) -> str:
     """What is drawn, and the latest steps in words."""
     many = "mean" if drawn.n_splits > 1 else "value"
     over = f" of {drawn.n_splits} splits" if drawn.n_splits > 1 else ""
     bounds = ", with its 95 % interval" if any(point.low is not None for point in drawn.points) else ""
+    bounds += ", which is wider than the axis" if clipped else ""
     parts = [f"{drawn.label}{f' ({drawn.variant})' if drawn.variant else ''}: the {many}{over} per run{bounds}"]
     shown = drawn.steps[-3:]
     if len(drawn.steps) > len(shown):

@@ -41,7 +41,7 @@ class HistoryPoint(Model):
 
     run: str  # its id and attempt
     started_at: str
-    commit: str  # short, with + if files had changed; empty if there is none
+    commit: str  # short, with * if files had changed; empty if there is none
     version: str
     value: float | None  # the mean of the line's splits; None: not finite
     low: float | None = None  # its 95 % interval
@@ -163,7 +163,7 @@ def _line(series: list[MetricSeries], hidden: int, variant: str, alpha: float) -
         target=last.target,
         library=last.library,
         metric=last.metric,
-        label=_LABELS.get(last.metric) or label(last.metric),
+        label=metric_label(last.metric),
         higher_is_better=last.higher_is_better,
         primary=last.primary,
         machine=last.entry.machine,
@@ -257,12 +257,22 @@ def version_changes(points: Sequence[HistoryPoint]) -> list[int]:
     return [index for index, (a, b) in enumerate(pairwise(points), 1) if a.version != b.version]
 
 
+def metric_label(name: str) -> str:
+    """A metric or a measurement as a person reads it."""
+    return _LABELS.get(name) or clean(label(name))
+
+
+def finite(value: float | None) -> float | None:
+    """The number, or None where a file cannot hold it."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def run_name(entry: RunEntry) -> str:
     """A run as the commands take it."""
     return f"{entry.run_id}/{entry.attempt}" if entry.attempt > 1 else entry.run_id
 
 
 def commit_of(entry: RunEntry) -> str:
-    """The short commit, with + if files had changed; several if the run was resumed at another one."""
+    """The short commit, with * if files had changed; several if the run was resumed at another one."""
     commits = "+".join(clean(sha)[:_SHORT_SHA] for sha in entry.git_sha.split("+") if sha)
-    return f"{commits}+" if commits and entry.git_dirty else commits
+    return f"{commits}*" if commits and entry.git_dirty else commits
