@@ -16,7 +16,19 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from boosters_eval import __version__
-from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, paper, parity, report, runs
+from boosters_eval.cli import (
+    baseline,
+    datasets,
+    execution,
+    explain,
+    gate,
+    history,
+    listing,
+    paper,
+    parity,
+    report,
+    runs,
+)
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.output import note, say, terminal_width
 from boosters_eval.cli.streams import steady
@@ -44,6 +56,7 @@ execution.register(app)
 explain.register(app)
 gate.register(app)
 runs.register(app)
+history.register(app)
 listing.register(app)
 datasets.register(app)
 report.register(app)

@@ -84,13 +84,14 @@ class Change:
     config: str
     dataset: str
     target: str
+    library: str
     version: str
-    metric: str
+    metric: str  # empty: all cells failed, so there is no number
     primary: bool
     mean: float
     n: int
     failed: int
-    verdict: str  # better, worse, equivalent, inconclusive, not comparable; first: there is none before; '' not judged
+    verdict: str  # better, worse, equivalent, inconclusive, not comparable; failed; first: there is none before; '': not judged
     before: str  # the run's key; empty if there is none
     before_mean: float | None = None
 

@@ -76,13 +76,16 @@ def changes(entry: RunEntry, home: Path | None = None) -> list[Change]:
         return _changes(connection, _number(connection, entry), entry, EVERYTHING)
 
 
-def listing(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[tuple[RunEntry, list[Change]]]:
-    """The runs, the latest first, with the changes that are judged: of the primary metric and, if fair, of times.
+def listing(
+    wanted: HistoryFilter = EVERYTHING, home: Path | None = None
+) -> tuple[list[tuple[RunEntry, list[Change]]], int]:
+    """The runs, the latest first, with the changes that are judged, and how many runs there are without the limit.
 
-    If metrics are asked for, of those.
+    Judged are the primary metric and, if they are fair, times of training; if metrics are asked for, those.
     """
     with opened(home) as connection:
         found = _found(connection, wanted)
+        count = len(found) if wanted.limit is None or len(found) < wanted.limit else _count(connection, wanted)
         if wanted.metrics:
             _complete(connection, [number for number, _ in found[:_FEW]], wanted.metrics)
         return [
@@ -95,16 +98,17 @@ def listing(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> lis
                 ],
             )
             for number, entry in found
-        ]
+        ], count
 
 
 _DECIDED = ("better", "worse", "equivalent")
 
 
-def total(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> int:
-    """How many runs there are, whatever the limit."""
+def walk(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
+    """The runs, the oldest first, with all that they measured, whether it was judged or not."""
     with opened(home) as connection:
-        return len(_found(connection, replace(wanted, limit=None)))
+        for number, entry in reversed(_found(connection, wanted)):
+            yield _told(entry, home), _changes(connection, number, entry, wanted)
 
 
 def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str], float]:
@@ -149,9 +153,21 @@ def _found(
     connection: sqlite3.Connection, wanted: HistoryFilter, more: str = "", values: Sequence[Any] = ()
 ) -> list[tuple[int, RunEntry]]:
     """The runs that are meant, the latest first, with their numbers."""
-    where, given = ["NOT r.shadowed"], list(values)
-    if more:
-        where.insert(0, more)  # its parameters are numbered
+    where, given = _condition(connection, wanted)
+    if more:  # its parameters are numbered
+        where, given = f"{more} AND {where}", [*values, *given]
+    limit = "" if wanted.limit is None else f" LIMIT {int(wanted.limit)}"
+    query = f"SELECT {RUN} FROM runs r WHERE {where} ORDER BY r.at DESC{limit}"  # noqa: S608 (our names)
+    return [(row[0], entry_of(row)) for row in connection.execute(query, given)]
+
+
+def _count(connection: sqlite3.Connection, wanted: HistoryFilter) -> int:
+    where, given = _condition(connection, wanted)
+    return int(connection.execute(f"SELECT count(*) FROM runs r WHERE {where}", given).fetchone()[0])  # noqa: S608
+
+
+def _condition(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[str, list[Any]]:
+    where, given = ["NOT r.shadowed"], []
 
     def add(condition: str, *parameters: Any) -> None:
         where.append(condition)
@@ -173,9 +189,7 @@ def _found(
             f" ({_names(connection, wanted.metrics)}) AND {condition})",
             *parameters,
         )
-    limit = "" if wanted.limit is None else f" LIMIT {int(wanted.limit)}"
-    query = f"SELECT {RUN} FROM runs r WHERE {' AND '.join(where)} ORDER BY r.at DESC{limit}"  # noqa: S608 (our names)
-    return [(row[0], entry_of(row)) for row in connection.execute(query, given)]
+    return " AND ".join(where), given
 
 
 def _pairs(wanted: HistoryFilter, table: str) -> tuple[str, list[str]]:
@@ -209,11 +223,9 @@ def _rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) ->
     return [SeriesRow(*row) for row in connection.execute(query, (number, *values))]
 
 
-def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[tuple[str, str, str, int]]:
+def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[tuple[str, str, str, str, int]]:
     condition, values = _pairs(wanted, "p")
-    query = (
-        f"SELECT p.config, p.dataset, p.target, p.failed FROM parts p WHERE p.run = ? AND {condition} ORDER BY rowid"  # noqa: S608
-    )
+    query = f"SELECT p.config, p.dataset, p.target, p.library, p.failed FROM parts p WHERE p.run = ? AND {condition} ORDER BY rowid"  # noqa: S608
     return connection.execute(query, (number, *values)).fetchall()
 
 
@@ -221,7 +233,7 @@ def _measured(
     connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter
 ) -> Iterator[MetricSeries]:
     rows = _rows(connection, number, wanted)
-    for config, _, target, _ in _parts(connection, number, wanted):
+    for config, _, target, *_ in _parts(connection, number, wanted):
         for row in (row for row in rows if (row.config, row.target) == (config, target)):
             for name, *_ in row.measures():
                 found = row.series(entry, name) if not wanted.metrics or name in wanted.metrics else None
@@ -232,33 +244,31 @@ def _measured(
 def _changes(connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter) -> list[Change]:
     rows = _rows(connection, number, wanted)
     made = []
-    for config, dataset, target, failed in _parts(connection, number, wanted):
+    for config, dataset, target, library, failed in _parts(connection, number, wanted):
+        who = {"config": config, "dataset": dataset, "target": target, "library": library}
+        known: dict[str, Any] = {**who, "version": entry.versions.get(target, ""), "failed": failed}
         own = [row for row in rows if (row.config, row.target) == (config, target)]
-        version = entry.versions.get(target, "")
         if not own and failed and not wanted.metrics:  # what has no number at all must not look whole
-            made.append(Change(config, dataset, target, version, "", True, float("nan"), 0, failed, "failed", ""))  # noqa: FBT003
+            nothing = {"metric": "", "primary": True, "mean": float("nan"), "n": 0, "before": ""}
+            made.append(Change(**known, **nothing, verdict="failed"))
         for row in own:
             verdicts, means = row.judged(), row.means()
-            key, earlier = _earlier(connection, row)
+            before, earlier = _earlier(connection, row)
+            unjudged = "" if row.before or entry.state != "finished" or entry.superseded else "first"
             for name, _, primary, _ in row.measures():
                 if name in means and (not wanted.metrics or name in wanted.metrics):
                     mean, n = means[name]
-                    verdict = verdicts.get(name, "" if row.before or entry.state != "finished" else "first")
                     made.append(
                         Change(
-                            config,
-                            dataset,
-                            target,
-                            version,
-                            name,
-                            bool(primary),
-                            mean,
-                            n,
-                            failed,
-                            verdict,
-                            key,
-                            earlier.get(name, (None,))[0],
-                        )  # fmt: skip
+                            **known,
+                            metric=name,
+                            primary=bool(primary),
+                            mean=mean,
+                            n=n,
+                            verdict=verdicts.get(name, unjudged),
+                            before=before,
+                            before_mean=earlier.get(name, (None, 0))[0],
+                        )
                     )
     return made
 
