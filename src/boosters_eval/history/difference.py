@@ -132,8 +132,8 @@ def _notes(before: RunEntry, after: RunEntry) -> Iterable[str]:
             parts = [f"{n} {word}" for n, word in ((entry.failed, "failed"), (entry.missing, "missing")) if n]
             yield f"Cells of the {which} run without a result: {', '.join(parts)}."
     yield (
-        f"Per benchmark, the verdicts on the primary metric hold together at {ALPHA:.0%}; those on all other numbers"
-        " share a tenth of it."
+        f"Per benchmark, the verdicts on the primary metric hold together at {100 * ALPHA:g} %; those on all other"
+        " numbers share a tenth of it."
     )
 
 

@@ -144,9 +144,9 @@ def _notes(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
     searched = sum(sum(point.searched for point in line.points) > 1 for line in lines)
     rule = (
         f"A step is a change of level that a permutation test of ranks finds. A line without any gets one with a"
-        f" probability of {alpha:.0%} at most, if its runs scatter independently; each line is tested on its own, so"
-        f" of the {searched} lines that were searched up to {alpha * searched:.2g} may show a step by chance. A slow"
-        " drift, and noise that lasts over several runs, look like steps."
+        f" probability of {100 * alpha:g} % at most, if its runs scatter independently. Each line is tested on its own:"
+        f" of the {searched} lines that were searched, {alpha * searched:.2g} may show a step by chance. A slow drift,"
+        " and noise that lasts over several runs, look like steps."
     )
     mixed = "Runs on different machines are never in one line, nor are runs with other data or settings."
     return (rule, mixed)

@@ -23,7 +23,9 @@ def percent_text(share: float | None) -> str:
     """A change in percent; one too small for two decimals is not written as none."""
     if share is None:
         return MISSING
-    return f"{share:+.1e} %" if share and abs(share) < 0.005 else percent(share / 100)
+    if not share:
+        return "0 %"
+    return f"{share:+.1e} %" if abs(share) < 0.005 else percent(share / 100)
 
 
 def change_text(step: HistoryStep) -> str:
