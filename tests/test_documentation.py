@@ -53,7 +53,6 @@ ONLY_PARSED = {
     "boosters-eval bisect --library lightgbm --versions 4.3..4.7 --dataset california",
     "boosters-eval baseline record --suite gate released.json",  # the README's is run, with fewer seeds
     # These need versions, wheels or a repository; the tests of the room have them.
-    "boosters-eval bisect --library lightgbm --versions 4.3..4.7 --dataset california",
     "boosters-eval bisect -l boosters --folder ../boosters-python --commits v0.1.0..main",
     "boosters-eval bisect -l boosters --wheels dist/a.whl dist/b.whl dist/c.whl --metric memory",
     "boosters-eval bisect -l lightgbm --versions 4.3..4.7 -d california --metric train_time_s --tolerance 0.1",

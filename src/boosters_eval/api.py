@@ -298,7 +298,7 @@ def run_prepared(
 
     require("prepared", prepared, PreparedRun, "what prepare_comparison() or prepare_suite() gives")
     check_names(executor, observer)
-    watching = _observer(observer if observer or not verbose else progress(prepared=prepared))
+    watching = _observer(observer, verbose=verbose, prepared=prepared)
     with recording(prepared.settings.home):
         return running.run_prepared(prepared, watching, executor=executor, say=say)
 
@@ -396,11 +396,12 @@ def check_names(executor: Any = None, observer: Any = None) -> None:
             raise ConfigError(f"The 'observer' parameter must be names or Observers. Got {item!r} instead.")
 
 
-def _observer(given: Any) -> Observer:
+def _observer(given: Any, *, verbose: bool = False, prepared: PreparedRun | None = None) -> Observer:
     """One observer, whatever was asked for: objects, names, several of them, or none."""
     from boosters_eval.engine.observer import OBSERVERS, Observers  # noqa: PLC0415 (keeps start-up fast)
 
-    return Observers(*(OBSERVERS[item]() if isinstance(item, str) else item for item in _several(given)))
+    wanted = _several(given) or ([progress(prepared=prepared)] if verbose else [])
+    return Observers(*(OBSERVERS[item]() if isinstance(item, str) else item for item in wanted))
 
 
 def _several(given: Any) -> list[Any]:
