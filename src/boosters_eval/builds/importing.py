@@ -80,5 +80,3 @@ def surroundings(installation: Installation) -> str:
         if folder.is_dir():
             found += sorted(path.name for path in folder.iterdir() if path.name.endswith((".dist-info", ".egg-info")))
     return hashlib.sha256("\n".join(found).encode("utf-8", "surrogateescape")).hexdigest()
-
-

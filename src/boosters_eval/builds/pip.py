@@ -59,7 +59,7 @@ class PipResult:
 
 
 def _shortened(line: str) -> str:
-    """pip lists every version that there is; the last ones will do."""
+    """Pip lists every version that there is; the last ones will do."""
     return re.sub(r"\(from versions: (?:[^()]*, )?((?:[^,()]+, ){5}[^,()]+)\)", r"(from versions: ..., \1)", line)
 
 
