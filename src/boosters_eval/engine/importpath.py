@@ -37,10 +37,10 @@ class ImportPath(NamedTuple):
             "isolated": self.isolated,
             "package": str(Path(boosters_eval.__file__).parent),
             "options": _ALONE if self.isolated else _OPTIONS,
-            "environment": self._environment(),
+            "environment": self.environment(),
         }
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """The variables by which a Python that a cell starts finds the same build."""
         if not self.first:
             return {}
