@@ -83,6 +83,13 @@ def test_builds_in_one_run_are_invisible_to_each_other(twin, monkeypatch, method
         assert seen.python_path.split(os.pathsep)[0] == str(own)
 
 
+def test_builds_have_all_but_their_own_files_at_the_same_place_in_memory(twin):
+    """Where things lie changes how fast they are: two equal builds would be told apart by it, in every repeat."""
+    first, second = twin.run("first", "second").results
+    for name in ("[heap]", "[stack]", *first.ancestor_code):
+        assert first.places[name] == second.places[name]
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_isolated_build_sees_nothing_of_the_environment(twin, monkeypatch, method):
     monkeypatch.setenv("BOOSTERS_EVAL_START_METHOD", method)

@@ -25,6 +25,7 @@ class Seen(CellOutcome):
     files: list[str]  # of modules
     code: list[str]  # shared objects mapped in the cell's process and in its lane
     ancestor_code: list[str]
+    places: dict[str, str]  # of all that is mapped in the lane: its first address
     lane: int
     path: list[str]
     python_path: str
@@ -73,6 +74,7 @@ class Twin(Workload):
             files=sorted(filter(None, (getattr(module, "__file__", None) for module in list(sys.modules.values())))),
             code=sorted(_mapped("self") | _mapped(lane)),
             ancestor_code=sorted(_mapped(ancestor)),
+            places=dict(reversed(_mappings(lane))),
             lane=lane,
             path=sys.path,
             python_path=os.environ.get("PYTHONPATH", ""),
@@ -81,5 +83,9 @@ class Twin(Workload):
 
 
 def _mapped(pid):
-    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    return {line.split(maxsplit=5)[5] for line in lines if line.count("/") and ".so" in line}
+    return {path for path, _ in _mappings(pid) if ".so" in path}
+
+
+def _mappings(pid):
+    lines = [line.split(maxsplit=5) for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    return [(line[5], line[0].partition("-")[0]) for line in lines if len(line) > 5]
