@@ -11,6 +11,7 @@ from boosters_eval import Build, CellOutcome, Outcome, Spec, Workload
 
 FOLDERS: dict[str, tuple[str, ...]] = {}  # by target, set by a test
 ISOLATED: set[str] = set()
+IMPORTS: list[str] = ["twin"]
 
 
 class TwinSpec(Spec):
@@ -22,7 +23,10 @@ class Seen(CellOutcome):
     value: int
     build: dict[str, str]
     files: list[str]  # of modules
-    code: list[str]  # shared objects mapped in the cell's process, in its lane and in their ancestor
+    code: list[str]  # shared objects mapped in the cell's process and in its lane
+    ancestor_code: list[str]
+    places: dict[str, str]  # of all that is mapped in the lane: its first address
+    lane: int
     path: list[str]
     python_path: str
     site: bool
@@ -47,7 +51,7 @@ class Twin(Workload):
 
     @classmethod
     def imports(cls, target):
-        return ("twin",)
+        return tuple(IMPORTS)
 
     @classmethod
     def load(cls, lane, address):
@@ -56,10 +60,11 @@ class Twin(Workload):
 
     @classmethod
     def run(cls, cell, loaded, inputs, phase):
-        parents = [os.getppid(), *_ancestors(os.getppid())]
+        lane = os.getppid()
+        ancestor = int(Path(f"/proc/{lane}/stat").read_text().rpartition(")")[2].split()[1])
         if cell.spec.kill and cell.target == "first" and cell.repeat.seed == 1:
             phase("killing")
-            os.kill(parents[0 if cell.spec.kill == "lane" else 1], signal.SIGKILL)
+            os.kill(lane if cell.spec.kill == "lane" else ancestor, signal.SIGKILL)
             signal.pause()
         twin = sys.modules["twin"]
         return Seen.of(
@@ -67,18 +72,20 @@ class Twin(Workload):
             value=twin.VALUE,
             build=loaded,
             files=sorted(filter(None, (getattr(module, "__file__", None) for module in list(sys.modules.values())))),
-            code=sorted({path for pid in ("self", *parents) for path in _mapped(pid)}),
+            code=sorted(_mapped("self") | _mapped(lane)),
+            ancestor_code=sorted(_mapped(ancestor)),
+            places=dict(reversed(_mappings(lane))),
+            lane=lane,
             path=sys.path,
             python_path=os.environ.get("PYTHONPATH", ""),
             site="site" in sys.modules,
         )
 
 
-def _ancestors(pid):
-    """The parent of a lane."""
-    return [int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])]
-
-
 def _mapped(pid):
-    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    return {line.split(maxsplit=5)[5] for line in lines if line.count("/") and ".so" in line}
+    return {path for path, _ in _mappings(pid) if ".so" in path}
+
+
+def _mappings(pid):
+    lines = [line.split(maxsplit=5) for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    return [(line[5], line[0].partition("-")[0]) for line in lines if len(line) > 5]

@@ -20,8 +20,8 @@ from boosters_eval.builds.pip import install_into, run_pip
 from boosters_eval.builds.saying import tell
 from boosters_eval.builds.sources import source_digest, source_files, wheel_digest
 from boosters_eval.builds.store import (
+    BuildOrigin,
     BuildRecord,
-    Origin,
     StoredBuild,
     builds_folder,
     content_of,
@@ -49,7 +49,7 @@ class BuildOrder:
     """What is to be installed: `make` gives what pip is told, the alternatives in order, from an empty folder."""
 
     runner: type[Runner]
-    origin: Origin
+    origin: BuildOrigin
     source: str  # what identifies it
     reference: str  # as a user would name it
     make: Callable[[Path], Sequence[str]]

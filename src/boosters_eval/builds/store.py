@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from filelock import FileLock, Timeout
@@ -22,8 +21,9 @@ from boosters_eval.runners.installation import Installation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-Origin = Literal["version", "wheel", "source", "commit"]
+BuildOrigin = Literal["version", "wheel", "source", "commit"]
 _LEAVING = ".removed-"
 _LOCKS = ".locks"
 
@@ -34,7 +34,7 @@ class BuildRecord(Model):
     schema_version: Literal[1] = 1
     build_id: str  # a digest of what was asked for
     library: str
-    origin: Origin
+    origin: BuildOrigin
     reference: str  # as a user would name it
     source: str  # what identifies it: the version, or a digest of the wheel or the source
     distribution: str

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 from boosters_eval.core.machine import available_cpus
 from boosters_eval.engine import threads
 from boosters_eval.engine.channel import Lines, send
+from boosters_eval.engine.importpath import ImportPath
 from boosters_eval.engine.lane import tail_of
 from boosters_eval.engine.processes import IN_WORKER, kill_marked, worker_command
 
@@ -23,19 +24,8 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.cell import Build, Lane
     from boosters_eval.engine.executor import Work
-    from boosters_eval.engine.importpath import ImportPath
 
 _GRACE = 3.0  # seconds that an ancestor gets to stop its lanes and exit
-
-
-class Origin(NamedTuple):
-    """What the lanes of one ancestor have in common.
-
-    Libraries read thread limits when they are loaded, and one build of a library must not meet another.
-    """
-
-    n_threads: int
-    path: ImportPath
 
 
 class Identity(NamedTuple):
@@ -44,14 +34,14 @@ class Identity(NamedTuple):
     build: Build
     address: dict[str, Any]
     workload: dict[str, Any]  # the address of the workload itself
-    origin: Origin
+    path: ImportPath
 
 
 @dataclass
 class AncestorProcess:
     """The program's handle on a common ancestor of lanes."""
 
-    origin: Origin
+    n_threads: int
     mark: str  # in the environment of all its descendants
     process: subprocess.Popen[bytes]
     channel: socket.socket
@@ -59,25 +49,24 @@ class AncestorProcess:
     input: Lines = field(default_factory=Lines)
 
     @classmethod
-    def start(cls, origin: Origin) -> Self:
-        """A new ancestor, which inherits the thread limits and the import path of its lanes."""
+    def start(cls, n_threads: int) -> Self:
+        """A new ancestor, which inherits the thread limits: libraries read them when they are loaded."""
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
-        setup = {**origin.path.setup(), "cpus": available_cpus(), "channel": theirs.fileno()}
+        setup = {**ImportPath().setup(), "cpus": available_cpus(), "channel": theirs.fileno()}
         command, file = worker_command(setup)
         mark = secrets.token_hex(8)
-        own = {**origin.path.environment(), **threads.environment(origin.n_threads), IN_WORKER: mark}
         with theirs, file:
             process = subprocess.Popen(  # noqa: S603 (ourselves)
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
-                env={**os.environ, **own},
+                env={**os.environ, **threads.environment(n_threads), IN_WORKER: mark},
                 pass_fds=[theirs.fileno(), file.fileno()],
                 start_new_session=True,  # Ctrl-C reaches only the program, which stops them
             )
-        return cls(origin, mark, process, ours, stderr)
+        return cls(n_threads, mark, process, ours, stderr)
 
     def kill(self) -> None:
         """End it and all its descendants at once."""
@@ -127,7 +116,7 @@ class LaneProcess:
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
         setup = {
-            **identity.origin.path.setup(),  # the program's own may have grown since the ancestor started
+            **identity.path.setup(),  # the program's own may have grown since the ancestor started
             **how,
             "number": number,
             "cpus": available_cpus(),

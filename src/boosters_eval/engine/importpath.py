@@ -1,4 +1,4 @@
-"""The import path of a worker: the program's own, or one on which the files of a build come first, or stand alone."""
+"""The import path of a lane: the program's own, or one on which the files of a build come first, or stand alone."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ class ImportPath(NamedTuple):
     isolated: bool = False
 
     def setup(self) -> dict[str, Any]:
-        """What a worker is told of it. This package is found by its own folder, whatever else the path leads to."""
+        """What a lane is told of it. This package is found by its own folder, whatever else the path leads to."""
         others = _standard_library() if self.isolated else program_path()
         return {
             "path": [*self.first, *others],
             "first": self.first,
+            "isolated": self.isolated,
             "package": str(Path(boosters_eval.__file__).parent),
             "options": _ALONE if self.isolated else _OPTIONS,
+            "environment": self.environment(),
         }
 
     def environment(self) -> dict[str, str]:
@@ -86,6 +88,17 @@ def prefer(folders: Sequence[str]) -> None:
     """Let the folders of a build serve every import that they can, in this process and its forks."""
     if folders:
         sys.meta_path.insert(0, FirstFolders(folders))
+
+
+def provided(folders: Sequence[str]) -> set[str]:
+    """The names of the packages and modules in the folders, except this package, which is always the program's own."""
+    entries = (entry for folder in folders if Path(folder).is_dir() for entry in Path(folder).iterdir())
+    return {entry.name.partition(".")[0] for entry in entries} - {boosters_eval.__name__}
+
+
+def met(folders: Sequence[str]) -> bool:
+    """Whether this process has loaded something, from elsewhere, that the folders provide."""
+    return not provided(folders).isdisjoint(name.partition(".")[0] for name in list(sys.modules))
 
 
 def require(folders: Sequence[str]) -> None:

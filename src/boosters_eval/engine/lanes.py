@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.modules import address_of
 from boosters_eval.engine.channel import send
-from boosters_eval.engine.handles import AncestorProcess, Identity, LaneProcess, Origin
-from boosters_eval.engine.importpath import ImportPath
+from boosters_eval.engine.handles import AncestorProcess, Identity, LaneProcess
+from boosters_eval.engine.importpath import ImportPath, provided
 from boosters_eval.engine.lane import stamp_of
 from boosters_eval.engine.processes import kill_marked
 from boosters_eval.engine.workload import WORKLOADS
@@ -32,7 +32,7 @@ class Lanes:
     def __init__(self, method: str, *, kept: bool) -> None:
         self._method = method
         self._kept = kept
-        self._ancestors: dict[Origin, AncestorProcess] = {}
+        self._ancestors: dict[int, AncestorProcess] = {}  # by number of threads
         self._known: dict[Lane, LaneProcess] = {}
         self._identities: dict[Lane, Identity] = {}  # of the current run
         self._shared: dict[Lane, list[str]] = {}  # the modules that a lane shares with another
@@ -62,7 +62,8 @@ class Lanes:
         """Start afresh if an ancestor died or a target changed since; retry what could not be imported.
 
         A file that any lane has loaded counts: the ancestor of the next one may have loaded it for both. A lane with
-        other metrics than are wanted now gives its place, or each edit of a metric would leave one behind.
+        other metrics than are wanted now gives its place, or each edit of a metric would leave one behind; so does
+        one of a build, of which there can be many.
         """
         wanted = self._identities
         changed = any(process.identity != wanted[process.lane] for process in self if process.lane in wanted)
@@ -72,19 +73,9 @@ class Lanes:
         targets = {lane._replace(preload=()) for lane in wanted}
         for process in self:
             lane = process.lane
-            if process.failed is not None or (lane not in wanted and lane._replace(preload=()) in targets):
+            replaced = lane._replace(preload=()) in targets or bool(process.identity.path.first)
+            if process.failed is not None or (lane not in wanted and replaced):
                 self.remove(process)
-        self._end_unwanted_builds()
-
-    def _end_unwanted_builds(self) -> None:
-        """End the lanes of builds that are not wanted now: each has an ancestor of its own, which shares no memory."""
-        wanted = {identity.origin for identity in self._identities.values()}
-        for ancestor in list(self._ancestors.values()):
-            if ancestor.origin.path.first and ancestor.origin not in wanted:
-                for process in self.of(ancestor):
-                    self.remove(process)
-                self.forget(ancestor)
-                ancestor.end()
 
     # Their start
 
@@ -102,16 +93,16 @@ class Lanes:
             "tell_files": self._kept,
             "imports": self._shared.get(lane, ()),
         }
-        process = LaneProcess.start(lane, identity, next(self._numbers), self._ancestor(identity.origin), how)
+        process = LaneProcess.start(lane, identity, next(self._numbers), self._ancestor(lane.n_threads), how)
         if self._timeout is not None:
             process.deadline = time.monotonic() + max(self._timeout, _SHORTEST_IMPORT)
         self._selector.register(process.channel, selectors.EVENT_READ, process)
         return process
 
-    def _ancestor(self, origin: Origin) -> AncestorProcess:
-        known = self._ancestors.get(origin)
+    def _ancestor(self, n_threads: int) -> AncestorProcess:
+        known = self._ancestors.get(n_threads)
         if known is None:
-            known = self._ancestors[origin] = AncestorProcess.start(origin)
+            known = self._ancestors[n_threads] = AncestorProcess.start(n_threads)
             self._selector.register(known.channel, selectors.EVENT_READ, known)
         return known
 
@@ -175,7 +166,7 @@ class Lanes:
         """Stop listening to an ancestor, which ends it if it is alive."""
         self._selector.unregister(ancestor.channel)
         ancestor.channel.close()
-        del self._ancestors[ancestor.origin]
+        del self._ancestors[ancestor.n_threads]
 
     def close(self) -> None:
         """Stop all lanes and their ancestors, and wait for their end."""
@@ -212,17 +203,20 @@ def identities(works: Iterable[Work]) -> dict[Lane, Identity]:
         if lane not in found:
             workload = WORKLOADS[lane.workload]
             path = ImportPath(tuple(workload.path(lane.target)), workload.isolated(lane.target))
-            address = workload.address(lane.target)
-            origin = Origin(lane.n_threads, path)
-            found[lane] = Identity(work.build, address, address_of(workload, "workload"), origin)
+            found[lane] = Identity(work.build, workload.address(lane.target), address_of(workload, "workload"), path)
     return found
 
 
 def shared_imports(lanes: Mapping[Lane, Identity]) -> dict[Lane, list[str]]:
-    """For each lane, the modules that another lane of its ancestor imports as well."""
-    wanted = {lane: WORKLOADS[lane.workload].imports(lane.target) for lane in lanes}
-    counted = Counter((lanes[lane].origin, name) for lane, names in wanted.items() for name in set(names))
-    return {lane: [name for name in names if counted[lanes[lane].origin, name] > 1] for lane, names in wanted.items()}
+    """For each lane, the modules that another lane imports as well, from the same place."""
+    together = {lane: identity for lane, identity in lanes.items() if not identity.path.isolated}
+    own = {name for identity in together.values() for name in provided(identity.path.first)}
+    wanted = {
+        lane: [name for name in WORKLOADS[lane.workload].imports(lane.target) if name.partition(".")[0] not in own]
+        for lane in together
+    }
+    counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in set(names))
+    return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}
 
 
 def _any_changed(processes: Iterable[LaneProcess]) -> bool:

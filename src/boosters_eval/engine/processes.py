@@ -30,7 +30,6 @@ sys.path[:] = setup["path"]
 spec = importlib.util.spec_from_file_location("boosters_eval", os.path.join(setup["package"], "__init__.py"))
 sys.modules["boosters_eval"] = package = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(package)
-import importlib
 importlib.import_module(setup.get("main", "boosters_eval.engine.ancestor")).main(setup)
 """
 

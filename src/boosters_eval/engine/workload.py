@@ -52,7 +52,7 @@ class Workload(ABC):
     def path(cls, target: str) -> tuple[str, ...]:  # noqa: ARG003 (most targets are installed with the program)
         """Folders that come first on the import path of the target's lane, such as that of one build of a library.
 
-        Lanes with different folders share no process but the program, so that none of them sees another's build.
+        What they provide is never imported in a process that lanes share, so that none of them sees another's build.
         """
         return ()
 
