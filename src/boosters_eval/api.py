@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Unpack
 
     from boosters_eval.benchmark.config import BenchmarkSuite
@@ -69,24 +71,25 @@ def compare(
     closed after it; one that you created yourself stays open.
     A run in which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
     """
-    prepared = prepare_comparison(
-        datasets,
-        libraries,
-        booster,
-        seeds,
-        training=training,
-        variants=variants,
-        metrics=metrics,
-        cv=cv,
-        task=task,
-        data=data,
-        target=target,
-        split=split,
-        profile=profile,
-        max_seeds=max_seeds,
-        budget=budget,
-        **settings,
-    )
+    with _heard(verbose=verbose):
+        prepared = prepare_comparison(
+            datasets,
+            libraries,
+            booster,
+            seeds,
+            training=training,
+            variants=variants,
+            metrics=metrics,
+            cv=cv,
+            task=task,
+            data=data,
+            target=target,
+            split=split,
+            profile=profile,
+            max_seeds=max_seeds,
+            budget=budget,
+            **settings,
+        )
     _warn_of_data(prepared)
     return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor))
 
@@ -105,7 +108,8 @@ def run_suite(
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
-    prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
+    with _heard(verbose=verbose):
+        prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
     _warn_of_data(prepared)
     return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor))
 
@@ -163,6 +167,36 @@ def _warn_of_data(prepared: PreparedRun) -> None:
             warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
 
 
+def prepare_builds(
+    libraries: Libraries,
+    *,
+    isolated: bool = False,
+    home: str | Path | None = None,
+    say: Callable[[str], None] | None = None,
+) -> list[str]:
+    """Install the builds among these libraries, such as 'xgboost==3.0.5', and give the names of all as competitors.
+
+    An isolated build has dependencies of its own, and is used so until it is removed; `say` hears of the progress.
+    """
+    from boosters_eval.builds.install import install_reference  # noqa: PLC0415
+    from boosters_eval.builds.reference import is_reference, parse_reference  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.builds.resolve import competitor_names  # noqa: PLC0415
+    from boosters_eval.builds.saying import listening  # noqa: PLC0415
+
+    given: list[Any] = list(libraries) if isinstance(libraries, (list, tuple)) else [libraries]
+    with nullcontext() if say is None else listening(say):
+        for reference in [parse_reference(item) for item in given if isolated and is_reference(item)]:
+            install_reference(reference, home=_path(home), isolated=True)
+        return competitor_names(given, _path(home))
+
+
+def _heard(*, verbose: bool) -> AbstractContextManager[None]:
+    """Let a verbose call tell that a build is being installed."""
+    from boosters_eval.builds.saying import listening  # noqa: PLC0415 (keeps start-up fast)
+
+    return listening(lambda text: print(text, file=sys.stderr)) if verbose else nullcontext()  # noqa: T201 (asked for)
+
+
 def prepare_comparison(
     datasets: Data | Sequence[Data] = ("california",),
     libraries: Libraries = None,
@@ -202,6 +236,7 @@ def prepare_comparison(
         target=target,
         split=split,
         profile=profile,
+        home=chosen.home,
     )
     return prepare(benchmarks, seeds, chosen, max_seeds=max_seeds, budget=budget)
 
@@ -224,7 +259,9 @@ def prepare_suite(
     _check_cv(cv, seeds)
     chosen = _settings(run_suite, settings)
     return prepare(
-        suite_benchmarks(suite, libraries, metrics=metric_names(_several(metrics)), cv=cv, profile=profile),
+        suite_benchmarks(
+            suite, libraries, metrics=metric_names(_several(metrics)), cv=cv, profile=profile, home=chosen.home
+        ),
         seeds,
         chosen,
     )

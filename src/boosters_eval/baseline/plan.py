@@ -66,8 +66,8 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     """The plan, and what of the baseline the user left out on purpose."""
     recorded = baseline.config.suite if baseline else None
     named = request.suite or _registered(recorded or DEFAULT_SUITE)
-    suite = resolve_suite(named, builds=request.libraries is None)
-    libraries = None if request.libraries is None else competitor_names(request.libraries)
+    suite = resolve_suite(named, builds=request.libraries is None, home=settings.home)
+    libraries = None if request.libraries is None else competitor_names(request.libraries, settings.home)
     benchmarks = benchmarks_of(suite, libraries)
     if baseline is not None and request.recorded_only and request.libraries is None:
         benchmarks = _recorded_only(benchmarks, baseline)

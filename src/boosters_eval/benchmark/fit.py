@@ -230,7 +230,7 @@ class Fit(Workload):
         runner = _registered(lane.target, runner, address)
         runner.load()
         runner.version()  # imports the standard library's reader of package metadata
-        _check_build(runner)
+        _check_build(runner, address)
         for metric in metrics:
             metric.load()
         load_implementations()
@@ -331,12 +331,15 @@ def _registered(target: str, runner: type[Runner], address: Mapping[str, Any]) -
     return build
 
 
-def _check_build(runner: type[Runner]) -> None:
-    """Refuse a library that was imported from elsewhere than its build's folder."""
-    if runner.installation is not None:
-        fault = foreign(runner.module, runner.installation.path)
-        if fault:
-            raise ImportError(f"{fault}.")
+def _check_build(runner: type[Runner], address: Mapping[str, Any]) -> None:
+    """Refuse a build that is not the plan's, or that was imported from elsewhere than its folder."""
+    if runner.installation is None:
+        return
+    planned, found = address["build"]["digest"], installed_build(runner).digest
+    fault = "" if planned == found else f"the plan has the build {planned} of {runner.name}, but {found} is known now"
+    fault = fault or foreign(runner.module, runner.installation.path)
+    if fault:
+        raise ImportError(f"{fault}.")
 
 
 def _upgraded_spec(config: dict[str, Any], users: list[dict[str, Any]]) -> FitSpec:

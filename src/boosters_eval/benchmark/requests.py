@@ -21,6 +21,7 @@ from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profil
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from boosters_eval.benchmark.config import BenchmarkSuite
     from boosters_eval.engine.plan import Exclusion
@@ -55,9 +56,10 @@ def comparison(
     target: str | None = None,
     split: str | None = None,
     profile: Profile | str = Profile.PARITY,
+    home: Path | None = None,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
-    usable, reasons = usable_libraries(_libraries(libraries))
+    usable, reasons = usable_libraries(_libraries(libraries, home))
     notes: list[str] = []
     folds, repeats = parse_cv(cv)
     wanted_task = None if task is None else Task(_choice("task", task, Task))
@@ -106,10 +108,11 @@ def suite_benchmarks(
     metrics: Sequence[str] = (),
     cv: str | int | None = None,
     profile: Profile | str | None = None,
+    home: Path | None = None,
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
-    found = resolve_suite(suite, builds=libraries is None)
-    return benchmarks_of(found, _libraries(libraries), metrics=metrics, cv=cv, profile=profile)
+    found = resolve_suite(suite, builds=libraries is None, home=home)
+    return benchmarks_of(found, _libraries(libraries, home), metrics=metrics, cv=cv, profile=profile)
 
 
 def benchmarks_of(
@@ -171,12 +174,12 @@ def _names(value: str | Sequence[str], parameter: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _libraries(value: Any) -> list[str] | None:
+def _libraries(value: Any, home: Path | None) -> list[str] | None:
     """The libraries by name; one may be given by its file or its class. None: all that there are."""
     if value is None:
         return None
     given = [value] if isinstance(value, (str, type)) or not isinstance(value, Iterable) else list(value)
-    return competitor_names(given) if given else _names(given, "libraries")
+    return competitor_names(given, home) if given else _names([], "libraries")
 
 
 def _boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:

@@ -185,14 +185,14 @@ def register_suite(suite: BenchmarkSuite, *, replace: bool = False) -> Benchmark
     return SUITES.register(suite.name, suite, replace=replace)
 
 
-def resolve_suite(suite: str | BenchmarkSuite, *, builds: bool = True) -> BenchmarkSuite:
+def resolve_suite(suite: str | BenchmarkSuite, *, builds: bool = True, home: Path | None = None) -> BenchmarkSuite:
     """A suite by name, or from a Python file: `path/to/my_suite.py:SUITE`; libraries in files are registered.
 
     The builds that it names are installed, unless others will take their place.
     """
     found = _found(suite)
     every = dict.fromkeys(name for config in found.configs for name in config.libraries)
-    labels = competitors_by_text(name for name in every if builds or not is_reference(name))
+    labels = competitors_by_text((name for name in every if builds or (".py" in name and not is_reference(name))), home)
     if all(name == label for name, label in labels.items()):
         return found
     configs = (

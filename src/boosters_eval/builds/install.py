@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.metadata
-import os
 import re
 import secrets
 import shutil
@@ -21,8 +20,8 @@ from boosters_eval.builds.pip import install_into, run_pip
 from boosters_eval.builds.saying import tell
 from boosters_eval.builds.sources import source_digest, source_files, wheel_digest
 from boosters_eval.builds.store import (
+    BuildOrigin,
     BuildRecord,
-    Origin,
     StoredBuild,
     builds_folder,
     content_of,
@@ -33,12 +32,12 @@ from boosters_eval.builds.store import (
     write_record,
 )
 from boosters_eval.core.distributions import distributions_in, normalised
-from boosters_eval.core.errors import BuildError, ConfigError
+from boosters_eval.core.errors import BuildError
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.installed import digest_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from boosters_eval.builds.reference import BuildReference
@@ -50,7 +49,7 @@ class BuildOrder:
     """What is to be installed: `make` gives what pip is told, the alternatives in order, from an empty folder."""
 
     runner: type[Runner]
-    origin: Origin
+    origin: BuildOrigin
     source: str  # what identifies it
     reference: str  # as a user would name it
     make: Callable[[Path], Sequence[str]]
@@ -175,7 +174,8 @@ def _fill(order: BuildOrder, partial: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     if done is None or done.code != 0:
         said = done.last_lines if done else []
-        raise BuildError(f"{order.reference} cannot be installed; pip says:", said)
+        why = " because an index that pip looks at cannot be reached" if done and done.is_offline else ""
+        raise BuildError(f"{order.reference} cannot be installed{why}; pip says:", said)
 
 
 def base_requirements() -> list[str]:

@@ -29,6 +29,7 @@ class BuildReference:
     """A build that a user asks for: a released version, or what lies at a path."""
 
     runner: type[Runner]  # of the library that it is a build of
+    spelt: str  # the library as the user named it, by a file perhaps
     version: str | None = None
     path: Path | None = None  # a wheel, or a folder with the library's source
     name: str | None = None
@@ -55,7 +56,7 @@ class BuildReference:
 
     def __str__(self) -> str:
         what = f"=={self.version}" if self.path is None else f"@{self.path}"
-        return f"{self.library}{what}"
+        return f"{self.spelt}{what}"
 
 
 def is_reference(text: object) -> bool:
@@ -76,10 +77,18 @@ def parse_reference(text: str) -> BuildReference:
     runner = RUNNERS[library_name(library)]
     _check_name(name, runner.name, text)
     if sign == "@":
-        return BuildReference(runner, path=_checked(value, runner, text), name=name)
+        return BuildReference(runner, library, path=_checked(value, runner, text), name=name)
     if sign != "==" or not _VERSION.fullmatch(value):
         raise ConfigError(f"The version of a build must be exact, such as {library}==1.2.3. Got '{text}' instead.")
-    return BuildReference(runner, version=value, name=name)
+    return BuildReference(runner, library, version=value, name=name)
+
+
+def label_of(text: str) -> str:
+    """The name of the competitor that a text names, found without installing it; a label stays as it is."""
+    try:
+        return parse_reference(text).label if is_reference(text) else text
+    except ConfigError:
+        return text
 
 
 def _check_name(name: str | None, library: str, text: str) -> None:

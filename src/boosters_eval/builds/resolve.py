@@ -32,15 +32,19 @@ def resolve_build(
     return runner
 
 
-def competitor_names(items: Iterable[Any]) -> list[str]:
+def competitor_names(items: Iterable[Any], home: Path | None = None) -> list[str]:
     """The names of competitors: libraries and builds, which are installed on first use."""
-    return list(dict.fromkeys(competitors_by_text(items).values()))
+    return list(dict.fromkeys(competitors_by_text(items, home).values()))
 
 
-def competitors_by_text(items: Iterable[Any]) -> dict[Any, str]:
+def competitors_by_text(items: Iterable[Any], home: Path | None = None) -> dict[Any, str]:
     """The name of each competitor. Two that have one name, or are the same build, are refused."""
-    given = list(dict.fromkeys(items))
-    found = [_competitor(item) for item in given]
+    every = list(items)
+    for item in every:
+        if not isinstance(item, (str, type)):
+            library_name(item)  # refuses it
+    given = list(dict.fromkeys(every))
+    found = [_competitor(item, home) for item in given]
     names: dict[str, tuple[Any, type[Runner]]] = {}
     for item, runner in zip(given, found, strict=True):
         known = names.setdefault(runner.name, (item, runner))
@@ -68,25 +72,23 @@ def all_libraries() -> list[str]:
     return names
 
 
-def _competitor(item: Any) -> type[Runner]:
+def _competitor(item: Any, home: Path | None) -> type[Runner]:
     if isinstance(item, type) and issubclass(item, Runner) and item.installation is not None:
         return item
-    if isinstance(item, str) and is_known_build(item) and item not in RUNNERS:
-        reference = _path_free(item)
-        if reference is None:
-            return runner_of(item)
+    if isinstance(item, str) and is_known_build(item) and item not in RUNNERS and not _can_be_installed(item):
+        return runner_of(item)
     if isinstance(item, str) and is_reference(item):
-        return resolve_build(item)
+        return resolve_build(item, home=home)
     return RUNNERS[library_name(item)]
 
 
-def _path_free(label: str) -> str | None:
-    """The label itself, if it is also something that can be installed, so that it is looked at again; else None."""
+def _can_be_installed(label: str) -> bool:
+    """Whether a label says itself what it is a build of, so that it is looked at again: a folder may have changed."""
     try:
         parse_reference(label)
     except ConfigError:
-        return None
-    return label
+        return False
+    return True
 
 
 def _refuse_equal(runners: dict[str, type[Runner]]) -> None:

@@ -8,10 +8,10 @@ import os
 import secrets
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from filelock import FileLock, Timeout
+from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, suggest
 from boosters_eval.core.files import read_text, write_atomically
@@ -21,8 +21,9 @@ from boosters_eval.runners.installation import Installation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-Origin = Literal["version", "wheel", "source", "commit"]
+BuildOrigin = Literal["version", "wheel", "source", "commit"]
 _LEAVING = ".removed-"
 _LOCKS = ".locks"
 
@@ -33,7 +34,7 @@ class BuildRecord(Model):
     schema_version: Literal[1] = 1
     build_id: str  # a digest of what was asked for
     library: str
-    origin: Origin
+    origin: BuildOrigin
     reference: str  # as a user would name it
     source: str  # what identifies it: the version, or a digest of the wheel or the source
     distribution: str
@@ -42,7 +43,7 @@ class BuildRecord(Model):
     content: str  # of all files
     stamp: str  # of their names, sizes and times, as long as which are the same nothing is read again
     isolated: bool = False
-    packages: dict[str, str] = {}  # what else an isolated build holds, by version
+    packages: dict[str, str] = Field(default_factory=dict)  # what else an isolated build holds, by version
     python: str
     size: int  # bytes
     seconds: float
@@ -117,7 +118,11 @@ def damaged_folders(where: Path | None = None) -> list[Path]:
     """Folders in the store that hold no readable build: what an interrupted installation left, or a lost record."""
     root = builds_folder(where)
     known = {build.folder for build in all_builds(where)}
-    return [path for path in sorted(root.iterdir()) if path.is_dir() and path not in known and path.name != _LOCKS] if root.is_dir() else []
+    return (
+        [path for path in sorted(root.iterdir()) if path.is_dir() and path not in known and path.name != _LOCKS]
+        if root.is_dir()
+        else []
+    )
 
 
 def find_build(text: str, where: Path | None = None) -> StoredBuild:

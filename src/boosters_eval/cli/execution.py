@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from boosters_eval.cli.options import (
+    BUILDS,
     DataOptions,
     Execution,
     Presentation,
@@ -44,7 +45,7 @@ def compare(
     ] = None,
     library: Annotated[
         list[str] | None,
-        typer.Option("--library", "-l", help="Libraries, or path/to/file.py:Class. Default: all that are installed."),
+        typer.Option("--library", "-l", help=f"Libraries{BUILDS} Default: all that are installed."),
     ] = None,
     booster: Annotated[
         list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.")
@@ -120,9 +121,7 @@ def run(
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
     library: Annotated[
         list[str] | None,
-        typer.Option(
-            "--library", "-l", help="Run only these libraries, or path/to/file.py:Class. Default: all of the suite."
-        ),
+        typer.Option("--library", "-l", help=f"Run only these libraries{BUILDS} Default: all of the suite."),
     ] = None,
     seeds: Annotated[
         str | None,

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import chosen, training_of
+from boosters_eval.cli.options import BUILDS, chosen, training_of
 from boosters_eval.cli.output import print_json, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
@@ -13,7 +13,7 @@ def explain(
     *,
     library: Annotated[
         list[str] | None,
-        typer.Option("--library", "-l", help="Libraries to explain, or path/to/file.py:Class; either these or --all."),
+        typer.Option("--library", "-l", help=f"Libraries to explain{BUILDS} Either these or --all."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="One table for all libraries.")] = False,
     booster: Annotated[
@@ -48,8 +48,8 @@ def explain(
     For each library: its native parameters, and whether each canonical parameter is exact, approximated or
     unsupported, with the reason.
     """
-    from boosters_eval.metrics.task import Task
     from boosters_eval.builds.resolve import all_libraries, competitor_names
+    from boosters_eval.metrics.task import Task
     from boosters_eval.runners import FitRequest
     from boosters_eval.runners.parameters import BoosterType, Profile
     from boosters_eval.runners.targets import runner_of

@@ -16,6 +16,8 @@ from boosters_eval.core.text import encodable
 _RUN = "How to run"
 _OUT = "Output"
 _DATA = "Files of your own"
+# What `--library` takes besides a library's name; see docs/builds.md.
+BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@wheel-or-source-folder."
 
 SplitOption = Annotated[
     str | None,

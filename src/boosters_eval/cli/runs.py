@@ -255,8 +255,6 @@ def remove(
     return ExitCode.EXECUTION_ERROR if failed else ExitCode.SUCCESS
 
 
-
-
 def _find(reference: str) -> "RunFolder":
     """A run of any kind, one without any attempt or with unreadable files too, by its whole id."""
     from boosters_eval.engine.runs import all_folders, find_run
@@ -317,7 +315,6 @@ def _cells(run: "RunSummary") -> str:
 def _command(run: "RunSummary") -> str:
     words = run.facts.command if run.facts else ()
     return shlex.join(["boosters-eval", *words]) if words else "(Python)" if run.facts else "-"
-
 
 
 def register(app: typer.Typer) -> None:

@@ -71,11 +71,11 @@ class Build(Model):
 
     version: str
     digest: str
-    library: str | None = None  # what a target with a label of its own is a build of
+    library: str | None = None  # of a build that is not the one installed: what it is a build of
 
     @model_serializer(mode="wrap")
     def _without_library(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A target that goes by its own name is written as before there were builds: its plan, its run."""
+        """A target that is installed is written as before there were builds: its plan, its run."""
         content: dict[str, Any] = handler(self)
         if self.library is None:
             content.pop("library", None)

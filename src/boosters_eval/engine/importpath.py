@@ -85,7 +85,7 @@ class FirstFolders:
 def prefer(folders: Sequence[str]) -> None:
     """Let the folders of a build serve every import that they can, in this process and its forks."""
     if folders:
-        sys.meta_path.insert(0, FirstFolders(folders))  # type: ignore[arg-type]  # a finder by its method
+        sys.meta_path.insert(0, FirstFolders(folders))
 
 
 def require(folders: Sequence[str]) -> None:

@@ -27,11 +27,10 @@ _CODE = (".py", ".so", ".pyd", ".dylib", ".dll")
 
 def installed_build(runner: type[Runner]) -> Build:
     """Version and digest of the library's files, and what a label of its own is a build of."""
-    library = runner.library()
     return Build(
         version=runner.version() or "unknown",
         digest=_digest([("library", library_digest(runner)), *_adapter(runner)]),
-        library=None if library == runner.name else library,
+        library=None if runner.installation is None else runner.library(),
     )
 
 
