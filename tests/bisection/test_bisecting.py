@@ -1,5 +1,6 @@
 """Bisections by real runs of a library as small as can be: its versions are folders, wheels or commits."""
 
+import re
 import subprocess
 import sys
 
@@ -7,12 +8,14 @@ import pytest
 
 import boosters_eval as be
 import toys
-from boosters_eval import ConfigError, Settings
+from boosters_eval import BenchmarkResult, ConfigError, Failure, RunError, Settings
+from boosters_eval.benchmark.fit import identity_of
 from boosters_eval.bisection.candidates import candidates_of
 from boosters_eval.bisection.model import Candidate
 from boosters_eval.bisection.request import BisectionRequest
 from boosters_eval.bisection.running import make_bisector
 from boosters_eval.builds.commits import build_commit, commits_between
+from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import BuildError
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.installation import Installation
@@ -33,30 +36,71 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
 
 
+class MadeUp(be.Executor):
+    """Gives each version its own number, as score, time or memory, with a noise that depends on the split."""
+
+    def __init__(self, numbers, noise=0.001):
+        super().__init__(1)
+        self.numbers, self.noise = numbers, noise
+
+    def run(self, works, started):
+        for work in works:
+            cell, spec = work.cell, work.cell.spec
+            started(cell, "done")
+            number = self.numbers[int(cell.target.removeprefix("toy-"))]
+            if number == "fails":
+                yield Failure.of(cell, phase="fit", error_type="ValueError", error_message="no such parameter")
+                continue
+            value = number * (1 + self.noise * ((cell.repeat.seed * 7919 + round(1000 * number)) % 97 / 97))
+            yield BenchmarkResult(
+                **identity_of(spec),
+                library=cell.target,
+                seed=cell.repeat.seed,
+                metrics={"rmse": value},
+                primary_metric="rmse",
+                train_time_s=value,
+                peak_memory_mb=value,
+                predictions_digest=f"{value}",
+                library_version=work.build.version,
+                n_train=800,
+                n_valid=200,
+                split_digest=f"{cell.repeat}",
+                data_digest=spec.data_digest,
+                timing_mode=spec.timing.timed,
+                cpu_taken=0.5 if self.noise == BUSY else 0.0,
+            )
+
+    def close(self):
+        """Nothing was started."""
+
+
+BUSY = 0.01  # the noise of a machine on which other programs run
+
+
 @pytest.fixture
-def bisect(toy, tmp_path):
-    """Bisect versions 0, 1, ..., each given by how much it predicts too high; None cannot be imported."""
+def bisect(toy, monkeypatch):
+    """Bisect versions 0, 1, ..., each given by its number; None cannot be imported, "fails" cannot be trained."""
+    monkeypatch.setattr("boosters_eval.core.disturbance.disturbances", tuple)
     labels = []
 
-    def candidate(number, shift):
+    def candidate(number, value, code):
         def resolve(say):
-            if shift is None:
+            if value is None:
                 raise BuildError("it cannot be imported")
-            folder = tmp_path / f"site-{number}" / "toybooster"
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "__init__.py").write_text(f"SHIFT = {shift}")
-            installation = Installation(
-                library="toy", version=f"1.{number}", digest=f"{number}", path=(str(folder.parent),)
-            )
+            where = Installation(library="toy", version=f"1.{number}", digest=code, path=("/nowhere",))
             labels.append(f"toy-{number}")
-            known_as(labels[-1], RUNNERS[library_name(toy)].at(labels[-1], installation))
+            known_as(labels[-1], RUNNERS[library_name(toy)].at(labels[-1], where))
             return labels[-1]
 
         return Candidate(str(number), resolve)
 
-    def run(*shifts, metric=None, tolerance=None, settings=None, **given):
+    def run(*numbers, metric=None, tolerance=None, settings=None, noise=0.001, codes=None, **given):
         request = BisectionRequest("toy", "diabetes", Settings(**(settings or {})), metric, tolerance, max_seeds=10)
-        return make_bisector(request, [candidate(*pair) for pair in enumerate(shifts)], **given).run()
+        versions = [
+            candidate(number, value, codes[number] if codes else f"code {number}")
+            for number, value in enumerate(numbers)
+        ]
+        return make_bisector(request, versions, executor=MadeUp(numbers, noise), **given).run()
 
     yield run
     for label in labels:
@@ -73,36 +117,86 @@ class Counting(be.Observer):
 
 def test_the_version_with_which_a_score_changed_is_found_and_a_broken_one_is_skipped(bisect):
     told = []
-    found = bisect(0.0, 0.0, None, BAD, BAD, BAD, on_step=told.append)
+    found = bisect(78.0, 78.0, None, 300.0, 300.0, 300.0, on_step=told.append)
     assert (found.state, found.earlier, found.later, found.exit_code) == ("found", "1", "3", 0)
     assert dict(found.unusable) == {"2": "it cannot be imported"}
-    assert found.answer == (
-        "rmse of toy on diabetes changed from 78.30 to 306.8 (+292 %) after 1 and not later than with 3:"
-        " 2 could not be used."
+    assert re.fullmatch(
+        r"rmse of toy on diabetes changed from 78\.\d\d to 300\.\d \(\+285 %\) after 1 and not later than with 3:"
+        r" 2 could not be used\.",
+        found.answer,
     )
     assert [step.answer for step in found.steps] == ["changed", "unusable", "later", "earlier"]
     assert told == list(found.steps)
 
 
-def test_the_outcomes_of_a_step_are_not_run_again_and_identical_predictions_need_no_test(bisect):
+def test_a_version_that_cannot_be_trained_is_skipped_with_the_reason(bisect):
+    found = bisect(78.0, "fails", 300.0)
+    assert found.unusable["1"] == "toy-1 failed in phase 'fit' with ValueError: no such parameter."
+    with pytest.raises(RunError, match="toy-1 failed in phase 'fit'"):
+        bisect(78.0, "fails")
+
+
+@pytest.mark.parametrize(("metric", "second"), [("rmse", (5, 10)), ("memory", (5, 10)), ("train_time_s", (15, 0))])
+def test_what_is_known_is_not_run_again_but_times_are_taken_in_the_same_minutes(bisect, metric, second):
     counting = Counting()
-    found = bisect(0.0, 0.0, BAD, observer=counting)
-    assert found.answer.endswith("changed from 78.30 to 306.8 (+292 %) with 2 (1 is the last before).")
+    found = bisect(78.0, 79.0, 300.0, metric=metric, observer=counting)
+    assert found.answer.endswith("with 2 (1 is the last before).")
+    assert counting.begun == [(10, 0), second]
+
+
+def test_identical_predictions_or_code_need_no_test(bisect):
+    found = bisect(78.0, 78.0, 300.0)
     assert found.steps[1].reason == "predicts the same as 0"
-    assert counting.begun == [(10, 0), (5, 10)]
+    found = bisect(78.0, 78.0, 300.0, metric="train_time_s", codes=["a", "a", "b"])
+    assert (found.steps[1].reason, found.steps[1].runs) == ("the same code as 0", ())
+    assert found.answer.endswith("with 2 (1 is the last before).")
 
 
 def test_nothing_changed(bisect):
-    found = bisect(0.0, BAD, 0.0)
+    found = bisect(78.0, 300.0, 78.0)
     assert (found.state, found.exit_code, len(found.steps)) == ("unchanged", 0, 1)
-    assert (
-        found.answer == "rmse of toy on diabetes did not change between 0 and 2: the values are identical with 5 seeds."
-    )
+    same = "rmse of toy on diabetes did not change between 0 and 2: "
+    assert found.answer == f"{same}the values are identical with 5 seeds."
+    assert bisect(78.0, 300.0, 78.0, codes=["a", "b", "a"]).answer == f"{same}they have the same code."
+    small = bisect(78.0, 78.1).answer
+    assert "did not change by more than 1.0 % between 0 and 1: +0.1" in small
+    assert small.endswith("There is a smaller change: use a smaller tolerance to find it.")
+
+
+def test_what_cannot_be_told_is_said(bisect):
+    found = bisect(78.0, 78.78, noise=0.3)
+    assert (found.state, found.exit_code) == ("undecided", 1)
+    assert found.answer.startswith("It cannot be told whether rmse of toy on diabetes changed by more than 1.0 %")
+
+
+def test_a_change_that_is_not_the_whole_difference_is_said_to_be_a_part(bisect):
+    found = bisect(78.0, 100.0, 200.0, 300.0, 310.0)
+    assert "of the difference between the ends; bisect " in found.answer
+    assert found.share == pytest.approx(0.43, abs=0.02)
+
+
+def test_of_a_drift_within_the_tolerance_no_version_is_named(bisect):
+    found = bisect(*(78.0 * 1.004**number for number in range(5)))
+    assert found.state == "undecided"
+    assert int(found.later) - int(found.earlier) > 1
+    assert "could not be told from either" in found.answer
+
+
+def test_times_that_other_programs_disturbed_are_not_judged(bisect):
+    with pytest.raises(RunError, match=r"no 'train_time_s' to compare\. 20 times were left out: other programs"):
+        bisect(1.0, 2.0, metric="train_time_s", noise=BUSY)
+
+
+def test_times_are_not_taken_on_a_machine_that_is_busy_from_the_beginning(bisect, monkeypatch):
+    busy = Disturbance(kind="programs", text="other programs used 90 % of the 2 CPUs", remedy="wait until they end")
+    monkeypatch.setattr("boosters_eval.core.disturbance.disturbances", lambda: (busy,))
+    with pytest.raises(RunError, match="Times cannot be judged on this machine now: other programs used 90 %"):
+        bisect(1.0, 2.0, metric="train_time_s")
 
 
 def test_an_end_that_cannot_be_used_is_an_error(bisect):
     with pytest.raises(BuildError, match=r"^1, an end of the search, cannot be used: it cannot be imported"):
-        bisect(0.0, None)
+        bisect(78.0, None)
 
 
 def test_a_bisection_that_was_interrupted_runs_only_what_is_left(bisect):
@@ -113,8 +207,8 @@ def test_a_bisection_that_was_interrupted_runs_only_what_is_left(bisect):
 
     counting = Counting()
     with pytest.raises(KeyboardInterrupt):
-        bisect(0.0, 1.0, BAD, observer=Stop())
-    found = bisect(0.0, 1.0, BAD, observer=counting, settings={"resume": True})
+        bisect(78.0, 79.0, 300.0, observer=Stop())
+    found = bisect(78.0, 79.0, 300.0, observer=counting, settings={"resume": True})
     assert (found.earlier, found.later) == ("1", "2")
     assert sum(todo for todo, _ in counting.begun) == 5  # those of the candidate
 

@@ -1,5 +1,7 @@
 """What a bisection promises, by simulation with fixed seeds: a wrong version is named in at most 5 % of searches."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,25 @@ def test_of_equal_versions_one_is_named_in_at_most_five_percent(simulated, what,
     named = repetitions - found["unchanged"] - found["undecided"]
     claim = f"a {what} that is the same in {COUNT} versions, noise {noise:.1%}: a change is named"
     assert simulated(section, claim, named, repetitions, "≤ 5 %") <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("what", "yardstick", "noise"), [("score", SCORES, 0.005), ("time", TIMES, 0.05)])
+def test_without_a_tolerance_the_error_rate_holds_as_well(simulated, what, yardstick, noise):
+    """The hardest case: any difference counts, so nothing but the level of the tests keeps the search from erring."""
+    section, repetitions = "A bisection names a wrong version", 1000
+    any_change = replace(yardstick, tolerance=0.0)
+    rng = np.random.default_rng(10)
+    equal = searches(rng, repetitions, lambda _: [1.0] * COUNT, noise, any_change)
+    named = repetitions - equal["unchanged"] - equal["undecided"]
+    claim = f"a {what} that is the same in {COUNT} versions, noise {noise:.1%}, tolerance 0: a change is named"
+    assert simulated(section, claim, named, repetitions, "≤ 5 %") <= 0.05
+    size = 5 * noise
+    found = searches(rng, repetitions, lambda at: step(COUNT, at, size), noise, any_change)
+    of = f"a {what} that changes by {size:.1%} in one of {COUNT} versions, noise {noise:.1%}, tolerance 0"
+    wrong = found["wrong"] + found["wrong range"]
+    assert simulated(section, f"{of}: wrong", wrong, repetitions, "≤ 5 %") <= 0.05
+    simulated(section, f"{of}: the right version", found["right"], repetitions, "none")
 
 
 @pytest.mark.slow

@@ -15,6 +15,8 @@ from boosters_eval.builds.install import released_versions
 from boosters_eval.builds.reference import parse_reference, wheel_parts
 from boosters_eval.builds.resolve import resolve_build
 from boosters_eval.core.errors import ConfigError, require
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,6 +36,7 @@ def candidates_of(
     isolated: bool = False,
 ) -> list[Candidate]:
     """The candidates of the one source that was given."""
+    library = RUNNERS[library_name(library)].name  # a file is registered, and known by its name from then on
     given = [name for name, value in (("versions", versions), ("wheels", wheels), ("folder", folder)) if value]
     if len(given) != 1:
         got = " and ".join(given) or "none of them"
@@ -82,10 +85,14 @@ def of_wheels(
     for path in paths:
         parse_reference(f"{library}@{path}")  # refuses what is no wheel of this library
     versions = [wheel_parts(path)[1] for path in paths]
-    names = versions if len(set(versions)) == len(versions) else _file_names(paths)
+    if len(set(versions)) == len(versions):
+        return [
+            Candidate(version, partial(_installed, f"{library}@{path}", home, isolated))
+            for version, path in zip(versions, paths, strict=True)
+        ]
     return [
         Candidate(name, partial(_installed, f"{_label(library, name)}={library}@{path}", home, isolated))
-        for name, path in zip(_once(names), paths, strict=True)
+        for name, path in zip(_file_names(paths), paths, strict=True)
     ]
 
 
@@ -116,7 +123,7 @@ def _installed(text: str, home: Path | None, isolated: bool, say: Say | None) ->
 
 def _label(library: str, name: str) -> str:
     """A name that a build may have."""
-    return re.sub(r"[^A-Za-z0-9._+-]+", "-", f"{Path(library).stem}-{name}")[:64]
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", f"{library}-{name}")[:64]
 
 
 def _file_names(paths: list[Path]) -> list[str]:

@@ -20,7 +20,7 @@ from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, BuildError, ConfigError, RunError
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.stats.shifts import SearchRule, Yardstick, find_shift, place
+from boosters_eval.stats.shifts import SearchRule, Shift, Yardstick, find_shift, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.outcome import Failure, Outcome
     from boosters_eval.stats.observations import Side
-    from boosters_eval.stats.shifts import Likeness, Shift
+    from boosters_eval.stats.shifts import Likeness
 
 Found = TypeVar("Found")
 DEFAULT_TOLERANCE = 0.01
@@ -104,9 +104,10 @@ class Bisector:
                 which = f"{self._name(position)}, an end of the search, cannot be used"
                 raise BuildError(f"{which}: {error.sentence}", error.said) from error
         if self._same_code(first, last):
-            raise ConfigError(
-                f"{self._name(first)} and {self._name(last)} have the same code: nothing can have changed."
-            )
+            same = Shift("unchanged", None, (0.0, 0.0))
+            self._evidence[first, last] = same
+            self._keep(first, last, last, "unchanged", f"the same code as {self._name(first)}")
+            return same, 0
         level, equal, tolerance = self.rule.seeds.level, self.rule.equal_alpha, self.yardstick.tolerance
         shift, look = self._look_until(
             lambda sides: find_shift(sides[0], sides[1], self.yardstick, alpha=level, equal_alpha=equal),

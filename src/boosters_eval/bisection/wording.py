@@ -109,6 +109,8 @@ def share_sentence(share: float | None, *, ends: tuple[str, str], found: tuple[s
 def unchanged_sentence(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
     """That nothing changed, or nothing that counts."""
     between = f"between {ends[0]} and {ends[1]}"
+    if shift.comparison is None:
+        return f"{subject} did not change {between}: they have the same code."
     if shift.bounds == (0.0, 0.0):
         return f"{subject} did not change {between}: the values are identical with {counted(seeds, 'seed')}."
     text = (
