@@ -223,14 +223,12 @@ def run_prepared(
     """Execute a prepared run. Finished cells are kept, whatever happens; failed ones are in `errors`, even if all."""
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.history.hook import record_runs  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.history.hook import recording  # noqa: PLC0415 (keeps start-up fast)
 
     require("prepared", prepared, PreparedRun, "what prepare_comparison() or prepare_suite() gives")
     check_names(executor, observer)
-    try:
+    with recording(prepared.settings.home):
         return running.run_prepared(prepared, _observer(observer, verbose=verbose), executor=executor, say=say)
-    finally:
-        record_runs(prepared.settings.home)
 
 
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from boosters_eval.cli.output import check_output, note, print_json, print_rows, say
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, suggest
+from boosters_eval.core.errors import ConfigError, ExitCode, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

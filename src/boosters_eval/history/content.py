@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, check_regular
 from boosters_eval.engine.cell import cell_key
-from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.lines import LINE, SCHEMA_VERSION, START, line_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from boosters_eval.engine.folder import RunFolder
 
 _KINDS = {"fit": "benchmark", "evaluate": "paper", "binding": "parity"}  # of runs that did not record theirs
 _PLAN_VERSION = 2
@@ -238,10 +239,7 @@ def read_results(path: Path) -> Content:
     """An imported results file, which bears the digest of its content as its name."""
     content = Content("", 1)
     try:
-        data = _bytes(path)
-        if hashlib.sha256(data).hexdigest()[:32] != path.name.partition(".")[0]:
-            raise DamagedError("is not what was imported")
-        _take_results(content, _object(data, path))
+        _take_results(content, _object(_imported(path), path))
     except OSError as error:
         content.fault = f"cannot be read: {error.strerror}"
     except DamagedError as error:
@@ -252,6 +250,13 @@ def read_results(path: Path) -> Content:
         content.state, content.results, content.missing = "damaged", [], None
     content.run_id = content.run_id or path.name.partition(".")[0][:16]
     return content
+
+
+def _imported(path: Path) -> bytes:
+    data = _bytes(path)
+    if hashlib.sha256(data).hexdigest()[:32] != path.name.partition(".")[0]:
+        raise DamagedError("is not what was imported")
+    return data
 
 
 def _take_results(content: Content, raw: Raw) -> None:

@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import BoostersEvalWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _AT_MOST = 50  # runs: the others, of a home that was never indexed, wait until somebody asks
 _WAIT_S = 2.0
+
+
+@contextlib.contextmanager
+def recording(home: Path | None = None) -> Iterator[None]:
+    """Index what is run inside, also if it is interrupted."""
+    try:
+        yield
+    finally:
+        record_runs(home)
 
 
 def record_runs(home: Path | None = None) -> None:

@@ -188,8 +188,10 @@ def _packed(values: list[list[float | None]]) -> bytes:
 
 
 def _settings(spec: Raw) -> str:
-    """What scores depend on besides library, data and splits. A parameter that has its default counts as not given:
-    one that a later version adds must not make all earlier runs look different."""
+    """What scores depend on besides library, data and splits.
+
+    A parameter with its default counts as not given: one that a later version adds must not make earlier runs differ.
+    """
     training = spec.get("training")
     split = spec.get("split") or {}
     kind = split.get("kind", "random")

@@ -91,7 +91,8 @@ class Change:
     mean: float
     n: int
     failed: int
-    verdict: str  # better, worse, equivalent, inconclusive, not comparable; failed; first: there is none before; '': not judged
+    # better, worse, equivalent, inconclusive, not comparable; failed; first: there is none before; '': not judged
+    verdict: str
     before: str  # the run's key; empty if there is none
     before_mean: float | None = None
 

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boosters_eval.history.model import MetricSeries, RepeatValue, RunEntry
+from boosters_eval.history.store import DamagedIndexError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -54,7 +55,8 @@ class SeriesRow(NamedTuple):
 
     def measures(self) -> list[tuple[str, bool | None, bool, str]]:
         """The name, direction, importance and digest of each metric."""
-        return _loaded(self.names)
+        found: list[tuple[str, bool | None, bool, str]] = _loaded(self.names)
+        return found
 
     def usual(self) -> list[str]:
         """What is judged when a run is indexed, and listed; any other metric is judged when it is first asked for."""
@@ -96,8 +98,8 @@ class SeriesRow(NamedTuple):
             fair = [True] * len(repeats)
         values = self._values()[index]
         observations = tuple(
-            RepeatValue(seed, fold, value, split, n_train, n_valid, predicted or None, *kind, judged)
-            for (seed, fold, split, n_train, n_valid, *kind), value, predicted, judged in zip(
+            RepeatValue(seed, fold, value, split, n_train, n_valid, predicted or None, kind, train, valid, judged)
+            for (seed, fold, split, n_train, n_valid, kind, train, valid), value, predicted, judged in zip(
                 repeats, values, predictions, fair, strict=True
             )
             if value == value  # noqa: PLR0124 (NaN: there is none)
@@ -168,4 +170,7 @@ def entry_of(row: tuple[Any, ...]) -> RunEntry:
 
 def entry_by_id(connection: sqlite3.Connection, number: int) -> RunEntry:
     """A run by its number in the index."""
-    return entry_of(connection.execute(f"SELECT {RUN} FROM runs r WHERE r.id = ?", (number,)).fetchone())  # noqa: S608
+    found = connection.execute(f"SELECT {RUN} FROM runs r WHERE r.id = ?", (number,)).fetchone()  # noqa: S608 (our names)
+    if found is None:
+        raise DamagedIndexError(f"there is no run {number}")
+    return entry_of(found)

@@ -20,12 +20,11 @@ from boosters_eval.core.text import csv_cell, escape_json
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.history import query
 from boosters_eval.history.index import IMPORTS
-from boosters_eval.history.model import HistoryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boosters_eval.history.model import RunEntry
+    from boosters_eval.history.model import HistoryFilter, RunEntry
 
 KIND = "boosters-eval history"
 SCHEMA_VERSION = 1
