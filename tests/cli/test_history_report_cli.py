@@ -78,6 +78,8 @@ def test_an_empty_history_is_a_sentence_and_no_success(monkeypatch, tmp_path, ca
 def test_runs_without_a_common_benchmark_are_refused(known, monkeypatch, capsys):
     other = [a_series([0.5], entry=an_entry(1), config="other")]
     found = query.series_of
-    monkeypatch.setattr(query, "series_of", lambda entry: other if entry.run_id == "run00001" else found(entry))
+    monkeypatch.setattr(
+        query, "series_of", lambda entry, home=None: other if entry.run_id == "run00001" else found(entry)
+    )
     assert run(["history", "diff", "run00000", "run00001"]) == 3
     assert "share no benchmark" in capsys.readouterr().err

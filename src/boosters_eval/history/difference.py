@@ -8,6 +8,7 @@ from boosters_eval.benchmark.tables.build import MEASURES
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
+from boosters_eval.history import query
 from boosters_eval.history.compare import ALPHA, NOT_COMPARABLE, HistoryComparison, against
 from boosters_eval.history.report import commit_of, finite, metric_label, run_name
 from boosters_eval.history.wording import level_texts, percent_text
@@ -18,6 +19,7 @@ from boosters_eval.reports.numbers import MISSING, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from boosters_eval.history.model import MetricSeries, RunEntry
 
@@ -75,6 +77,12 @@ class RunDifference(Model):
     after: ComparedRun
     changes: tuple[NumberChange, ...]
     notes: tuple[str, ...] = ()
+
+
+def compare_runs(before: str, after: str, *, metrics: Sequence[str] = (), home: Path | None = None) -> RunDifference:
+    """The second run against the first, each by its id, the beginning of its id, its name, or `last`."""
+    first, second = query.find(before, home), query.find(after, home)
+    return difference_of((first, query.series_of(first, home)), (second, query.series_of(second, home)), metrics)
 
 
 def difference_of(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from boosters_eval.benchmark.tables.build import MEASURES
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
+from boosters_eval.history import query
 from boosters_eval.history.compare import sides_of
 from boosters_eval.metrics import label
 from boosters_eval.metrics.catalog import RESOURCES
@@ -21,8 +22,9 @@ from boosters_eval.stats.tables import mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
-    from boosters_eval.history.model import MetricSeries, RunEntry
+    from boosters_eval.history.model import HistoryFilter, MetricSeries, RunEntry
 
 _Key = tuple[str, str, str, str, str, str]  # config, target, machine, metric, data, settings
 
@@ -117,6 +119,11 @@ class HistoryReport(Model):
     def n_steps(self) -> int:
         """How many steps were found."""
         return sum(len(line.steps) for line in self.lines)
+
+
+def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
+    """The lines of the runs of a home."""
+    return build_history_report(query.series(wanted, home))
 
 
 def build_history_report(series: Iterable[MetricSeries], *, alpha: float = DEFAULT_STEP_ALPHA) -> HistoryReport:
