@@ -175,7 +175,7 @@ def _caption(drawn: HistoryLine, *, clipped: bool) -> str:
     over = f" of {drawn.n_splits} splits" if drawn.n_splits > 1 else ""
     bounds = ", with its 95 % interval" if any(point.low is not None for point in drawn.points) else ""
     bounds += ", which is wider than the axis" if clipped else ""
-    parts = [f"{drawn.label}{f' ({drawn.variant})' if drawn.variant else ''}: the {many}{over} per run{bounds}"]
+    parts = [f"{drawn.label}: the {many}{over} per run{bounds}"]
     shown = drawn.steps[-3:]
     if len(drawn.steps) > len(shown):
         parts.append(f"{len(drawn.steps)} steps, the latest {len(shown)}")

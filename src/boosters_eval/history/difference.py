@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
-from boosters_eval.benchmark.tables.build import MEASURES
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
 from boosters_eval.history import query
 from boosters_eval.history.compare import ALPHA, NOT_COMPARABLE, HistoryComparison, against
-from boosters_eval.history.report import commit_of, finite, metric_label, run_name
+from boosters_eval.history.report import commit_of, finite, is_usual, metric_label, run_name
 from boosters_eval.history.wording import level_texts, percent_text
-from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.reports.document import Fact, ReportDocument
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, number
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.history.model import MetricSeries, RunEntry
 
-_SHOWN = frozenset(column.name for column in MEASURES)  # of the resources, unless others are asked for
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
 
 _Key = tuple[str, str, str]  # benchmark, competitor, metric
@@ -112,7 +109,7 @@ def difference_of(
 def _is_wanted(metric: str, metrics: Sequence[str]) -> bool:
     if metrics:
         return metric in metrics or metric.partition("@")[0] in metrics
-    return metric not in RESOURCES or metric in _SHOWN
+    return is_usual(metric)
 
 
 def _key(one: MetricSeries) -> _Key:
