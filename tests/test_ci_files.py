@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from boosters_eval.baseline import load_baseline
+from toys import write_runner, write_wheel
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -164,10 +165,14 @@ def test_the_action_refuses_what_is_not_one_check(tmp_path, inputs, told):
 
 
 @pytest.mark.slow
-def test_the_action_s_step_compares_two_real_builds(tmp_path):
-    """The step as GitHub runs it, with this program: two released versions, of which none is worse."""
-    words = run_action(
+@pytest.mark.parametrize(("shift", "code"), [(0.5, 1), (0.0001, 0)])
+def test_the_action_s_step_fails_by_the_verdict_on_two_real_builds(tmp_path, shift, code):
+    """The step as GitHub runs it, with this program: two wheels of a library, of which the head's may be worse."""
+    for name, version, moved in (("base", "1.0", 0.0), ("head", "1.1", shift)):
+        write_wheel(tmp_path / f"dist-{name}", version, moved)
+    first, *rest = run_action(
         tmp_path,
+        code=code,
         program=f'#!/bin/sh\nexec {sys.executable} -m boosters_eval "$@"\n',
         env={
             **os.environ,
@@ -175,18 +180,20 @@ def test_the_action_s_step_compares_two_real_builds(tmp_path):
             "GITHUB_ACTIONS": "true",
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
         },
-        library="xgboost",
-        base="==3.0.4",
-        head="==3.0.5",
-        datasets="breast_cancer",
+        library=write_runner(tmp_path),
+        base="dist-base/*.whl",
+        head="dist-head/*.whl",
+        datasets="california",
         seeds="3",
         verdict="v.json",
         output="c.html",
     )
-    assert "✅ Nothing is worse than base" in words[0]
-    assert "✅ Nothing is worse than base" in (tmp_path / "summary.md").read_text()
-    assert json.loads((tmp_path / "v.json").read_text())["exit_code"] == 0
-    assert "head (xgboost 3.0.5)" in (tmp_path / "c.html").read_text()
+    answer = "❌ head is worse than base in 1 of 1" if code else "✅ Nothing is worse than base"
+    assert first.startswith(answer)
+    assert any(line.startswith("::error title=boosters-eval Worse::") for line in rest) == bool(code)
+    assert answer in (tmp_path / "summary.md").read_text()
+    assert json.loads((tmp_path / "v.json").read_text())["exit_code"] == code
+    assert "head (toy 1.1)" in (tmp_path / "c.html").read_text()
 
 
 def test_no_input_of_a_comparison_is_run_as_a_command(tmp_path):

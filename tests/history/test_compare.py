@@ -129,7 +129,7 @@ def test_a_listing_can_import_it_without_scipy():
 
 def test_equal_learners_on_other_splits_are_told_apart_in_at_most_six_percent():
     """Two learners whose true means are equal: what each makes of the rows is shared by its splits."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(1)
     wrong = 0
     for _ in range(200):
         before, after = (0.5 + 0.02 * (0.45 * rng.normal() + 0.89 * rng.normal(size=10)) for _ in range(2))

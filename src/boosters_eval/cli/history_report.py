@@ -47,14 +47,11 @@ def diff(
     Other data or settings are not compared, nor are times of different machines. Exit 0 whatever the verdicts: to gate
     on them, use a baseline or 'compare --against'.
     """
-    from boosters_eval.history import query
-    from boosters_eval.history.difference import difference_of
+    from boosters_eval.history.difference import compare_runs
 
     wanted = choose_format(format_, output)
     check_output(output)
-    sides = [(entry, query.series_of(entry)) for entry in (query.find(before), query.find(after))]
-    names = chosen(None, None, None, metric, None, None, None).metrics
-    found = difference_of(sides[0], sides[1], names)
+    found = compare_runs(before, after, metrics=chosen(None, None, None, metric, None, None, None).metrics)
     if wanted is None:
         _show(found)
     else:
@@ -105,13 +102,12 @@ def report(
 
     A line without such a step gets one in at most 1 % of cases. Runs on different machines are never in one line.
     """
-    from boosters_eval.history import query
-    from boosters_eval.history.report import build_history_report
+    from boosters_eval.history.report import history_report
 
     kind = _page_format(format_, output)
     check_output(output)
     wanted = chosen(suite, dataset, library, metric, machine, since, limit)
-    found = build_history_report(query.series(wanted))
+    found = history_report(wanted)
     if not found.lines:
         raise RunError(f"There is nothing to report: {nothing(wanted)}")
     if kind == "html":

@@ -42,7 +42,7 @@ def history_chart(drawn: HistoryLine, series: int) -> Figure | None:
     every = [v for _, point in found for v in (point.value, point.low, point.high) if v is not None]
     if not holdable(every):
         return None
-    top = 2.0 + 2 * _MARKS
+    top = 6.0 + _MARKS * (bool(drawn.steps) + bool(version_changes(drawn.points)))
     bottom = top + _PLOT
     vertical, clipped = _vertical(found, every, top, bottom)
     column = Column(drawn.metric, drawn.label, drawn.higher_is_better)
@@ -55,7 +55,7 @@ def history_chart(drawn: HistoryLine, series: int) -> Figure | None:
         *_ticks(drawn.points, across, bottom),
         *_versions(drawn.points, across, top, bottom),
         f'<g class="{colour(series)}">{"".join(_runs(found, across, vertical))}</g>',
-        *_steps(drawn, across, vertical, top, bottom),
+        *_steps(drawn, across, vertical, bottom),
     ]
     return Figure(
         name=f"{drawn.config} {drawn.target} {drawn.metric} {drawn.variant} history",
@@ -146,11 +146,11 @@ def _versions(points: Sequence[HistoryPoint], across: Scale, top: float, bottom:
             yield label(middle, top - 6, name, "tick", "middle")
 
 
-def _steps(drawn: HistoryLine, across: Scale, vertical: Scale, top: float, bottom: float) -> Iterator[str]:
+def _steps(drawn: HistoryLine, across: Scale, vertical: Scale, bottom: float) -> Iterator[str]:
     """The levels before and after each step, and a mark above it."""
     for step in drawn.steps:
         x = (across(step.index - 1) + across(step.index)) / 2
-        yield f'<g class="{step.verdict}">{line(x, top - _MARKS, x, bottom, "step")}</g>'
+        yield f'<g class="{step.verdict}">{line(x, 8, x, bottom, "step")}</g>'
     for step in drawn.steps:
         x = (across(step.index - 1) + across(step.index)) / 2
         levels = ((step.first, step.index - 1, step.before), (step.index, step.end - 1, step.after))
@@ -175,7 +175,7 @@ def _caption(drawn: HistoryLine, *, clipped: bool) -> str:
     over = f" of {drawn.n_splits} splits" if drawn.n_splits > 1 else ""
     bounds = ", with its 95 % interval" if any(point.low is not None for point in drawn.points) else ""
     bounds += ", which is wider than the axis" if clipped else ""
-    parts = [f"{drawn.label}{f' ({drawn.variant})' if drawn.variant else ''}: the {many}{over} per run{bounds}"]
+    parts = [f"{drawn.label}: the {many}{over} per run{bounds}"]
     shown = drawn.steps[-3:]
     if len(drawn.steps) > len(shown):
         parts.append(f"{len(drawn.steps)} steps, the latest {len(shown)}")

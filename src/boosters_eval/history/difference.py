@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
-from boosters_eval.benchmark.tables.build import MEASURES
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
+from boosters_eval.history import query
 from boosters_eval.history.compare import ALPHA, NOT_COMPARABLE, HistoryComparison, against
-from boosters_eval.history.report import commit_of, finite, metric_label, run_name
+from boosters_eval.history.report import commit_of, finite, is_usual, metric_label, run_name
 from boosters_eval.history.wording import level_texts, percent_text
-from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.reports.document import Fact, ReportDocument
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from boosters_eval.history.model import MetricSeries, RunEntry
 
-_SHOWN = frozenset(column.name for column in MEASURES)  # of the resources, unless others are asked for
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
 
 _Key = tuple[str, str, str]  # benchmark, competitor, metric
@@ -77,6 +76,12 @@ class RunDifference(Model):
     notes: tuple[str, ...] = ()
 
 
+def compare_runs(before: str, after: str, *, metrics: Sequence[str] = (), home: Path | None = None) -> RunDifference:
+    """The second run against the first, each by its id, the beginning of its id, its name, or `last`."""
+    first, second = query.find(before, home), query.find(after, home)
+    return difference_of((first, query.series_of(first, home)), (second, query.series_of(second, home)), metrics)
+
+
 def difference_of(
     before: tuple[RunEntry, Sequence[MetricSeries]],
     after: tuple[RunEntry, Sequence[MetricSeries]],
@@ -104,7 +109,7 @@ def difference_of(
 def _is_wanted(metric: str, metrics: Sequence[str]) -> bool:
     if metrics:
         return metric in metrics or metric.partition("@")[0] in metrics
-    return metric not in RESOURCES or metric in _SHOWN
+    return is_usual(metric)
 
 
 def _key(one: MetricSeries) -> _Key:

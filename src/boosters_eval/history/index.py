@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
+import struct
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from boosters_eval.core.errors import RunError
 from boosters_eval.core.home import home as home_of
 from boosters_eval.history import store
 
@@ -23,6 +26,8 @@ _FOLDERS: dict[Origin, str] = {"run": "runs", "import": IMPORTS}
 _AT_A_TIME = 200  # runs in one transaction: others wait for less than a second, and memory stays flat
 _FIRST_JOURNAL = "journal.jsonl"
 
+DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
+Answer = TypeVar("Answer")
 Place = tuple["Origin", str]  # what is read as a whole: a run's folder, or an imported file
 
 
@@ -36,22 +41,61 @@ class Stamp(NamedTuple):
 @contextlib.contextmanager
 def opened(home: Path | None = None) -> Iterator[sqlite3.Connection]:
     """The index, up to date. Where it cannot be used, one in memory takes its place."""
-    where = home_of(home)
-    connection = None
-    if any((where / folder).is_dir() for folder in _FOLDERS.values()):
-        try:
-            connection = store.connect(where)
-            update(connection, where)
-        except (sqlite3.Error, OSError) as error:
-            if connection is not None:
-                connection.close()
-            connection = None
-            store.warn(where, error)
-    if connection is None:
-        connection = store.in_memory(where)
-        update(connection, where)
-    with contextlib.closing(connection):
+    with contextlib.closing(_current(home_of(home))) as connection:
         yield connection
+
+
+def answered(question: Callable[[sqlite3.Connection], Answer], home: Path | None = None) -> Answer:
+    """The answer to a question. If the index turns out to be damaged, it is made anew, and asked again."""
+    where = home_of(home)
+    try:
+        with opened(where) as connection:
+            return question(connection)
+    except DAMAGE:
+        store.discard(where)
+    with opened(where) as connection:
+        return question(connection)
+
+
+@contextlib.contextmanager
+def streaming(home: Path | None = None) -> Iterator[sqlite3.Connection]:
+    """The index for an answer that is given in parts, which cannot be asked for again."""
+    where = home_of(home)
+    try:
+        with opened(where) as connection:
+            yield connection
+    except DAMAGE:
+        store.discard(where)
+        raise RunError(f"{where / store.FILE} is damaged: it was removed, and is made anew if you ask again.") from None
+
+
+def _current(home: Path) -> sqlite3.Connection:
+    if not any((home / folder).is_dir() for folder in _FOLDERS.values()):
+        return store.in_memory(home, copied=False)
+    trouble: sqlite3.Error | OSError | None = None
+    for _ in range(2):
+        try:
+            return _updated(store.connect(home), home)
+        except (sqlite3.Error, OSError) as error:
+            trouble = error
+            if not store.is_damage(error):
+                break
+            store.discard(home)
+    if trouble is not None:
+        store.warn(home, trouble)
+    try:
+        return _updated(store.in_memory(home), home)
+    except sqlite3.Error:
+        return _updated(store.in_memory(home, copied=False), home)
+
+
+def _updated(connection: sqlite3.Connection, home: Path) -> sqlite3.Connection:
+    try:
+        update(connection, home)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def reindex(home: Path | None = None, *, tell: Callable[[int, int], None] = lambda _done, _all: None) -> int:
@@ -149,9 +193,9 @@ def _mtime(home: Path, place: Place) -> float:
 def _read(connection: sqlite3.Connection, home: Path, stale: list[Place], tell: Callable[[int, int], None]) -> None:
     left = iter(stale)
     done = 0
-    texts: dict[str, int] = {}
     while batch := list(islice(left, _AT_A_TIME)):
         read = [(place, *_rows(home, place)) for place in batch]
+        texts: dict[str, int] = {}  # known for this transaction only: another program may start anew after it
         with store.transaction(connection):
             for place, stamp, found in read:
                 _drop(connection, place)
@@ -230,17 +274,12 @@ def _line(connection: sqlite3.Connection, machine: str, group: object) -> int:
     return int(found[0])
 
 
-_REMEMBERED = 10_000  # texts
-
-
 def _text(connection: sqlite3.Connection, text: str, known: dict[str, int]) -> int:
     """The number of a text that many runs share, such as the splits of a benchmark."""
     number = known.get(text)
     if number is None:
         connection.execute("INSERT OR IGNORE INTO texts (text) VALUES (?)", (text,))
         number = int(connection.execute("SELECT id FROM texts WHERE text = ?", (text,)).fetchone()[0])
-        if len(known) >= _REMEMBERED:
-            known.clear()
         known[text] = number
     return number
 

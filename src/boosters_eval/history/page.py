@@ -93,7 +93,7 @@ def _step_row(line: HistoryLine, step: HistoryStep) -> list[str]:
 def _lines(lines: Sequence[HistoryLine], series: dict[str, int]) -> str:
     cards: dict[_Card, list[HistoryLine]] = {}
     for line in lines:
-        cards.setdefault((line.config, line.target, line.machine, line.machine_label), []).append(line)
+        cards.setdefault((line.config, line.target, line.machine, line.variant), []).append(line)
     groups: dict[str, list[str]] = {}
     for (config, target, _, _), members in cards.items():
         groups.setdefault(config, []).append(_card(members, series[target]))
@@ -116,6 +116,7 @@ def _card(lines: list[HistoryLine], series: int) -> str:
         title = f"{len(others)} further metric{'' if len(others) == 1 else 's'} without a step"
         more = f'<details class="more"><summary>{title}</summary>{_drawn(others, series)}</details>'
     machine = f"on {first.machine_label}" if first.machine_label else "on an unknown machine"
+    machine += f"; {first.variant}" if first.variant else ""
     return (
         f'<article class="card" data-search="{text(words)}"><h4>{text(first.target)}<small>{text(machine)}</small></h4>'
         f"{_drawn(shown, series)}{more}{notes_list(_notes(lines))}{_runs(lines)}</article>"
@@ -146,20 +147,17 @@ def _runs(lines: Sequence[HistoryLine]) -> str:
         for point in line.points[-_MOST_ROWS:]:
             rows.setdefault(point.run + point.started_at, (point, {}))[1][position] = point
     latest = sorted(rows.values(), key=lambda row: row[0].started_at, reverse=True)[:_MOST_ROWS]
-    headings = ["Commit", "Date", "Version", *(_heading(line) for line in lines), "Run"]
+    headings = ["Commit", "Date", "Version", *(line.label for line in lines), "Run"]
     cells = (
         [*_named(point), *(_value(found.get(i)) for i in range(len(lines))), plain(point.run)]
         for point, found in latest
     )
     total = max(len(line.points) + line.hidden for line in lines)
     what = f"The latest {len(latest)} of {count(total)} runs" if total > len(latest) else f"{len(latest)} runs"
-    name = f"Runs of {lines[0].target} on {lines[0].config}, {lines[0].machine_label}"
+    first = lines[0]
+    name = ", ".join(filter(None, [f"Runs of {first.target} on {first.config}", first.machine_label, first.variant]))
     table = sections.scroll(grid(headings, cells, kind="sortable"), name)
     return f'<details class="more"><summary>{what}</summary>{table}</details>'
-
-
-def _heading(line: HistoryLine) -> str:
-    return f"{line.label} ({line.variant})" if line.variant else line.label
 
 
 def _named(point: HistoryPoint) -> list[str]:

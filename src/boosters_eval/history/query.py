@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from dataclasses import replace
 from statistics import median
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.home import home as home_of
-from boosters_eval.history.index import IMPORTS, opened
+from boosters_eval.history.index import IMPORTS, answered, streaming
 from boosters_eval.history.model import Change, HistoryFilter
 from boosters_eval.history.records import COUNTED, JOINED, RUN, SERIES, SeriesRow, entry_of
 
@@ -26,54 +27,62 @@ _FEW = 500  # runs whose verdicts are completed at once
 
 def runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[RunEntry]:
     """The runs, the latest first."""
-    with opened(home) as connection:
-        return [_told(entry, home) for _, entry in _found(connection, wanted)]
+    found = answered(lambda connection: _found(connection, wanted), home)
+    return [_told(entry, home) for _, entry in found]
 
 
 def find(reference: str, home: Path | None = None) -> RunEntry:
-    """One run by its id, the beginning of its id, its name, or `last`; ID/ATTEMPT@MACHINE tells several apart."""
-    wanted, _, machine = reference.partition("@")
-    wanted, _, attempt = wanted.partition("/")
-    with opened(home) as connection:
-        found = [entry for _, entry in _found(connection, EVERYTHING, _NAMED, (wanted, len(wanted), wanted, wanted))]
-        known = [row[0] for row in connection.execute("SELECT DISTINCT run_id FROM runs UNION SELECT name FROM runs")]
-    if not wanted or (attempt and not attempt.isdecimal()):
-        raise ConfigError(f"RUN must be {REFERENCE}. Got '{reference}' instead.")
-    exact = [entry for entry in found if entry.run_id == wanted]
-    named = [entry for entry in found if entry.name == wanted]
-    chosen = exact or named or found
-    chosen = [entry for entry in chosen if entry.machine.startswith(machine)]
+    """One run by its id, the beginning of its id, its name, or `last`; /ATTEMPT and @MACHINE tell several apart."""
+    name, _, machine = reference.partition("@")
+    name, _, attempt = name.partition("/")
+    if not name or (attempt and not attempt.isdecimal()):
+        raise ConfigError(f"RUN must be {_REFERENCE}. Got '{reference}' instead.")
+    last = HistoryFilter(machine=machine or None, limit=None if attempt else 1)
+    found, known = answered(
+        lambda connection: (
+            _found(connection, last)
+            if name == "last"
+            else _found(connection, EVERYTHING, _NAMED, (len(name), name, name)),
+            [row[0] for row in connection.execute("SELECT run_id FROM runs UNION SELECT name FROM runs")],
+        ),
+        home,
+    )
+    chosen = [entry for _, entry in found if entry.machine.startswith(machine)]
     chosen = [entry for entry in chosen if not attempt or entry.attempt == int(attempt)]
     if not chosen:
-        raise ConfigError(f"No run '{reference}' in the history of {home_of(home)}.{suggest(wanted, known)}")
+        raise ConfigError(f"No run '{reference}' in the history of {home_of(home)}.{suggest(name, known)}")
+    exact = [entry for entry in chosen if name in (entry.run_id, entry.name)]
     ids = list(dict.fromkeys(entry.run_id for entry in chosen))
-    if len(ids) > 1 and wanted != "last" and not named:
+    if len(ids) > 1 and name != "last" and not exact:
         raise ConfigError(f"The run id '{reference}' is ambiguous: {', '.join(ids[:5])}.")
-    return _told(chosen[0], home)
+    return _told((exact or chosen)[0], home)
 
 
-REFERENCE = "a run id, the beginning of one, a name, or 'last', with /ATTEMPT or @MACHINE where several have it"
-_NAMED = "(substr(r.run_id, 1, ?2) = ?1 OR r.name = ?3 OR ?4 = 'last')"
+_REFERENCE = "a run id, the beginning of one, a name, or 'last', with /ATTEMPT or @MACHINE where several have it"
+_NAMED = "(substr(r.run_id, 1, ?) = ? OR r.name = ?)"
 
 
 def series(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[MetricSeries]:
     """What finished runs measured, in the order of time; a run to which a later one added seeds is left out."""
-    with opened(home) as connection:
+    with streaming(home) as connection:
         for number, entry in reversed(_found(connection, wanted, COUNTED)):
             yield from _measured(connection, number, entry, wanted)
 
 
 def series_of(entry: RunEntry, home: Path | None = None) -> list[MetricSeries]:
     """What one run measured, in the order of its plan."""
-    with opened(home) as connection:
-        return list(_measured(connection, _number(connection, entry), entry, EVERYTHING))
+    return answered(lambda connection: list(_measured(connection, _number(connection, entry), entry, EVERYTHING)), home)
 
 
 def changes(entry: RunEntry, home: Path | None = None) -> list[Change]:
     """What one run measured against the run before, every metric."""
-    with opened(home) as connection:
-        _complete(connection, [_number(connection, entry)], None)
-        return _changes(connection, _number(connection, entry), entry, EVERYTHING)
+
+    def ask(connection: sqlite3.Connection) -> list[Change]:
+        number = _number(connection, entry)
+        _complete(connection, [number], None)
+        return _changes(connection, number, entry, EVERYTHING)
+
+    return answered(ask, home)
 
 
 def listing(
@@ -83,22 +92,17 @@ def listing(
 
     Judged are the primary metric and, if they are fair, times of training; if metrics are asked for, those.
     """
-    with opened(home) as connection:
+
+    def ask(connection: sqlite3.Connection) -> tuple[list[tuple[RunEntry, list[Change]]], int]:
         found = _found(connection, wanted)
         count = len(found) if wanted.limit is None or len(found) < wanted.limit else _count(connection, wanted)
         if wanted.metrics:
             _complete(connection, [number for number, _ in found[:_FEW]], wanted.metrics)
-        return [
-            (
-                _told(entry, home),
-                [
-                    change
-                    for change in _changes(connection, number, entry, wanted)
-                    if wanted.metrics or _is_listed(change)
-                ],
-            )
-            for number, entry in found
-        ], count
+        told = ((entry, _changes(connection, number, entry, wanted)) for number, entry in found)
+        return [(entry, [one for one in made if wanted.metrics or _is_listed(one)]) for entry, made in told], count
+
+    found, count = answered(ask, home)
+    return [(_told(entry, home), made) for entry, made in found], count
 
 
 def _is_listed(change: Change) -> bool:
@@ -109,7 +113,7 @@ def _is_listed(change: Change) -> bool:
 
 def walk(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
     """The runs, the oldest first, with all that they measured, whether it was judged or not."""
-    with opened(home) as connection:
+    with streaming(home) as connection:
         for number, entry in reversed(_found(connection, wanted)):
             yield _told(entry, home), _changes(connection, number, entry, wanted)
 
@@ -119,14 +123,16 @@ def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str],
     from boosters_eval.core.machine import MachineInfo  # noqa: PLC0415 (loads pydantic)
 
     machine = MachineInfo.collect().digest
-    with opened(home) as connection:
-        rows = connection.execute(
+    rows = answered(
+        lambda connection: connection.execute(
             "SELECT c.dataset, c.booster, c.library, t.text, c.seconds, c.n"
             " FROM costs c JOIN texts t ON t.id = c.training"
             " WHERE c.run IN (SELECT r.id FROM runs r WHERE NOT r.shadowed AND r.kind = 'benchmark' AND r.machine = ?"
             " ORDER BY r.at DESC LIMIT ?)",
             (machine, _RECENT),
-        ).fetchall()
+        ).fetchall(),
+        home,
+    )
     found: dict[tuple[str, str, str, str], list[float]] = {}
     for *key, seconds, n in rows:
         dataset, booster, library, training = key
@@ -135,11 +141,9 @@ def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str],
 
 
 def names_known(home: Path | None = None) -> dict[str, list[str]]:
-    """All suites, data sets, libraries, metrics and machines in the history, to tell what was misspelt."""
-    import json  # noqa: PLC0415
+    """All suites, data sets, libraries and metrics in the history, to tell what was misspelt."""
 
-    with opened(home) as connection:
-
+    def ask(connection: sqlite3.Connection) -> dict[str, list[str]]:
         def column(query: str) -> list[str]:
             return [row[0] for row in connection.execute(query)]
 
@@ -149,8 +153,9 @@ def names_known(home: Path | None = None) -> dict[str, list[str]]:
             "dataset": column("SELECT DISTINCT dataset FROM parts"),
             "library": column("SELECT DISTINCT target FROM parts UNION SELECT DISTINCT library FROM parts"),
             "metric": list(dict.fromkeys(name for text in texts for name, *_ in json.loads(text))),
-            "machine": column("SELECT DISTINCT machine FROM runs UNION SELECT DISTINCT machine_label FROM runs"),
         }
+
+    return answered(ask, home)
 
 
 def _found(
@@ -158,7 +163,7 @@ def _found(
 ) -> list[tuple[int, RunEntry]]:
     """The runs that are meant, the latest first, with their numbers."""
     where, given = _condition(connection, wanted)
-    if more:  # its parameters are numbered
+    if more:
         where, given = f"{more} AND {where}", [*values, *given]
     limit = "" if wanted.limit is None else f" LIMIT {int(wanted.limit)}"
     query = f"SELECT {RUN} FROM runs r WHERE {where} ORDER BY r.at DESC{limit}"  # noqa: S608 (our names)
@@ -216,8 +221,6 @@ def _marks(values: Sequence[str]) -> str:
 
 def _names(connection: sqlite3.Connection, metrics: Sequence[str]) -> str:
     """The numbers of the few texts that name one of these metrics."""
-    import json  # noqa: PLC0415
-
     texts = connection.execute("SELECT id, text FROM texts WHERE text LIKE '[[%'")
     return ", ".join(str(number) for number, text in texts if {name for name, *_ in json.loads(text)} & set(metrics))
 

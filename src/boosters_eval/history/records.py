@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boosters_eval.history.model import MetricSeries, RepeatValue, RunEntry
+from boosters_eval.history.store import DamagedIndexError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -169,4 +170,7 @@ def entry_of(row: tuple[Any, ...]) -> RunEntry:
 
 def entry_by_id(connection: sqlite3.Connection, number: int) -> RunEntry:
     """A run by its number in the index."""
-    return entry_of(connection.execute(f"SELECT {RUN} FROM runs r WHERE r.id = ?", (number,)).fetchone())  # noqa: S608
+    found = connection.execute(f"SELECT {RUN} FROM runs r WHERE r.id = ?", (number,)).fetchone()  # noqa: S608 (our names)
+    if found is None:
+        raise DamagedIndexError(f"there is no run {number}")
+    return entry_of(found)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from boosters_eval.benchmark.tables.build import MEASURES
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
+from boosters_eval.history import query
 from boosters_eval.history.compare import sides_of
 from boosters_eval.metrics import label
 from boosters_eval.metrics.catalog import RESOURCES
@@ -21,13 +22,15 @@ from boosters_eval.stats.tables import mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
-    from boosters_eval.history.model import MetricSeries, RunEntry
+    from boosters_eval.history.model import HistoryFilter, MetricSeries, RunEntry
 
 _Key = tuple[str, str, str, str, str, str]  # config, target, machine, metric, data, settings
 
 MOST_POINTS = 500  # runs of a line that are searched and drawn
 _SHORT_SHA = 8
+_MEASURED = frozenset(column.name for column in MEASURES)
 _LABELS = {
     **{column.name: column.label for column in MEASURES},
     "build_time_s": "Build time (s)",
@@ -119,6 +122,12 @@ class HistoryReport(Model):
         return sum(len(line.steps) for line in self.lines)
 
 
+def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
+    """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
+    found = query.series(wanted, home)
+    return build_history_report(one for one in found if wanted.metrics or is_usual(one.metric))
+
+
 def build_history_report(series: Iterable[MetricSeries], *, alpha: float = DEFAULT_STEP_ALPHA) -> HistoryReport:
     """The lines of what the runs measured, given in the order of time."""
     kept: dict[_Key, deque[MetricSeries]] = {}
@@ -136,7 +145,9 @@ def build_history_report(series: Iterable[MetricSeries], *, alpha: float = DEFAU
         turn[key[:4]] += 1
         variant = f"data or settings {turn[key[:4]]} of {alike[key[:4]]}" if alike[key[:4]] > 1 else ""
         lines.append(_line(list(found), totals[key] - len(found), variant, alpha))
-    ordered = sorted(lines, key=lambda line: (line.config, line.target, line.machine_label, not line.primary))
+    ordered = sorted(
+        lines, key=lambda line: (line.config, line.target, line.machine_label, line.variant, not line.primary)
+    )
     return HistoryReport(alpha=alpha, n_runs=len(runs), lines=tuple(ordered), notes=_notes(lines, alpha))
 
 
@@ -255,6 +266,11 @@ def _steps(
 def version_changes(points: Sequence[HistoryPoint]) -> list[int]:
     """The indices of the runs whose version is not that of the run before."""
     return [index for index, (a, b) in enumerate(pairwise(points), 1) if a.version != b.version]
+
+
+def is_usual(metric: str) -> bool:
+    """Whether a metric is shown without being asked for: all but the resources that no table has a column for."""
+    return metric not in RESOURCES or metric in _MEASURED
 
 
 def metric_label(name: str) -> str:

@@ -31,8 +31,8 @@ CREATE TABLE places (
   origin TEXT NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, journals TEXT NOT NULL, PRIMARY KEY (origin, name)
 ) WITHOUT ROWID;
 CREATE TABLE runs (
-  id INTEGER PRIMARY KEY, key TEXT NOT NULL, run_id TEXT NOT NULL, attempt INTEGER NOT NULL, origin TEXT NOT NULL,
-  place TEXT NOT NULL, started_at TEXT NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL,
+  id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, run_id TEXT NOT NULL, attempt INTEGER NOT NULL,
+  origin TEXT NOT NULL, place TEXT NOT NULL, started_at TEXT NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL,
   name TEXT NOT NULL, git_sha TEXT NOT NULL, git_branch TEXT NOT NULL, git_dirty INTEGER, machine TEXT NOT NULL,
   machine_label TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL,
   missing INTEGER, versions TEXT NOT NULL, extends TEXT NOT NULL,
@@ -84,17 +84,29 @@ def connect(home: Path, *, wait_s: float = WAIT_S) -> sqlite3.Connection:
     return _usable(_opened(path, wait_s))
 
 
-def in_memory(home: Path) -> sqlite3.Connection:
-    """A copy of the index, as far as it can be read, for whoever may not write."""
-    memory = sqlite3.connect(":memory:", isolation_level=None)
+def in_memory(home: Path, *, copied: bool = True) -> sqlite3.Connection:
+    """An index for whoever may not write: a copy of what is there, as far as it can be read, or an empty one."""
     path = home / FILE
-    if path.is_file():
+    if copied and path.is_file():
+        memory = sqlite3.connect(":memory:", isolation_level=None)
         with contextlib.suppress(sqlite3.Error, _NotOursError), contextlib.closing(_read_only(path)) as disk:
             _check(disk)
             disk.backup(memory)
             return _usable(memory)
-    memory.close()
+        memory.close()
     return _usable(sqlite3.connect(":memory:", isolation_level=None))
+
+
+def discard(home: Path) -> None:
+    """Remove an index that is damaged, if that is possible."""
+    with contextlib.suppress(OSError):
+        _put_away(home / FILE, foreign=False)
+
+
+def is_damage(error: sqlite3.Error | OSError) -> bool:
+    """Whether an error says that the file is not what it should be; a table that is missing is one too."""
+    found = isinstance(error, sqlite3.DatabaseError) and code_of(error) in (*_DAMAGED, sqlite3.SQLITE_ERROR)
+    return found or isinstance(error, DamagedIndexError)
 
 
 def clear(connection: sqlite3.Connection) -> None:
@@ -130,6 +142,10 @@ def warn(home: Path, error: sqlite3.Error | OSError) -> None:
 def code_of(error: sqlite3.Error) -> int:
     """The primary code of an error, without its details."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+class DamagedIndexError(sqlite3.DatabaseError):
+    """What the index says does not fit together."""
 
 
 class _NotOursError(Exception):
