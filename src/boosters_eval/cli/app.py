@@ -23,6 +23,7 @@ from boosters_eval.cli import (
     explain,
     gate,
     history,
+    history_report,
     listing,
     paper,
     parity,
@@ -56,6 +57,7 @@ execution.register(app)
 explain.register(app)
 gate.register(app)
 runs.register(app)
+history_report.register(history.history)
 history.register(app)
 listing.register(app)
 datasets.register(app)

@@ -79,7 +79,7 @@ def list_history(
         columns = ("run", "started", "suite", "commit", "versions", "machine", "cells", "against the run before")
         print_rows(columns, [_row(entry, changes) for entry, changes in found])
     if not found:
-        note(f"Note: {_nothing(wanted)}")
+        note(f"Note: {nothing(wanted)}")
     elif count > len(found):
         note(f"Note: these are the latest {len(found)} of {count} runs; --limit shows more.")
     return ExitCode.SUCCESS
@@ -277,7 +277,7 @@ def _export_format(given: str | None, output: Path | None) -> str:
     return given
 
 
-def _nothing(wanted: "HistoryFilter") -> str:
+def nothing(wanted: "HistoryFilter") -> str:
     """Why nothing is listed: most often a name that no run has."""
     from boosters_eval.core.home import home
     from boosters_eval.history import query

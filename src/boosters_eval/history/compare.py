@@ -98,7 +98,7 @@ def _paired(
     from boosters_eval.stats.tables import compare_sides  # noqa: PLC0415 (loads scipy)
 
     metric = after.metric
-    first, second = (_side(metric, [pair[index] for pair in shared]) for index in (0, 1))
+    first, second = (sides_of(metric, [pair[index] for pair in shared]) for index in (0, 1))
     criteria = Criteria(bool(after.higher_is_better), alpha=alpha)
     found = compare_sides(second, first, metric=metric, criteria=criteria, as_ratio=metric in RESOURCES)
     count = len(by_split(second))
@@ -133,7 +133,7 @@ def _welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> Pen
     from boosters_eval.stats.inference import StudentT, welch  # noqa: PLC0415 (loads scipy)
     from boosters_eval.stats.significance import prepare  # noqa: PLC0415 (loads scipy)
 
-    sides = [_side(after.metric, one.observations) for one in (after, before)]
+    sides = [sides_of(after.metric, one.observations) for one in (after, before)]
     left, right = ([one.value for one in side.values()] for side in sides)
     if after.metric in RESOURCES:
         logs = prepare(list(map(math.log, left)), list(map(math.log, right)), criteria, test_train_ratio=None)
@@ -152,7 +152,8 @@ def _welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> Pen
     return replace(plain, fitted=fitted)
 
 
-def _side(metric: str, values: Sequence[RepeatValue]) -> dict[Repeat, Observation]:
+def sides_of(metric: str, values: Sequence[RepeatValue]) -> dict[Repeat, Observation]:
+    """The values of one side of a comparison, with what a test must know of their splits."""
     predicted = metric not in RESOURCES
     resolutions = {rows: resolution_of(metric, rows) for rows in {one.n_valid for one in values}}
     return {

@@ -1,10 +1,11 @@
 """Since when is it slower? Steps in a sequence of numbers, by a rule whose error rate is known.
 
-Binary segmentation by ranks: each place of a stretch is tried as a step, the largest standardised difference of the
-mean ranks before and after it is the statistic, and its p-value comes from permuting the stretch. That is exact for any
-distribution, as long as the order of the runs means nothing; ranks make it blind to how far off an outlier is. A
-change that was taken back hides from such a test, so a fifth of the level is for two steps at once: some runs against
-those around them.
+Binary segmentation by the normal scores of ranks: each place of a stretch is tried as a step, the largest standardised
+difference of the mean scores before and after it is the statistic, and its p-value comes from permuting the stretch.
+That is exact for any distribution, as long as the order of the runs means nothing; ranks make it blind to how far off
+an outlier is. A change that was taken back hides from such a test, so a fifth of the level is for two steps at once:
+some runs against those around them. In the end each step is tested again between its neighbours, because the first cut
+through several levels may lie where no step is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtri
 
 from boosters_eval.stats.inference import HUGE, SAME, TINY, StatisticsInputError, doubled_ranks
 
@@ -73,16 +75,16 @@ def find_steps(values: Sequence[float] | FloatArray, *, alpha: float = DEFAULT_S
         raise StatisticsInputError(f"The 'values' parameter of find_steps must hold finite numbers. Got {values!r}.")
     levels = _without_rounding(sequence)
     found: dict[int, float] = {}
-    candidates = [_best_split(levels, 0, len(levels), alpha)]
+    candidates = [_best_split(sequence, levels, 0, len(levels), alpha)]
     while True:
         best = min(candidates, key=lambda split: split.p_value)
         p_value = best.p_value * len(candidates)
         if p_value > alpha:
-            return _steps(sequence, found)
+            return _steps(sequence, _confirmed(sequence, levels, found, alpha))
         found |= dict.fromkeys(best.places, p_value)
         candidates.remove(best)
         edges = (best.start, *best.places, best.stop)
-        candidates += [_best_split(levels, start, stop, alpha) for start, stop in pairwise(edges)]
+        candidates += [_best_split(sequence, levels, start, stop, alpha) for start, stop in pairwise(edges)]
 
 
 def fewest_runs(on_new_level: int, *, alpha: float = DEFAULT_STEP_ALPHA) -> int | None:
@@ -98,6 +100,23 @@ def fewest_runs(on_new_level: int, *, alpha: float = DEFAULT_STEP_ALPHA) -> int 
     return total
 
 
+def _confirmed(
+    sequence: FloatArray, levels: NDArray[np.int64], found: Mapping[int, float], alpha: float
+) -> dict[int, float]:
+    """The places that are still significant between their neighbours."""
+    kept = dict(found)
+    while True:
+        edges = [0, *sorted(kept), len(sequence)]
+        doubtful = [
+            place
+            for start, place, stop in zip(edges, edges[1:], edges[2:], strict=False)
+            if not _best_split(sequence, levels, start, stop, alpha).places
+        ]
+        if not doubtful:
+            return kept
+        del kept[max(doubtful, key=kept.__getitem__)]
+
+
 def _steps(sequence: FloatArray, found: Mapping[int, float]) -> tuple[Step, ...]:
     edges = [0, *sorted(found), len(sequence)]
     p_values = [found[place] for place in edges[1:-1]]
@@ -111,12 +130,11 @@ def _steps(sequence: FloatArray, found: Mapping[int, float]) -> tuple[Step, ...]
 
 
 def _placed(stretch: FloatArray) -> int:
-    """The place of the one step in a stretch: ranks find it, but cannot tell a run that is far off from the new level.
+    """The place of the one step in a stretch: ranks find it, but cannot tell an outlier beside it from the new level.
 
-    Among the places that separate the ranks nearly as well as the best one, that with the smallest absolute deviations.
+    Among the places that separate the scores nearly as well as the best one, that with the smallest deviations.
     """
-    ranks = doubled_ranks(_without_rounding(stretch).astype(np.float64)).astype(np.float64)
-    differences = _differences((ranks - ranks.mean())[None, :])[0]
+    differences = _differences(_scores(_without_rounding(stretch))[None, :])[0]
     near = np.flatnonzero(differences >= _NEARLY * differences.max()) + SHORTEST_STRETCH
     return min(near.tolist(), key=lambda place: _deviation(stretch[:place]) + _deviation(stretch[place:]))
 
@@ -136,40 +154,46 @@ def _without_rounding(values: FloatArray) -> NDArray[np.int64]:
     return groups
 
 
-def _best_split(levels: NDArray[np.int64], start: int, stop: int, alpha: float) -> _Split:
+def _scores(levels: NDArray[np.int64]) -> FloatArray:
+    """Van der Waerden's: the quantile of the normal distribution at each rank, centred."""
+    scores = ndtri(doubled_ranks(levels.astype(np.float64)) / (2 * (len(levels) + 1)))
+    return np.asarray(scores - scores.mean())
+
+
+def _best_split(sequence: FloatArray, levels: NDArray[np.int64], start: int, stop: int, alpha: float) -> _Split:
     """One step where it is significant, else two at once; a p-value of infinity where neither is."""
     stretch = levels[start:stop]
     if len(stretch) >= 2 * SHORTEST_STRETCH and not (stretch == stretch[0]).all():
-        ranks = doubled_ranks(stretch.astype(np.float64)).astype(np.float64)
-        ranks -= ranks.mean()
+        scores = _scores(stretch)
         for share, test in ((SINGLE_SHARE, _one_step), (1 - SINGLE_SHARE, _two_steps)):
-            places, p_value = test(stretch, ranks, share * alpha)
+            places, p_value = test(stretch, scores, share * alpha)
             if p_value <= share * alpha:
+                places = (_placed(sequence[start:stop]),) if len(places) == 1 else places
                 return _Split(start, stop, tuple(start + place for place in places), p_value / share)
     return _Split(start, stop, (), math.inf)
 
 
-def _one_step(stretch: NDArray[np.int64], ranks: FloatArray, level: float) -> tuple[tuple[int, ...], float]:
-    differences = _differences(ranks[None, :])[0]
+def _one_step(stretch: NDArray[np.int64], scores: FloatArray, level: float) -> tuple[tuple[int, ...], float]:
+    differences = _differences(scores[None, :])[0]
     order = np.argsort(-differences, kind="stable") + SHORTEST_STRETCH
     place = next((place for place in order.tolist() if _is_lasting(stretch[:place], stretch[place:])), None)
     if place is None:
         return (), 1.0
-    draws = _every_arrangement(ranks) or _permutations(
-        ranks, min(max(_NUMBERS // len(ranks), _PERMUTATIONS), _MOST_PERMUTATIONS)
+    draws = _every_arrangement(scores) or _permutations(
+        scores, min(max(_NUMBERS // len(scores), _PERMUTATIONS), _MOST_PERMUTATIONS)
     )
     return (place,), draws.p_value(_differences, float(differences[place - SHORTEST_STRETCH]), level)
 
 
-def _two_steps(stretch: NDArray[np.int64], ranks: FloatArray, level: float) -> tuple[tuple[int, ...], float]:
-    n = len(ranks)
-    observed = float(_excursions(ranks[None, :]).max(initial=0.0))
+def _two_steps(stretch: NDArray[np.int64], scores: FloatArray, level: float) -> tuple[tuple[int, ...], float]:
+    n = len(scores)
+    observed = float(_excursions(scores[None, :]).max(initial=0.0))
     if not observed:
         return (), 1.0
-    p_value = _permutations(ranks, _TWO_AT_ONCE).p_value(_excursions, observed, level)
+    p_value = _permutations(scores, _TWO_AT_ONCE).p_value(_excursions, observed, level)
     if p_value > level:
         return (), p_value
-    sums = np.concatenate([[0.0], np.cumsum(ranks)])
+    sums = np.concatenate([[0.0], np.cumsum(scores)])
     length = np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None]
     inside = (length >= SHORTEST_STRETCH) & (length <= n // 2)
     inside[:1, :] = inside[:, n:] = False  # one that touches an end is a single step
@@ -186,26 +210,26 @@ def _is_lasting(first: NDArray[np.int64], second: NDArray[np.int64]) -> bool:
     return max(int((short > middle).sum()), int((short < middle).sum())) > len(short) / 2
 
 
-def _differences(ranks: FloatArray) -> FloatArray:
-    """For each row and each place of a step, the standardised difference of the mean ranks on its two sides.
+def _differences(scores: FloatArray) -> FloatArray:
+    """For each row and each place of a step, the standardised difference of the mean scores on its two sides.
 
     Ranks are centred; their spread is the same in every permutation and is left out.
     """
-    n = ranks.shape[1]
+    n = scores.shape[1]
     places = np.arange(SHORTEST_STRETCH, n - SHORTEST_STRETCH + 1)
-    sums = np.cumsum(ranks, axis=1)[:, places - 1]
+    sums = np.cumsum(scores, axis=1)[:, places - 1]
     return np.asarray(np.abs(sums) / np.sqrt(places * (n - places) / n))
 
 
-def _excursions(ranks: FloatArray) -> FloatArray:
+def _excursions(scores: FloatArray) -> FloatArray:
     """For each row and each of some lengths, the largest standardised difference of so many runs from those around."""
-    n = ranks.shape[1]
-    sums = np.cumsum(ranks, axis=1)  # of the first run, of the first two, ...
+    n = scores.shape[1]
+    sums = np.cumsum(scores, axis=1)  # of the first run, of the first two, ...
     largest = [
         np.abs(sums[:, length:-1] - sums[:, : -length - 1]).max(axis=1) / math.sqrt(length * (n - length) / n)
         for length in _lengths(min(n // 2, n - 2 * SHORTEST_STRETCH))
     ]
-    return np.stack(largest, axis=1) if largest else np.zeros((len(ranks), 0))
+    return np.stack(largest, axis=1) if largest else np.zeros((len(scores), 0))
 
 
 def _lengths(longest: int) -> Iterator[int]:
@@ -235,19 +259,19 @@ class _Draws:
         return extreme / total
 
 
-def _permutations(ranks: FloatArray, total: int) -> _Draws:
-    """A sample of permutations that depends on nothing but the ranks."""
-    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(ranks.tobytes()).digest()[:8], "big"))
+def _permutations(scores: FloatArray, total: int) -> _Draws:
+    """A sample of permutations that depends on nothing but the scores."""
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(scores.tobytes()).digest()[:8], "big"))
     sizes = (min(_BLOCK, total - done) for done in range(0, total, _BLOCK))
-    blocks = (rng.permuted(np.broadcast_to(ranks, (size, len(ranks))), axis=1) for size in sizes)
+    blocks = (rng.permuted(np.broadcast_to(scores, (size, len(scores))), axis=1) for size in sizes)
     return _Draws(blocks, total, 1)
 
 
-def _every_arrangement(ranks: FloatArray) -> _Draws | None:
+def _every_arrangement(scores: FloatArray) -> _Draws | None:
     """Each way to place two levels; None if there are more levels, or too many ways."""
-    low, high = float(ranks.min()), float(ranks.max())
-    n, above = len(ranks), int((ranks == high).sum())
-    if above + int((ranks == low).sum()) < n or math.comb(n, above) > _MOST_ARRANGEMENTS:
+    low, high = float(scores.min()), float(scores.max())
+    n, above = len(scores), int((scores == high).sum())
+    if above + int((scores == low).sum()) < n or math.comb(n, above) > _MOST_ARRANGEMENTS:
         return None
     chosen = np.array(list(combinations(range(n), above)))
     block = np.full((len(chosen), n), low)
