@@ -239,11 +239,11 @@ def _add(connection: sqlite3.Connection, place: Place, rows: Rows, texts: dict[s
     )
     for group in rows.groups:
         line = _line(connection, run["machine"], group)
-        ids = [_text(connection, text, texts) for text in (group.names, group.repeats, group.marks)]
+        ids = [_text(connection, text, texts) for text in (group.names, group.repeats)]
         connection.execute(
             "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (line, at, number, *ids, group.values, group.failed),
+            (line, at, number, *ids, group.marks, group.values, group.failed),
         )
     connection.executemany(
         "INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -253,7 +253,8 @@ def _add(connection: sqlite3.Connection, place: Place, rows: Rows, texts: dict[s
         ),
     )
     _refresh(connection, run["key"], run["run_id"], run["extends"])
-    _reopen_after(connection, number)
+    if rows.groups:
+        _reopen_after(connection, number)
 
 
 def _line(connection: sqlite3.Connection, machine: str, group: object) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError
@@ -25,6 +26,7 @@ _AT_A_TIME = 500  # rows in one transaction, for which others wait less than a s
 
 def judge_open(connection: sqlite3.Connection) -> None:
     """Find the run before of everything that is new or follows something new, and judge what a listing shows."""
+    import_module("boosters_eval.stats.tables")  # it loads scipy, which must not happen while others wait
     more = True
     while more:
         with store.transaction(connection):  # nobody may drop in between what is compared
