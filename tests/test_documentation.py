@@ -61,6 +61,13 @@ ONLY_PARSED = {
     "boosters-eval parity oracles verify",  # nothing is stored where nothing ran
     "boosters-eval parity run --methods pls,pls2 --registry-cells --out-csv parity.csv",
     "boosters-eval parity run --registry mine.py --methods least-squares --out-csv mine.csv",
+    # These install builds; the tests of each command run them on small ones.
+    "boosters-eval builds add xgboost==2.1.4 --isolated",
+    "boosters-eval builds remove xgboost==3.0.5",
+    "boosters-eval builds show xgboost==3.0.5",
+    "boosters-eval compare -d california -l boosters boosters@dist/boosters-0.2.0-cp312-abi3-linux_x86_64.whl",
+    "boosters-eval compare -d california -l xgboost xgboost==3.0.5",
+    "boosters-eval run --suite quick -l boosters main=boosters@../boosters-python --timing-mode",
     # These of the paper need its specification; the tests of each command run them.
     "boosters-eval paper compare --results results/results.json --paper benchmarks.yaml -o results/comparison.yaml",
     "boosters-eval paper report --comparison results/comparison.yaml --output results/report.html",

@@ -130,7 +130,7 @@ def test_a_version_that_no_distribution_has_is_looked_for_under_each_name(shelf,
     assert "No matching distribution found" in caught.value.lines[-1]
 
 
-def test_a_source_folder_is_known_by_its_content_and_built_again_when_that_changes(tmp_path):
+def test_a_source_folder_is_known_by_its_content_and_built_again_when_that_changes(tmp_path, monkeypatch):
     library = write_runner(tmp_path)
     folder = write_source(tmp_path / "src", "2.0")
     text = f"{library}@{folder}"
@@ -141,9 +141,21 @@ def test_a_source_folder_is_known_by_its_content_and_built_again_when_that_chang
     assert install(text, tmp_path, said) == first
     assert said == []
     write_source(folder, "2.0", shift=0.25)
-    with pytest.raises(BuildError, match="does not have: run .* -m ensurepip"), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pip, "find_spec", lambda _: None)
+    monkeypatch.setattr(pip, "find_spec", lambda _: None)
+    with pytest.raises(BuildError, match=r"does not have: run .* -m ensurepip"):
         install(text, tmp_path)  # it is another build, which pip would have to make
+
+
+def test_offline_it_says_so_and_looks_under_no_other_name():
+    offline = pip.PipResult(
+        1, "WARNING: Retrying (Retry(total=4)) after\nERROR: No matching distribution found for a==1"
+    )
+    assert offline.is_offline
+    assert not offline.is_unknown
+    assert pip.PipResult(1, "ERROR: No matching distribution found for a==1").is_unknown
+    many = ", ".join(f"1.{i}" for i in range(50))
+    shown = pip.PipResult(1, f"ERROR: Could not find a version (from versions: {many})").last_lines
+    assert shown == ["ERROR: Could not find a version (from versions: ..., 1.44, 1.45, 1.46, 1.47, 1.48, 1.49)"]
 
 
 def test_in_a_repository_the_neighbours_of_a_folder_count_but_not_what_is_ignored(tmp_path):

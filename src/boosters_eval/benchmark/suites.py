@@ -192,7 +192,7 @@ def resolve_suite(suite: str | BenchmarkSuite, *, builds: bool = True, home: Pat
     """
     found = _found(suite)
     every = dict.fromkeys(name for config in found.configs for name in config.libraries)
-    labels = competitors_by_text((name for name in every if builds or not is_reference(name)), home)
+    labels = competitors_by_text((name for name in every if builds or (".py" in name and not is_reference(name))), home)
     if all(name == label for name, label in labels.items()):
         return found
     configs = (

@@ -174,7 +174,8 @@ def _fill(order: BuildOrder, partial: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     if done is None or done.code != 0:
         said = done.last_lines if done else []
-        raise BuildError(f"{order.reference} cannot be installed; pip says:", said)
+        why = " because an index that pip looks at cannot be reached" if done and done.is_offline else ""
+        raise BuildError(f"{order.reference} cannot be installed{why}; pip says:", said)
 
 
 def base_requirements() -> list[str]:

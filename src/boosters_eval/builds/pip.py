@@ -48,7 +48,12 @@ class PipResult:
     @property
     def is_unknown(self) -> bool:
         """Whether there is no such distribution or version, rather than no way to look for it."""
-        return self.code != 0 and "No matching distribution found" in self.output and "Retrying (" not in self.output
+        return self.code != 0 and "No matching distribution found" in self.output and not self.is_offline
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether an index that pip was told to look at did not answer."""
+        return self.code != 0 and "Retrying (" in self.output
 
     @property
     def last_lines(self) -> list[str]:

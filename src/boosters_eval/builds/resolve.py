@@ -39,7 +39,11 @@ def competitor_names(items: Iterable[Any], home: Path | None = None) -> list[str
 
 def competitors_by_text(items: Iterable[Any], home: Path | None = None) -> dict[Any, str]:
     """The name of each competitor. Two that have one name, or are the same build, are refused."""
-    given = list(dict.fromkeys(items))
+    every = list(items)
+    for item in every:
+        if not isinstance(item, (str, type)):
+            library_name(item)  # refuses it
+    given = list(dict.fromkeys(every))
     found = [_competitor(item, home) for item in given]
     names: dict[str, tuple[Any, type[Runner]]] = {}
     for item, runner in zip(given, found, strict=True):

@@ -48,6 +48,8 @@ def _repository(root: Path) -> dict[str, str]:
     others = [name for name in _listed(root, "--others", "--exclude-standard") if not _is_product(name)]
     found: dict[str, str] = {}
     for name in dict.fromkeys([*tracked, *others]):
+        if name in {"./", "."}:  # a submodule that is not there calls itself so
+            continue
         path = root / name
         if path.is_dir() and not path.is_symlink():  # a submodule, or a repository inside this one
             found |= {f"{name.rstrip('/')}/{inner}": content for inner, content in _repository(path).items()}
