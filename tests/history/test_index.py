@@ -179,7 +179,7 @@ def test_a_run_is_found_by_id_beginning_name_and_attempt(tmp_path):
     assert query.find("mine", tmp_path).attempt == 1
     assert query.find("last", tmp_path).attempt == 2
     assert query.find("last@aaaa", tmp_path).machine == MACHINE["digest"]
-    with pytest.raises(ValueError, match="No run 'mime' in the history of .* Did you mean 'mine'?"):
+    with pytest.raises(ValueError, match=r"No run 'mime' in the history of .* Did you mean 'mine'\?"):
         query.find("mime", tmp_path)
 
 

@@ -2,8 +2,8 @@
 
 import os
 import sqlite3
-import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -158,16 +158,10 @@ def test_a_locked_index_is_waited_for_and_then_done_without(indexed, monkeypatch
 def test_two_programs_may_index_at_once(tmp_path):
     for day in range(1, 13):
         written_run(tmp_path, day, 0.5, version=f"1.{day}")
-    answers = []
-    threads = [threading.Thread(target=lambda: answers.append(told(tmp_path))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(answers) == 4
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(told, [tmp_path] * 4))
     assert {len(answer) for answer in answers} == {12}
-    assert told(tmp_path) == answers[0]
-    assert len(told(tmp_path)) == 12
+    assert told(tmp_path) == [(f"2026-01-{day:02d}", "equivalent" if day > 1 else "first") for day in range(12, 0, -1)]
 
 
 def test_a_failure_of_the_hook_is_a_warning(indexed, monkeypatch):

@@ -23,13 +23,10 @@ RUN = (
     " r.extends, r.superseded"
 )
 SERIES = (
-    "s.line, s.at, s.run, l.config, l.dataset, l.target, l.library, l.settings, n.text, p.text, m.text, s.numbers,"
+    "s.line, s.at, s.run, l.config, l.dataset, l.target, l.library, l.settings, n.text, p.text, s.marks, s.numbers,"
     " s.failed, s.before, s.verdicts"
 )
-JOINED = (
-    "series s JOIN lines l ON l.id = s.line JOIN texts n ON n.id = s.names JOIN texts p ON p.id = s.repeats"
-    " JOIN texts m ON m.id = s.marks"
-)
+JOINED = "series s JOIN lines l ON l.id = s.line JOIN texts n ON n.id = s.names JOIN texts p ON p.id = s.repeats"
 COUNTED = "r.state = 'finished' AND NOT r.shadowed AND NOT r.superseded"  # what is a point of a line
 _PER_RUN = 23  # columns of RUN
 
@@ -60,7 +57,7 @@ class SeriesRow(NamedTuple):
 
     def usual(self) -> list[str]:
         """What is judged when a run is indexed, and listed; any other metric is judged when it is first asked for."""
-        fair = all(_loaded(self.marks)[1])
+        fair = "false" not in self.marks
         return [name for name, _, primary, _ in self.measures() if primary or (fair and name == "train_time_s")]
 
     def judged(self) -> dict[str, str]:
@@ -91,7 +88,7 @@ class SeriesRow(NamedTuple):
             return None
         _, higher, primary, digest = names[index]
         data, repeats = _loaded(self.repeats)
-        predictions, fair = _loaded(self.marks)
+        predictions, fair = json.loads(self.marks)
         if _is_resource(wanted):
             predictions = [""] * len(repeats)
         if not wanted.endswith("_time_s"):

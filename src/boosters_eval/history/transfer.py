@@ -117,8 +117,8 @@ def export_json(
     count, left_out = 0, []
     write(_HEAD)
     for entry in reversed(query.runs(wanted, home)):
-        if entry.kind != "benchmark":
-            left_out.append(f"{entry.run_id} is a {entry.kind or 'run without a kind'} run")
+        if entry.state in ("damaged", "not begun") or entry.kind != "benchmark":
+            left_out.append(f"{entry.run_id} {_why_not(entry)}")
             continue
         try:
             results = _load(entry)
@@ -130,6 +130,12 @@ def export_json(
         count += 1
     write(f"\n{_TAIL}" if count else _TAIL)
     return count, left_out
+
+
+def _why_not(entry: RunEntry) -> str:
+    if entry.state == "damaged":
+        return f"cannot be read: {entry.fault}"
+    return "has not begun" if entry.state == "not begun" else f"is a {entry.kind} run, which has reports of its own"
 
 
 def _load(entry: RunEntry) -> ResultCollection:
