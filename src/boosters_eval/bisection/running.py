@@ -280,6 +280,7 @@ class Bisector:
                 unusable=unusable,
                 undecided=undecided,
                 unknown=unknown,
+                detail=self.candidates[found.high].detail,
             ) + wording.share_sentence(share, ends=ends, found=here)
         return Bisection(
             answer=sentence,
