@@ -129,6 +129,11 @@ def test_the_version_with_which_a_score_changed_is_found_and_a_broken_one_is_ski
     assert told == list(found.steps)
 
 
+def test_the_runs_of_a_bisection_are_in_the_history(bisect, tmp_path):
+    bisect(78.0, 300.0)
+    assert (tmp_path / "home" / "history.sqlite").exists()
+
+
 def test_a_version_that_cannot_be_trained_is_skipped_with_the_reason(bisect):
     found = bisect(78.0, "fails", 300.0)
     assert found.unusable["1"] == "toy-1 failed in phase 'fit' with ValueError: no such parameter."
