@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from boosters_eval.core.errors import RunError
 from boosters_eval.core.home import home as home_of
 from boosters_eval.history import store
+from boosters_eval.history.records import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -302,13 +303,13 @@ def _drop(connection: sqlite3.Connection, place: IndexedPlace) -> None:
 
 def _reopen_after(connection: sqlite3.Connection, run: int | None) -> None:
     """What follows a run in a line must be judged again, as must the run itself."""
-    connection.execute("UPDATE series SET before = NULL, verdicts = '{}' WHERE run = ?", (run,))
+    connection.execute("UPDATE series SET before = NULL, verdicts = '' WHERE run = ? AND before NOT NULL", (run,))
     rows = connection.execute("SELECT line, at FROM series WHERE run = ?", (run,)).fetchall()
     connection.executemany(
-        "UPDATE series SET before = NULL, verdicts = '{}' WHERE line = :line AND at = ("
-        " SELECT min(s.at) FROM series s JOIN runs r ON r.id = s.run WHERE s.line = :line AND s.at > :at"
-        " AND r.state = 'finished' AND NOT r.shadowed AND NOT r.superseded)",
-        ({"line": line, "at": at} for line, at in rows),
+        "UPDATE series SET before = NULL, verdicts = '' WHERE line = :line AND at = ("  # noqa: S608 (our names)
+        " SELECT s.at FROM series s CROSS JOIN runs r ON r.id = s.run WHERE s.line = :line AND s.at > :at"
+        f" AND {COUNTED} ORDER BY s.at LIMIT 1) AND before NOT NULL",
+        [{"line": line, "at": at} for line, at in rows],
     )
 
 

@@ -109,6 +109,7 @@ def _measure(content: Content, sessions: list[Raw], rows: IndexRows) -> None:
             found.setdefault(pair, []).append(result)
     disturbed = any(not item.get("judged") for session in sessions for item in session.get("disturbances") or ())
     settings = {name: _settings(spec) for name, spec in content.specs.items()} if found else {}
+    trainings = {name: json.dumps(spec.get("training"), sort_keys=True) for name, spec in content.specs.items()}
     for (config, target), cells in content.cells.items():
         spec, results = content.specs.get(config, {}), found.get((config, target))
         finished, failed = done[config, target], failures[config, target]
@@ -118,7 +119,7 @@ def _measure(content: Content, sessions: list[Raw], rows: IndexRows) -> None:
         if results:
             for made in _groups(spec, settings[config], results, disturbed=disturbed):
                 rows.groups.append(IndexGroup(config, dataset, target, library, *made, failed))
-            if cost := _cost(dataset, library, spec, results):
+            if cost := _cost(dataset, library, trainings[config], spec, results):
                 rows.costs.append(cost)
 
 
@@ -216,12 +217,11 @@ def _digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGEST]
 
 
-def _cost(dataset: str, library: str, spec: Raw, results: list[Raw]) -> tuple[Any, ...] | None:
+def _cost(dataset: str, library: str, training: str, spec: Raw, results: list[Raw]) -> tuple[Any, ...] | None:
     """What a cell took, for estimates; a paper's way costs what no suite would."""
     times = [r["train_time_s"] + (r.get("predict_time_s") or 0.0) for r in results if r.get("train_time_s") is not None]
     if not times or spec.get("training") is None or spec.get("protocol") is not None:
         return None
-    training = json.dumps(spec["training"], sort_keys=True)
     return dataset, str(spec.get("booster_type", "gbdt")), library, training, median(times) + _OVERHEAD, len(times)
 
 
