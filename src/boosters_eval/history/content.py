@@ -273,7 +273,7 @@ def _imported(path: Path) -> bytes:
 def _take_results(content: Content, raw: Raw) -> None:
     metadata = raw.get("metadata", {})
     facts = metadata.get("environment", {})
-    content.run_id, content.attempt = str(raw.get("run_id") or ""), metadata.get("attempt") or 1
+    content.run_id, content.attempt = str(raw.get("run_id") or ""), int(metadata.get("attempt") or 1)
     content.title, content.kind, content.facts = str(raw.get("suite") or ""), "benchmark", facts
     content.results, errors = raw.get("results", []), raw.get("errors", [])
     content.done, content.failures = len(content.results), [_pair(error) for error in errors]

@@ -66,6 +66,8 @@ def _judge_some(connection: sqlite3.Connection) -> bool:
     pairs: list[tuple[SeriesRow, SeriesRow | None]] = []
     for row, (*_, before) in zip(rows, found, strict=True):
         earlier = (here.get((row.line, before)) or _at(connection, row.line, before)) if before else None
+        if before and earlier is None:
+            raise store.DamagedIndexError("a row of the index belongs to nothing")
         pairs.append((row, earlier))
     known = judge_alike([(row, before) for row, before in pairs if before is not None])
     measured = _getter(connection)
@@ -94,12 +96,16 @@ def judge_metrics(connection: sqlite3.Connection, rows: Iterable[SeriesRow], met
     measured = _getter(connection)
     wanted = None if metrics is None else set(metrics)
     with store.transaction(connection):
-        for row in rows:
+        for stale in rows:
+            row = _at(connection, stale.line, stale.run)
+            if row is None:  # another program dropped it
+                continue
             known = row.judged()
             names = [name for name, *_ in row.measures() if name not in known and (wanted is None or name in wanted)]
-            if row.before and names:
-                verdicts = known | _verdicts(row, _at(connection, row.line, row.before), measured, names)
-                _write(connection, [(row, row.before, coded(row.measures(), verdicts))])
+            before = _at(connection, row.line, row.before) if row.before and names else None
+            if before is not None:
+                verdicts = known | _verdicts(row, before, measured, names)
+                _write(connection, [(row, before.run, coded(row.measures(), verdicts))])
 
 
 def _getter(connection: sqlite3.Connection) -> SeriesGetter:
@@ -107,12 +113,10 @@ def _getter(connection: sqlite3.Connection) -> SeriesGetter:
     return lru_cache(maxsize=8)(lambda row, metric: row.series(entries(row.run), metric))
 
 
-def _at(connection: sqlite3.Connection, line: int, run: int) -> SeriesRow:
+def _at(connection: sqlite3.Connection, line: int, run: int) -> SeriesRow | None:
     query = f"SELECT {SERIES} FROM {JOINED} WHERE s.line = ? AND s.run = ?"  # noqa: S608 (our names)
     found: Sequence[Any] | None = connection.execute(query, (line, run)).fetchone()
-    if found is None:
-        raise store.DamagedIndexError("a row of the index belongs to nothing")
-    return SeriesRow(*found)
+    return None if found is None else SeriesRow(*found)
 
 
 def _verdicts(row: SeriesRow, before: SeriesRow, measured: SeriesGetter, metrics: Iterable[str]) -> dict[str, str]:

@@ -29,6 +29,7 @@ SERIES = (
 )
 JOINED = "series s JOIN lines l ON l.id = s.line JOIN texts n ON n.id = s.names JOIN texts p ON p.id = s.repeats"
 COUNTED = "r.state = 'finished' AND NOT r.shadowed AND NOT r.superseded"  # what is a point of a line
+PER_SECOND = 1_000_000  # steps of the column `at`, which orders runs in time
 _PER_RUN = 23  # columns of RUN
 _CODES = {"better": "b", "worse": "w", "equivalent": "e", "inconclusive": "i", "not comparable": "n"}
 _VERDICTS = {code: verdict for verdict, code in _CODES.items()}
@@ -137,6 +138,11 @@ class SeriesRow(NamedTuple):
 def coded(measures: Iterable[tuple[str, bool | None, bool, str]], verdicts: Mapping[str, str]) -> str:
     """Verdicts as the index keeps them: a letter per metric, and a dot for what is not judged."""
     return "".join(_CODES.get(verdicts.get(name, ""), ".") for name, *_ in measures)
+
+
+def data_digest(repeats: str) -> str:
+    """The digest of the data in a text of repeats, without reading the rest of it."""
+    return repeats.partition(",")[0]
 
 
 @lru_cache(maxsize=4096)

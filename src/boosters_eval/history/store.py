@@ -25,6 +25,7 @@ WAIT_S = 10.0  # for another program that writes; each of its transactions takes
 _APPLICATION = 0x62656869  # marks the file as ours
 # Raised whenever the rows come to mean something else while the tables stay the same, as with another rule of verdicts.
 _REVISION = 1
+_CACHE_KB = 16_000  # the usual 2 MB are too few for the ends of all lines
 _BESIDE = ("-journal", "-wal", "-shm")
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA)
@@ -172,6 +173,7 @@ class _NotOursError(Exception):
 def _opened(path: Path, wait_s: float) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None)
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA cache_size = {-_CACHE_KB}")
     return connection
 
 
