@@ -27,6 +27,7 @@ IMPORTS = "imports"
 _FOLDERS: dict[Origin, str] = {"run": "runs", "import": IMPORTS}
 _AT_A_TIME = 200  # runs in one transaction: others wait for less than a second, and memory stays flat
 _TRIES = 5
+_ONE_JOURNAL = "journal.jsonl"
 
 DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
 Found = TypeVar("Found")
@@ -39,6 +40,11 @@ class Stamp(NamedTuple):
 
     text: str
     journals: str
+
+    @property
+    def mtime_ns(self) -> int:
+        """The time of the folder or file itself."""
+        return int(self.text.partition(" ")[0].partition(";")[0])
 
 
 @contextlib.contextmanager
@@ -152,14 +158,11 @@ def update(
 ) -> None:
     """Bring the index up to date; with `at_most`, only with the latest so many that it does not have."""
     known: dict[IndexedPlace, Stamp] = {
-        (origin, name): Stamp(stamp, journals)
-        for origin, name, stamp, journals in connection.execute("SELECT origin, name, stamp, journals FROM places")
+        (origin, name): Stamp(*stamp)
+        for origin, name, *stamp in connection.execute("SELECT origin, name, stamp, journals FROM places")
     }
-    changed: list[tuple[int, IndexedPlace]] = []
-    for place, stamp in _scan(home, known):
-        if known.pop(place, None) != stamp:
-            changed.append((int(stamp.text.partition(" ")[0].partition(";")[0]), place))
-    stale = [place for _, place in sorted(changed)]  # the oldest first, which is how lines grow
+    changed = sorted(_scan(home, known), key=lambda found: found[1].mtime_ns)  # the oldest first, as lines grow
+    stale = [place for place, _ in changed]
     if known:
         with store.transaction(connection):
             for place in known:
@@ -183,23 +186,41 @@ def _judge_open(connection: sqlite3.Connection) -> None:
     judge_open(connection)
 
 
-def _scan(home: Path, known: dict[IndexedPlace, Stamp]) -> Iterator[tuple[IndexedPlace, Stamp]]:
-    """Every place and its stamp. For 10 000 of them each call counts, so paths are plain text."""
+def _scan(home: Path, known: dict[IndexedPlace, Stamp]) -> list[tuple[IndexedPlace, Stamp]]:
+    """The places that are new or have changed; those that are found are taken out of `known`.
+
+    Every question does this for all runs, so that paths are plain text, and a folder with one journal is a case of
+    its own.
+    """
+    changed: list[tuple[IndexedPlace, Stamp]] = []
+    stat = os.stat
     for origin, folder in _FOLDERS.items():
         root = str(home / folder)
         try:
-            entries = os.scandir(root)
+            names = os.listdir(root)  # noqa: PTH208
         except (FileNotFoundError, NotADirectoryError):
             continue
-        with entries:
-            for entry in entries:
-                name = entry.name
-                if name[0] == "." or (origin == "import" and not name.endswith(".json")) or not _is_text(name):
-                    continue
-                place = (origin, name)
-                before = known.get(place)
-                with contextlib.suppress(OSError):  # it was just removed, or is a link that leads nowhere
-                    yield place, _stamp(f"{root}/{name}", before.journals if before else None, origin)
+        for name in names:
+            if name[0] == "." or (origin == "import" and not name.endswith(".json")) or not _is_text(name):
+                continue
+            place = (origin, name)
+            before = known.get(place)
+            path = f"{root}/{name}"
+            try:
+                if before is not None and before.journals == _ONE_JOURNAL:
+                    own, file = stat(path).st_mtime_ns, stat(f"{path}/{_ONE_JOURNAL}")
+                    if before.text == f"{own};{file.st_mtime_ns} {file.st_size}":
+                        del known[place]
+                        continue
+            except OSError:
+                pass  # the journal is gone, or all of it
+            try:
+                stamp = _stamp(path, before.journals if before else None, origin)
+            except OSError:  # it was just removed, or is a link that leads nowhere
+                continue
+            if known.pop(place, None) != stamp:
+                changed.append((place, stamp))
+    return changed
 
 
 def _is_text(name: str) -> bool:

@@ -39,18 +39,19 @@ def find(reference: str, home: Path | None = None) -> RunEntry:
     if not name or (attempt and not attempt.isdecimal()):
         raise ConfigError(f"RUN must be {_REFERENCE}. Got '{reference}' instead.")
     last = HistoryFilter(machine=machine or None, limit=None if attempt else 1)
-    found, known = answered(
+    found = answered(
         lambda connection: (
             _found(connection, last)
             if name == "last"
-            else _found(connection, EVERYTHING, _NAMED, (len(name), name, name)),
-            [row[0] for row in connection.execute("SELECT run_id FROM runs UNION SELECT name FROM runs")],
+            else _found(connection, EVERYTHING, _NAMED, (len(name), name, name))
         ),
         home,
     )
     chosen = [entry for _, entry in found if entry.machine.startswith(machine)]
     chosen = [entry for entry in chosen if not attempt or entry.attempt == int(attempt)]
     if not chosen:
+        query = "SELECT run_id FROM runs UNION SELECT name FROM runs"
+        known = answered(lambda connection: [row[0] for row in connection.execute(query)], home, look=False)
         raise ConfigError(f"No run '{reference}' in the history of {home_of(home)}.{suggest(name, known)}")
     exact = [entry for entry in chosen if name in (entry.run_id, entry.name)]
     ids = list(dict.fromkeys(entry.run_id for entry in chosen))
@@ -150,17 +151,16 @@ def listing(
             hold(connection)
             found = _found(connection, wanted)
         count = len(found) if wanted.limit is None or len(found) < wanted.limit else _count(connection, wanted)
-        told = ((entry, _changes(connection, number, entry, wanted)) for number, entry in found)
-        return [(entry, [one for one in made if wanted.metrics or _is_listed(one)]) for entry, made in told], count
+        usual = not wanted.metrics
+        return [(entry, _changes(connection, number, entry, wanted, usual=usual)) for number, entry in found], count
 
     found, count = answered(ask, home)
     return [(_told(entry, home), made) for entry, made in found], count
 
 
-def _is_listed(change: Change) -> bool:
-    """Whether a listing tells it: the primary metric, times that were judged, and what has no number at all."""
-    timed = change.metric == "train_time_s" and change.verdict in ("better", "worse", "equivalent")
-    return change.primary or timed
+def _is_listed(name: str, verdict: str, *, primary: bool) -> bool:
+    """Whether a listing tells it: the primary metric, and times that were judged."""
+    return primary or (name == "train_time_s" and verdict in ("better", "worse", "equivalent"))
 
 
 def walk(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
@@ -307,7 +307,10 @@ def _measured(
                 yield row.line, found
 
 
-def _changes(connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter) -> list[Change]:
+def _changes(
+    connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter, *, usual: bool = False
+) -> list[Change]:
+    """What a run measured against the run before; only what a listing tells if just the `usual` is wanted."""
     rows = _rows(connection, number, wanted)
     made = []
     for config, dataset, target, library, failed in _parts(connection, number, wanted):
@@ -318,25 +321,46 @@ def _changes(connection: sqlite3.Connection, number: int, entry: RunEntry, wante
             nothing: dict[str, Any] = {"metric": "", "primary": True, "mean": float("nan"), "n": 0, "before": ""}
             made.append(Change(**known, **nothing, verdict="failed"))
         for row in own:
-            verdicts, means = row.judged(), row.means()
-            before, earlier = _earlier(connection, row)
-            unjudged = "first" if row.before == 0 and entry.state == "finished" and not entry.superseded else ""
-            for name, _, primary, _ in row.measures():
-                if name in means and (not wanted.metrics or name in wanted.metrics):
-                    mean, n = means[name]
-                    made.append(
-                        Change(
-                            **known,
-                            metric=name,
-                            primary=bool(primary),
-                            mean=mean,
-                            n=n,
-                            verdict=verdicts.get(name, unjudged),
-                            before=before,
-                            before_mean=earlier.get(name, (None, 0))[0],
-                        )
-                    )
+            made += _changes_of(connection, row, entry, known, wanted.metrics, usual=usual)
     return made
+
+
+def _changes_of(  # noqa: PLR0913 (one call)
+    connection: sqlite3.Connection,
+    row: SeriesRow,
+    entry: RunEntry,
+    known: dict[str, Any],
+    metrics: Sequence[str],
+    *,
+    usual: bool,
+) -> Iterator[Change]:
+    verdicts = row.judged()
+    unjudged = "first" if row.before == 0 and entry.state == "finished" and not entry.superseded else ""
+    chosen = [
+        (name, bool(primary), verdicts.get(name, unjudged))
+        for name, _, primary, _ in row.measures()
+        if not metrics or name in metrics
+    ]
+    if usual:
+        chosen = [one for one in chosen if _is_listed(one[0], one[2], primary=one[1])]
+    if not chosen:
+        return
+    means = row.means()
+    before, earlier = _earlier(connection, row)
+    for name, primary, verdict in chosen:
+        if name in means:
+            mean, n = means[name]
+            last = earlier.get(name, (None, 0))[0]
+            yield Change(
+                **known,
+                metric=name,
+                primary=primary,
+                mean=mean,
+                n=n,
+                verdict=verdict,
+                before=before,
+                before_mean=last,
+            )
 
 
 def _earlier(connection: sqlite3.Connection, row: SeriesRow) -> tuple[str, dict[str, tuple[float, int]]]:
