@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import MissingLibraryError
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.runners import RUNNERS, FitRequest
+from boosters_eval.runners.parameters import Device
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,8 +30,8 @@ def competitors(
 
 
 def _made_for(config: BenchmarkConfig, library: str) -> bool:
-    if library in config.libraries:
-        return True
+    if library in config.libraries or config.training.device is not Device.CPU:
+        return True  # a device that it cannot use is said, not left out
     data = config.dataset
     request = FitRequest(
         task=config.task,

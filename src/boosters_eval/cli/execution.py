@@ -12,6 +12,7 @@ import typer
 
 from boosters_eval.cli.options import (
     DataOptions,
+    DeviceOption,
     Execution,
     Presentation,
     SplitOption,
@@ -70,6 +71,7 @@ def compare(
     growth: Annotated[
         str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
     ] = None,
+    device: DeviceOption = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
     ] = None,
@@ -92,7 +94,7 @@ def compare(
     from boosters_eval.benchmark.suites import parse_variants
 
     _check_presentation(presentation)
-    base = training_of(param, growth)
+    base = training_of(param, growth, device)
     prepared = prepare_comparison(
         dataset or ["california"],
         library or None,
@@ -308,6 +310,7 @@ def exit_code(results: Any, *, continue_on_error: bool) -> int:
 
 
 def _show_plan(prepared: Any) -> int:
+    from boosters_eval.benchmark.planning import check_devices
     from boosters_eval.benchmark.running import jobs_of
 
     plan = prepared.plan
@@ -322,6 +325,7 @@ def _show_plan(prepared: Any) -> int:
         say(f"  {spec.name} {target} ({version}) x {count}")
     for entry in plan.excluded:
         say(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}")
+    check_devices(plan)
     return ExitCode.SUCCESS if plan.cells else ExitCode.EXECUTION_ERROR
 
 

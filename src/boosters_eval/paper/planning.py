@@ -23,7 +23,8 @@ from boosters_eval.paper.evaluate import EvaluateSpec, Scoring
 from boosters_eval.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
 from boosters_eval.paper.targets import data_of, format_of, known_metrics, locate_module, obstacle
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+from boosters_eval.runners.devices import cannot_run
+from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,7 +129,7 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
     timed = any(name.endswith("_time_s") for name in wanted & set(RESOURCES))  # a time is worth nothing beside others
     spec = FitSpec(
         name=target.name,
-        alone=timed,
+        alone=timed or training.device is not Device.CPU,
         n_threads=threads.resolve(n_threads if n_threads is not None else training.n_threads),
         dataset=config.name,
         data_digest=data.digest,
@@ -152,7 +153,7 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
     if run.profile == "defaults":
         left = dict.fromkeys(_left_to_library(RUNNERS[run.library], spec, run.parameters))
         spec = spec.replace(protocol=protocol.replace(native={**left, **native}))
-    reason = protocol.unsupported(data.task) or RUNNERS[run.library].unsupported(spec.request(0))
+    reason = protocol.unsupported(data.task) or cannot_run(RUNNERS[run.library], spec.request(0))
     if reason:
         return PlannedTarget(target, f"{run.library} cannot run this: {reason}.")
     stops = {} if stopping is None else {"early stopping": f"{stopping.rounds} rounds" + _on(stopping.metric)}
