@@ -24,7 +24,7 @@ def cannot_run(runner: type[Runner], request: FitRequest) -> str | None:
 
 
 def device_fault(runner: type[Runner], device: Device) -> str | None:
-    """Why a library cannot use a device here, or None. Some would train on the CPU in silence, so this is asked first."""
+    """Why a library cannot use a device here, or None. Asked first, because some would use the CPU in silence."""
     if device is Device.CPU:
         return None
     if not runner.cuda_build:
