@@ -1,4 +1,4 @@
-"""Devices are found by asking the driver in another process, whatever the driver does; shared libraries are only read."""
+"""The driver is asked for devices in another process, whatever it does; shared libraries are only read."""
 
 import os
 import shutil

@@ -64,7 +64,7 @@ def test_a_device_that_does_not_exist_is_one_sentence(given):
 
 
 @pytest.mark.parametrize("edition", EDITIONS, ids=IDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(request=requests)
 def test_device_is_passed_where_it_is_asked_for_and_only_there(edition, request):
     if refusal(edition, request):
@@ -84,7 +84,7 @@ def test_device_is_passed_where_it_is_asked_for_and_only_there(edition, request)
 
 
 @pytest.mark.parametrize("edition", EDITIONS, ids=IDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(request=requests)
 def test_what_is_refused_on_the_cpu_is_refused_on_a_device(edition, request):
     on_cpu = FitRequest(**{**vars(request), "training": request.training.replace(device=Device.CPU)})
@@ -226,6 +226,8 @@ def test_xgboost_that_fell_back_to_the_cpu_is_an_error():
         pytest.skip("needs XGBoost and no device")
     translation = runner.translate(on("cuda", n_estimators=2))
     rows = TrainData(np.random.default_rng(1).random((50, 2), np.float32), np.arange(50.0))
-    with warnings.catch_warnings(), pytest.raises(UnsupportedError, match="device 'cpu' instead of 'cuda'"):
+    dataset = runner.build(translation, rows)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        runner.fit(translation, runner.build(translation, rows))
+        with pytest.raises(UnsupportedError, match="trained on the device 'cpu' instead of 'cuda'"):
+            runner.fit(translation, dataset)
