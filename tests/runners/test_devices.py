@@ -1,6 +1,8 @@
 """The device: mapped by every table, refused where it is missing, and never replaced by the CPU in silence."""
 
 import json
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -231,3 +233,37 @@ def test_xgboost_that_fell_back_to_the_cpu_is_an_error():
         warnings.simplefilter("ignore")
         with pytest.raises(UnsupportedError, match="trained on the device 'cpu' instead of 'cuda'"):
             runner.fit(translation, dataset)
+
+
+VALIDATED = """
+import json, sys, numpy, catboost
+x = numpy.random.default_rng(1).random((60, 3), numpy.float32)
+y = {"multiclass": numpy.arange(60) % 3, "ranking": numpy.arange(60) % 3, "binary": numpy.arange(60) % 2}
+for task, native in json.loads(sys.argv[1]):
+    alpha = native.pop("alpha", None)
+    loss = native["loss_function"] if alpha is None else f"Quantile:alpha={alpha[0]}"
+    rows = catboost.Pool(x, y.get(task, x[:, 0]), group_id=numpy.arange(60) // 10 if task == "ranking" else None)
+    try:
+        catboost.CatBoost({**native, "loss_function": loss}).fit(rows)
+    except catboost.CatBoostError as error:
+        said = str(error)
+        assert "CUDA error" in said or "State == nullptr" in said, (task, native, said)
+"""
+
+
+@pytest.mark.slow
+def test_catboost_objects_to_nothing_but_the_missing_device():
+    """It checks its options before it looks for the device, so that much of the table can be tried without one."""
+    if RUNNERS["catboost"].missing() or cuda_devices().names:
+        pytest.skip("needs CatBoost and no device")
+    changes = [
+        *({"growth_strategy": growth} for growth in GrowthStrategy),
+        {"subsample": 0.5, "colsample": 0.5, "max_bins": 1000, "min_samples_leaf": 5},
+    ]
+    cases = [
+        (task.value, translate(MAPPING["catboost"][-1], on("cuda", task, profile=profile, **change)).native)
+        for task in Task
+        for profile in Profile
+        for change in changes
+    ]
+    subprocess.run([sys.executable, "-c", VALIDATED, json.dumps(cases)], check=True, capture_output=True)

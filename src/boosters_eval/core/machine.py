@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import psutil
-from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from boosters_eval.core.devices import CudaDevices, cuda_devices
 from boosters_eval.core.model import Model
@@ -41,12 +40,6 @@ class MachineInfo(Model):
     gpu: str | None = None  # the CUDA device that is used; only looked for where one is asked for
     cuda: str | None = None  # the version that its driver supports
 
-    @model_serializer(mode="wrap")
-    def _without_gpu(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run that asks for no device is recorded as before there were any."""
-        content: dict[str, Any] = handler(self)
-        return {name: value for name, value in content.items() if name not in _OF_DEVICE or value is not None}
-
     @classmethod
     def collect(cls, *, load_blas: bool = False, device: bool = False) -> Self:
         """Describe this machine. The BLAS is only known once numpy is loaded; `load_blas` loads it."""
@@ -64,6 +57,11 @@ class MachineInfo(Model):
             gpu=found.names[0] if found.names else None,
             cuda=found.version or None,
         )
+
+    def recorded(self) -> dict[str, Any]:
+        """What a run keeps of it: one that asks for no device says the same as before there were any."""
+        content = {**self.model_dump(), "digest": self.digest}
+        return {name: value for name, value in content.items() if name not in _OF_DEVICE or value is not None}
 
     @property
     def digest(self) -> str:

@@ -86,7 +86,7 @@ class RunFacts(FileModel):
             git_branch=commit and _first_line("git", "rev-parse", "--abbrev-ref", "HEAD"),
             git_dirty=None if commit is None else bool(_first_line("git", "status", "--porcelain", "-uno")),
             rust=(_first_line("rustc", "--version") or "").removeprefix("rustc ") or None,
-            machine={**machine.model_dump(), "digest": machine.digest},
+            machine=machine.recorded(),
             targets=_targets(plan),
             wait_policy=threads.WAIT_POLICY,
             **known,

@@ -157,13 +157,14 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
     if reason:
         return PlannedTarget(target, f"{run.library} cannot run this: {reason}.")
     stops = {} if stopping is None else {"early stopping": f"{stopping.rounds} rounds" + _on(stopping.metric)}
+    device = {"device": training.device.value} if spec.uses_device else {}
     return PlannedTarget(
         target,
         spec=spec,
         carrier=run.library,
         metrics=metrics,
         std_over="splits",
-        conditions={**_data_conditions(config.name, data, protocol), **stops, "threads": str(spec.n_threads)},
+        conditions={**_data_conditions(config.name, data, protocol), **stops, "threads": str(spec.n_threads), **device},
         inputs={"data": str(data.path), **step_addresses(run.preprocessing)},
         repeats=seeds,
         warnings=_unknown_metrics(target, metrics),
