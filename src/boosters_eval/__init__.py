@@ -9,9 +9,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from boosters_eval.api import (
+        bisect,
         compare,
         load_results,
         load_run,
+        prepare_builds,
         prepare_comparison,
         prepare_suite,
         run_prepared,
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
     from boosters_eval.benchmark.suites import SUITES, create_ablation_suite, register_suite
+    from boosters_eval.bisection.model import Bisection, BisectionStep
     from boosters_eval.core.errors import (
         BoostersEvalError,
         BoostersEvalWarning,
+        BuildError,
         ConfigError,
         DataFileError,
         DatasetError,
@@ -80,9 +84,11 @@ if TYPE_CHECKING:
 # Names are resolved on first use, so that `import boosters_eval` and the command line start fast.
 _HOME = {
     "api": (
+        "bisect",
         "compare",
         "load_results",
         "load_run",
+        "prepare_builds",
         "prepare_comparison",
         "prepare_suite",
         "run_prepared",
@@ -90,6 +96,7 @@ _HOME = {
         "verify_run",
     ),
     "baseline": ("is_regression",),
+    "bisection.model": ("Bisection", "BisectionStep"),
     "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
     "benchmark.measure": ("InvalidPredictionsError",),
     "benchmark.planning": ("PreparedRun",),
@@ -100,6 +107,7 @@ _HOME = {
     "core.errors": (
         "BoostersEvalError",
         "BoostersEvalWarning",
+        "BuildError",
         "ConfigError",
         "DataFileError",
         "DatasetError",
@@ -154,11 +162,14 @@ __all__ = [
     "BenchmarkError",
     "BenchmarkResult",
     "BenchmarkSuite",
+    "Bisection",
+    "BisectionStep",
     "BoosterType",
     "BoostersEvalError",
     "BoostersEvalWarning",
     "BootstrapInputError",
     "Build",
+    "BuildError",
     "Cell",
     "CellEnded",
     "CellOutcome",
@@ -210,6 +221,7 @@ __all__ = [
     "UnsupportedError",
     "Work",
     "Workload",
+    "bisect",
     "check_runner",
     "compare",
     "compute_metrics",
@@ -219,6 +231,7 @@ __all__ = [
     "load_results",
     "load_run",
     "metric_from_callable",
+    "prepare_builds",
     "prepare_comparison",
     "prepare_suite",
     "primary_metric",

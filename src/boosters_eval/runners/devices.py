@@ -41,7 +41,7 @@ def device_fault(runner: type[Runner], device: Device) -> str | None:
 def _shared_libraries(runner: type[Runner]) -> Iterator[Path]:
     """The shared libraries of the package; none where they lie elsewhere, as conda puts them."""
     package = runner.module.partition(".")[0]
-    build = getattr(runner, "installation", None)
+    build = runner.installation
     spec = find_spec(package) if build is None else PathFinder.find_spec(package, list(build.path))
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         yield from (path for path in Path(folder).rglob("*") if path.suffix in _LIBRARIES and path.is_file())
