@@ -18,6 +18,8 @@ from boosters_eval.core.devices import CudaDevices, cuda_devices
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnsupportedError
 from boosters_eval.engine import facts, plan
 from boosters_eval.engine.plan import Plan
+from boosters_eval.history import content
+from boosters_eval.history.query import runs as history_runs
 from boosters_eval.runners import RUNNERS, devices
 from boosters_eval.runners.parameters import BoosterType, Device, Profile
 from tiny import TINY, plan_of, prepare_tiny, run_tiny, tiny_config
@@ -47,9 +49,8 @@ def a_device(monkeypatch):
 def test_plan_on_the_cpu_is_what_it_was_before_there_were_devices(home, no_device):
     named, unnamed = (plan_of(on("cpu")), plan_of(on("cpu").replace(training=TrainingConfig(n_estimators=2))))
     assert named.run_id == unnamed.run_id
-    content = json.loads(named.model_dump_json())
-    assert content["schema_version"] == 2
-    assert "device" not in json.dumps(content)
+    assert json.loads(named.model_dump_json())["schema_version"] == 2
+    assert '"device"' not in named.model_dump_json()
     assert Plan.parse(named.model_dump_json(), "plan.json") == named
 
 
@@ -103,21 +104,27 @@ def test_worker_looks_for_the_device_itself_and_the_run_records_what_it_asked_fo
     assert run.metadata.configs["tiny/gbdt"]["device"] == "cuda"
     recorded = run.metadata.facts
     assert (recorded.schema_version, recorded.machine["gpu"], recorded.machine["cuda"]) == (4, "Test GPU", "12.4")
-    content = json.loads(run.to_json())
-    assert content["schema_version"] == 4
+    assert json.loads(run.to_json())["schema_version"] == 4
     again = ResultCollection.from_json(run.to_json())
     assert again.metadata == load_run().metadata == run.metadata
     rows = dict(build_document(run).data.environment.rows({}))
     assert rows["GPU"] == "Test GPU, CUDA 12.4"
+    (entry,) = history_runs()
+    assert (entry.run_id, entry.machine) == (run.run_id, recorded.machine["digest"])
+    assert entry.machine_label.endswith(", Test GPU")
+
+
+def test_history_reads_every_plan_that_is_written():
+    assert content._PLAN_VERSION == plan.SCHEMA_VERSION
 
 
 def test_results_on_the_cpu_say_nothing_of_devices(home, faulty, a_device):
     run = run_tiny(tiny_config())
-    content = json.loads(run.to_json())
-    assert content["schema_version"] == 3
-    assert content["metadata"]["environment"]["schema_version"] == 3
-    assert {"gpu", "cuda"}.isdisjoint(content["metadata"]["environment"]["machine"])
-    assert "device" not in content["metadata"]["configs"]["tiny/none"]
+    written = json.loads(run.to_json())
+    assert written["schema_version"] == 3
+    assert written["metadata"]["environment"]["schema_version"] == 3
+    assert {"gpu", "cuda"}.isdisjoint(written["metadata"]["environment"]["machine"])
+    assert "device" not in written["metadata"]["configs"]["tiny/none"]
     assert facts.RunFacts().schema_version == 3
 
 
