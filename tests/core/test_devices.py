@@ -120,6 +120,19 @@ def test_variable_that_hides_every_device_is_told_without_asking(monkeypatch, va
     assert cuda_devices().fault == "the variable CUDA_VISIBLE_DEVICES hides every device"
 
 
+def test_whatever_the_driver_and_the_environment_say_can_be_printed_and_stored(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "\udcff\x1b[31m" + "9" * 5_000)
+    for answer in ({}, {"names": []}, {"fault": "bad\n\x1b]0;title\x07 " * 100}):
+        devices._asked.cache_clear()
+        monkeypatch.setattr(devices, "_answer", lambda answer=answer: answer)
+        fault = cuda_devices().fault
+        assert fault.isprintable()
+        assert len(fault.encode()) < 500
+    devices._asked.cache_clear()
+    monkeypatch.setattr(devices, "_answer", lambda: {"names": ["\x1b[1m" * 99, ""], "version": True})
+    assert [name.isprintable() and 0 < len(name) <= 64 for name in cuda_devices().names] == [True, True]
+
+
 def test_the_driver_is_asked_once_for_each_environment(monkeypatch):
     asked = []
     monkeypatch.setattr(devices, "_answer", lambda: asked.append(os.environ.get("CUDA_VISIBLE_DEVICES")) or {})

@@ -83,6 +83,7 @@ def test_device_is_passed_where_it_is_asked_for_and_only_there(edition, request)
     if request.profile is Profile.PARITY:
         assert marks["device"].kind == "approximated"
         assert "deterministic" not in translation.native
+        assert ("gpu_use_dp" in translation.native) == (edition.library == "lightgbm")
 
 
 @pytest.mark.parametrize("edition", EDITIONS, ids=IDS)
@@ -175,7 +176,7 @@ def test_a_library_that_never_could_says_so_whatever_the_machine(a_device, libra
 @pytest.mark.parametrize(
     ("library", "code", "why"),
     [
-        ("xgboost", [False], "no code for CUDA devices: pip uninstall xgboost-cpu, then pip install xgboost"),
+        ("xgboost", [False], "no code for CUDA devices: install xgboost instead of xgboost-cpu"),
         ("lightgbm", [False, False], "USE_CUDA=ON"),
         ("catboost", [False], "on Linux or Windows"),
         ("xgboost", [True, False], None),

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.text import clean
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -77,14 +79,14 @@ def _asked(visible: str | None, *_: str | None) -> CudaDevices:
         version = found.get("version")
         number = version if isinstance(version, int) and version > 0 else None
         return CudaDevices(
-            names=tuple(name[:_MOST] or "unnamed" for name in names[:_MOST]),
+            names=tuple(clean(name)[:_MOST] or "unnamed" for name in names[:_MOST]),
             version="" if number is None else f"{number // 1000}.{number % 1000 // 10}",
         )
-    hidden = "" if visible is None else f" (the variable {_VISIBLE} is '{visible}')"
+    hidden = "" if visible is None else f" (the variable {_VISIBLE} is '{clean(visible)[:_MOST]}')"
     if names == []:
         return CudaDevices(fault=f"the driver knows of none{hidden}")
     said = fault if isinstance(fault, str) and fault else "the driver's answer makes no sense"
-    return CudaDevices(fault=f"{' '.join(said.split())[:200]}{hidden}")
+    return CudaDevices(fault=f"{clean(' '.join(said.split()))[:200]}{hidden}")
 
 
 def _answer() -> dict[str, Any]:

@@ -30,7 +30,7 @@ class XGBoostRunner(TableRunner):
     distributions = ("xgboost-cpu", "xgboost")
     dependencies = ("numpy", "pandas", "scipy.sparse", "sklearn.model_selection")
     install = "xgboost-cpu"
-    cuda_build = "pip uninstall xgboost-cpu, then pip install xgboost"
+    cuda_build = "install xgboost instead of xgboost-cpu"
     editions = MAPPING["xgboost"]
 
     @classmethod

@@ -48,8 +48,7 @@ _RULES = (
         "device",
         {"device_type": "cuda"},
         "approximated",
-        "bins and the precision of sums are those of the CPU, but the order of sums is not fixed; predictions are made "
-        "on the CPU",
+        "bins are those of the CPU, but the order of sums is not fixed; predictions are made on the CPU",
     ),
     Rule(
         "growth_strategy",
@@ -131,6 +130,7 @@ EDITIONS = (
             Pin(
                 {"deterministic": True, "force_row_wise": True}, "the same seed gives the same model", "device == 'cpu'"
             ),
+            Pin({"gpu_use_dp": True}, "sums are of double precision, as on the CPU", CUDA),
             Pin({"feature_pre_filter": False}, "no column is dropped before training"),
             Pin({"verbosity": -1}, SILENT),
         ),
