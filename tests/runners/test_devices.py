@@ -16,6 +16,7 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS, FitRequest, Runner, TrainData
 from boosters_eval.runners import devices as module
 from boosters_eval.runners.devices import cannot_run, device_fault
+from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.mapping import MAPPING
 from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
 from boosters_eval.runners.rules import refusal, translate
@@ -197,6 +198,16 @@ def test_installed_builds_are_recognised_by_their_files(a_device, library, usabl
     if RUNNERS[library].missing():
         pytest.skip("not installed")
     assert (device_fault(RUNNERS[library], Device.CUDA) is None) == usable
+
+
+@pytest.mark.parametrize(("content", "usable"), [(b"MZ .nv_fatb", True), (b"MZ .text", False)])
+def test_a_build_is_judged_by_its_own_files(a_device, tmp_path, content, usable):
+    (tmp_path / "xgboost" / "lib").mkdir(parents=True)
+    (tmp_path / "xgboost" / "__init__.py").touch()
+    (tmp_path / "xgboost" / "lib" / "xgboost.dll").write_bytes(content)
+    where = Installation(library="xgboost", version="3.0.5", digest="0" * 16, path=(str(tmp_path),))
+    build = RUNNERS["xgboost"].at("xgboost==3.0.5", where)
+    assert (cannot_run(build, on("cuda")) is None) == usable
 
 
 def test_the_cpu_asks_neither_the_driver_nor_the_files(monkeypatch):
