@@ -59,6 +59,9 @@ ONLY_PARSED = {
     "boosters-eval datasets fetch covertype",
     "boosters-eval datasets show NAME",
     "boosters-eval explain",
+    # These need a CUDA device.
+    "boosters-eval compare -d synthetic_bin_large -l xgboost catboost --device cuda",
+    "boosters-eval compare -d synthetic_bin_large -l xgboost --variants 'cpu:n_threads=-1' 'gpu:device=cuda'",
     # These of parity run cells; the tests of the room run them.
     "boosters-eval parity gate --csv mine.csv",
     "boosters-eval parity gate --csv parity.csv",
