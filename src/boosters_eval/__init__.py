@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         prepare_suite,
         run_prepared,
         run_suite,
+        track_run,
         verify_run,
     )
     from boosters_eval.baseline import is_regression
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
     from boosters_eval.stats.bootstrap import BootstrapInputError
     from boosters_eval.stats.inference import StatisticsInputError
+    from boosters_eval.tracking.tracker import TRACKERS, Tracker
 
 # Names are resolved on first use, so that `import boosters_eval` and the command line start fast.
 _HOME = {
@@ -87,6 +89,7 @@ _HOME = {
         "prepare_suite",
         "run_prepared",
         "run_suite",
+        "track_run",
         "verify_run",
     ),
     "baseline": ("is_regression",),
@@ -139,6 +142,7 @@ _HOME = {
     "runners.parameters": ("BoosterType", "GrowthStrategy", "Profile", "TrainingConfig"),
     "stats.bootstrap": ("BootstrapInputError",),
     "stats.inference": ("StatisticsInputError",),
+    "tracking.tracker": ("TRACKERS", "Tracker"),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -149,6 +153,7 @@ __all__ = [
     "OBSERVERS",
     "RUNNERS",
     "SUITES",
+    "TRACKERS",
     "WORKLOADS",
     "BenchmarkConfig",
     "BenchmarkError",
@@ -204,6 +209,7 @@ __all__ = [
     "StatisticsInputError",
     "Table",
     "Task",
+    "Tracker",
     "TrainingConfig",
     "UnknownNameError",
     "UnsupportedError",
@@ -226,6 +232,7 @@ __all__ = [
     "register_suite",
     "run_prepared",
     "run_suite",
+    "track_run",
     "verify_run",
 ]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from boosters_eval import __version__
-from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, paper, parity, report, runs
+from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, paper, parity, report, runs, track
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.output import note, say, terminal_width
 from boosters_eval.cli.streams import steady
@@ -49,6 +49,7 @@ datasets.register(app)
 report.register(app)
 parity.register(app)
 paper.register(app)
+track.register(app)
 
 
 def _version(*, show: bool) -> None:
