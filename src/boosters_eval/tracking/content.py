@@ -79,14 +79,17 @@ def key_of(folder: RunFolder, attempt: int) -> str:
     while facts.extends and facts.extends not in seen:
         seen.add(facts.extends)
         earlier = RunFolder(folder.path.parent / facts.extends)
-        known = {number: earlier.facts(number) for number in earlier.attempts()}
-        fitting = [number for number, other in known.items() if other.started_at <= facts.started_at]
-        if not fitting:  # it was removed
+        known = [n for n in earlier.attempts() if earlier.facts(n).started_at <= facts.started_at]
+        if not known:  # it was removed
             break
-        folder, attempt = earlier, fitting[-1]
-        facts = known[attempt]
-    origin = [facts.started_at or attempt, facts.machine.get("digest")]
-    return f"{folder.run_id}-{_digest(origin)}"
+        folder, attempt = earlier, known[-1]
+        facts = folder.facts(attempt)
+    first = next(n for n in folder.attempts() if n == attempt or (facts.resumed and _same_start(folder, n, facts)))
+    return f"{folder.run_id}-{_digest([facts.started_at, first, facts.machine.get('digest')])}"
+
+
+def _same_start(folder: RunFolder, attempt: int, facts: RunFacts) -> bool:
+    return folder.facts(attempt).started_at == facts.started_at
 
 
 def competitor_id(run: TrackedRun, key: str) -> str:

@@ -36,6 +36,8 @@ def chosen_trackers(given: Any, parameter: str = "track") -> dict[str, type[Trac
             found[item] = TRACKERS[item]
         else:
             raise ConfigError(f"The '{parameter}' parameter must be names or Tracker classes. Got {item!r} instead.")
+    if not found and parameter == "to":
+        raise ConfigError("The 'to' parameter must name a tracker. Got nothing instead.")
     for name, tracker in found.items():
         if fault := tracker.missing():
             raise MissingLibraryError(f"The tracker '{name}' {fault}")

@@ -111,7 +111,7 @@ def _files(run: Run, folder: RunFolder, content: Content) -> Iterator[Mapping[st
         yield files
 
 
-class _News:
+class News:
     """What the program says on stdin: where the run is, that there is news, that it ended. Its death is an end too."""
 
     def __init__(self, source: BinaryIO) -> None:
@@ -160,31 +160,45 @@ def main(setup: dict[str, Any]) -> None:
     tracker = at_address(setup["address"])
     states = Path(setup["states"])
     sending = Sending(lambda key: tracker(states / f"{key}.json"), say)
-    code = _attend(sending, _News(sys.stdin.buffer), say, setup["wait"])
+    code = attend(sending, News(sys.stdin.buffer), say, setup["wait"])
     sys.stdout.flush()
     os._exit(code)  # whatever a tracker left running must not keep it
 
 
-def _attend(sending: Sending, news: _News, say: Callable[..., None], wait: float) -> int:
-    pause: float | None = None
+def attend(sending: Sending, news: News, say: Callable[..., None], wait: float) -> int:
+    """Send whenever there is news; the exit status tells whether all was sent at the end."""
+    again: float | None = None  # seconds until it is tried again without news
     while True:
-        place, ended = news.wait(pause)
-        if ended:  # the program may be gone, and nobody else would end this
-            timer = threading.Timer(wait, os._exit, [1])
-            timer.daemon = True
-            timer.start()
-        pause = None
+        place, ended = news.wait(again)
         if place is not None:
             began = time.monotonic()
-            try:
-                sending.send(RunFolder(Path(place[0])), place[1], ended=ended)
-            except BaseException as error:  # noqa: BLE001 (a tracker may fail in any way)
-                say(trouble=" ".join(f"{type(error).__name__}: {error}".split())[:500])
-                pause = _AFTER_FAULT
-                if ended:
-                    return 1
-            else:
-                say(well=True)
+            with _limit(wait) if ended else contextlib.nullcontext():
+                good = _try(sending, place, say, ended=ended)
+            again = None if good else _AFTER_FAULT
+            if ended:
+                return 0 if good else 1
             news.pause(max(_LEAST_PAUSE, _SHARE * (time.monotonic() - began)))
-        if ended:
+        elif ended:
             return 0
+
+
+def _try(sending: Sending, place: tuple[str, int], say: Callable[..., None], *, ended: bool) -> bool:
+    try:
+        sending.send(RunFolder(Path(place[0])), place[1], ended=ended)
+    except BaseException as error:  # noqa: BLE001 (a tracker may fail in any way)
+        say(trouble=" ".join(f"{type(error).__name__}: {error}".split())[:500])
+        return False
+    say(well=True)
+    return True
+
+
+@contextlib.contextmanager
+def _limit(seconds: float) -> Iterator[None]:
+    """End this process after that time: the program may be gone, and nobody else would."""
+    timer = threading.Timer(seconds, os._exit, [1])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import BoostersEvalError
@@ -59,7 +60,8 @@ class WandbTracker(Tracker):
         self._parent = self._init(run.key, run.name, "plan", run.facts)
         if not self._parent.offline:
             return str(self._parent.url)
-        return f"offline, to be sent with 'wandb sync {os.path.relpath(self._parent.dir)}/..'"
+        files = Path(self._parent.dir).parent.parent  # .../wandb/offline-run-DATE-ID/files
+        return f"offline, to be sent with 'wandb sync {os.path.relpath(files)}/offline-run-*-{run.key}*'"
 
     def _init(self, key: str, name: str, job_type: str, config: Mapping[str, str]) -> Any:
         import wandb  # noqa: PLC0415 (takes seconds, so only in the tracker's own process)
