@@ -268,7 +268,7 @@ def test_nothing_runs_beside_cells_whose_times_are_measured(noting, monkeypatch,
     assert seen == ([0, 0] if timed else [1, 1])
     (outpost,) = Fake.made
     begin = {"folder": str(find_run("last").path.absolute()), "attempt": 1}
-    assert outpost.told == ([begin, "end"] if timed else [begin, {}, {}, "end"])
+    assert outpost.told == ([{**begin, "ended": True}, "end"] if timed else [begin, {}, {}, "end"])
 
 
 def test_end_of_the_program_however_it_comes_is_the_end_of_sending(noting):

@@ -85,7 +85,7 @@ def key_of(folder: RunFolder, attempt: int) -> str:
         folder, attempt = earlier, known[-1]
         facts = folder.facts(attempt)
     first = next(n for n in folder.attempts() if n == attempt or (facts.resumed and _same_start(folder, n, facts)))
-    return f"{folder.run_id}-{_digest([facts.started_at, first, facts.machine.get('digest')])}"
+    return f"{folder.run_id}-{short_digest([facts.started_at, first, facts.machine.get('digest')])}"
 
 
 def _same_start(folder: RunFolder, attempt: int, facts: RunFacts) -> bool:
@@ -94,10 +94,11 @@ def _same_start(folder: RunFolder, attempt: int, facts: RunFacts) -> bool:
 
 def competitor_id(run: TrackedRun, key: str) -> str:
     """Identifies a competitor, given by its key, among all that are ever sent: in letters, digits and a dash."""
-    return f"{run.key}-{_digest(key)}"
+    return f"{run.key}-{short_digest(key)}"
 
 
-def _digest(value: Any) -> str:
+def short_digest(value: Any) -> str:
+    """Twelve digits that differ where the values, as JSON, do."""
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:12]
 
 

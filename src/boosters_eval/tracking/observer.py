@@ -125,7 +125,7 @@ class TrackingObserver(Observer):
         self._start()
         for outpost in self._outposts:
             if held:
-                outpost.tell(**self._place)
+                outpost.tell(**self._place, ended=True)  # at once, so that it need not be opened if it has all of it
             outpost.hang_up()
         deadline = time.monotonic() + wait
         try:

@@ -125,6 +125,7 @@ class News:
             message = json.loads(line)
             with self._changed:
                 self._fresh = True
+                self._ended = message.get("ended", False)
                 if "folder" in message:
                     self._place = (message["folder"], message["attempt"])
                 self._changed.notify()

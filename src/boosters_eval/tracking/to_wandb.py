@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import read_text, write_atomically
 from boosters_eval.core.model import Model
-from boosters_eval.tracking.content import competitor_id
+from boosters_eval.tracking.content import competitor_id, short_digest
 from boosters_eval.tracking.tracker import Tracker, TrackingStatus
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ class WandbTracker(Tracker):
     _run: TrackedRun
     _parent: Any
     _children: dict[str, Any]
+
+    def __init__(self, state: Path) -> None:
+        names = ("WANDB_MODE", "WANDB_BASE_URL", "WANDB_ENTITY", "WANDB_PROJECT", "WANDB_DIR")
+        place = [os.environ.get(name, "") for name in names]  # what was sent to one place is not at another
+        super().__init__(state.with_name(f"{state.stem}-{short_digest(place)}{state.suffix}"))
 
     def _known(self) -> WandbState:
         try:
@@ -82,6 +87,7 @@ class WandbTracker(Tracker):
                 disable_code=True,
                 disable_job_creation=True,
                 save_code=False,
+                host="",
                 silent=True,
                 x_disable_meta=True,
                 x_disable_stats=True,
