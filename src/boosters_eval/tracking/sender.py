@@ -149,7 +149,7 @@ class News:
 def main(setup: dict[str, Any]) -> None:
     """Send until the run has ended."""
     with contextlib.suppress(OSError):
-        os.nice(19)  # cells come first
+        os.nice(10)  # cells come first
     os.set_inheritable(setup["replies"], False)
     out = os.fdopen(setup["replies"], "w", encoding="utf-8")
 
