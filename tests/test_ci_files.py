@@ -1,19 +1,24 @@
 """The CI files: they parse, and every command in them is one that the program accepts."""
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from boosters_eval.baseline import load_baseline
+from toys import write_runner, write_wheel
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+EXAMPLE = ROOT / "examples" / "workflows" / "compare-builds.yml"
+OURS = ("./", "boosters-eval/boosters-eval@main")
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 
 
@@ -21,19 +26,28 @@ def steps(workflow):
     return [step for job in yaml.safe_load(workflow.read_text())["jobs"].values() for step in job["steps"]]
 
 
-def run_action(tmp_path, **inputs):
-    """The action's check step in bash, with a program in place of boosters-eval that writes down its arguments."""
+ECHO = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
+
+
+def run_action(tmp_path, *, code=0, program=ECHO, env=None, **inputs):
+    """The action's check step in bash, by default with a program for boosters-eval that writes down its arguments."""
     bash = shutil.which("bash")
     fake = tmp_path / "boosters-eval"
-    fake.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    fake.write_text(program)
     fake.chmod(0o755)
     step = ACTION["runs"]["steps"][-1]
     given = {name: spec.get("default", "") for name, spec in ACTION["inputs"].items()} | inputs
-    env = {name: given[re.fullmatch(r"\$\{\{ inputs\.(.+) \}\}", value)[1]] for name, value in step["env"].items()}
+    passed = {name: given[re.fullmatch(r"\$\{\{ inputs\.(.+) \}\}", value)[1]] for name, value in step["env"].items()}
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [bash, "-e", "-c", step["run"]], env={**env, "PATH": path}, capture_output=True, text=True, check=True
+        [bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        env={**(env or {}), **passed, "PATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout.splitlines()
 
 
@@ -48,12 +62,13 @@ def test_the_two_workflows_of_the_rfc_are_there():
     assert [path.name for path in WORKFLOWS] == ["quality-regression.yml", "quality.yml"]
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_uses_only_inputs_that_the_action_has(workflow):
-    used = [step["with"] for step in steps(workflow) if step.get("uses") == "./"]
-    required = {name for name, spec in ACTION["inputs"].items() if spec.get("required")}
+@pytest.mark.parametrize("workflow", [*WORKFLOWS, EXAMPLE], ids=lambda path: path.name)
+def test_a_workflow_uses_only_inputs_that_the_action_has(workflow, tmp_path):
+    used = [step["with"] for step in steps(workflow) if step.get("uses") in OURS]
     for given in used:
-        assert required <= given.keys() <= ACTION["inputs"].keys()
+        assert given.keys() <= ACTION["inputs"].keys()
+        run_action(tmp_path, **given)  # exits 3 if what it needs is not given
+    assert used or workflow.name == "quality.yml"
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
@@ -67,7 +82,8 @@ def test_a_workflow_s_commands_are_accepted_by_the_program(workflow, capsys, mon
 
 
 def test_python_3_12_is_what_everything_runs_on():
-    versions = [s["with"]["python-version"] for w in WORKFLOWS for s in steps(w) if "setup-python" in s.get("uses", "")]
+    found = [step for path in (*WORKFLOWS, EXAMPLE) for step in steps(path)]
+    versions = [s["with"]["python-version"] for s in found if "setup-python" in s.get("uses", "")]
     assert {*versions, ACTION["inputs"]["python-version"]["default"]} == {"3.12"}
 
 
@@ -88,11 +104,103 @@ def test_every_input_of_the_action_reaches_the_program_as_one_argument(tmp_path,
         **{"libraries-under-test": "boosters,xgboost"},
     )
     assert words[3] == hostile
-    assert not Path("hacked").exists()
+    assert not (tmp_path / "hacked").exists()
     assert {"--statistical", "--suite", "--junit", "--libraries-under-test"} <= set(words)
     words[3] = str(ROOT / "action.yml")
     assert accepted(words) == 3
     assert "is not JSON" in capsys.readouterr().err  # the options were read, the file is no baseline
+
+
+BUILDS = {"library": "boosters", "base": "base.whl", "head": "==0.2.0"}
+
+
+def test_the_action_compares_two_builds_in_one_run(tmp_path):
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "boosters-0.2.0-py3-none-any.whl").touch()
+    words = run_action(
+        tmp_path,
+        library="boosters",
+        base="dist/*.whl",
+        head="../head folder",
+        datasets="california,breast_cancer",
+        seeds="10",
+        timing="true",
+        verdict="v.json",
+        output="c.html",
+    )
+    assert words == [
+        *("compare", "--dataset", "california,breast_cancer"),
+        *(
+            "--library",
+            "base=boosters@dist/boosters-0.2.0-py3-none-any.whl",
+            "--library",
+            "head=boosters@../head folder",
+        ),
+        *("--against", "base", "--seeds", "10", "--timing-mode", "--verdict", "v.json", "--output", "c.html"),
+    ]
+
+
+def test_the_action_compares_two_builds_on_a_suite(tmp_path):
+    assert run_action(tmp_path, suite="quick", **BUILDS) == [
+        *("run", "--suite", "quick", "--library", "base=boosters@base.whl", "--library", "head=boosters==0.2.0"),
+        *("--against", "base", "--output", "benchmark-results.json"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ({}, "give either baseline, or library, base and head"),
+        ({"library": "boosters", "base": "x.whl"}, "give either baseline, or library, base and head"),
+        ({"baseline": "b.json", **BUILDS}, "give either baseline, or library, base and head"),
+        ({"suite": "quick", "datasets": "california", **BUILDS}, "give either suite or datasets"),
+        ({**BUILDS, "base": "*.whl"}, "base has more than one file"),
+    ],
+)
+def test_the_action_refuses_what_is_not_one_check(tmp_path, inputs, told):
+    for name in ("a.whl", "b.whl"):
+        (tmp_path / name).touch()
+    (line,) = run_action(tmp_path, code=3, **inputs)
+    assert line == f"::error title=boosters-eval::{told}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shift", "code"), [(0.5, 1), (0.0001, 0)])
+def test_the_action_s_step_fails_by_the_verdict_on_two_real_builds(tmp_path, shift, code):
+    """The step as GitHub runs it, with this program: two wheels of a library, of which the head's may be worse."""
+    for name, version, moved in (("base", "1.0", 0.0), ("head", "1.1", shift)):
+        write_wheel(tmp_path / f"dist-{name}", version, moved)
+    first, *rest = run_action(
+        tmp_path,
+        code=code,
+        program=f'#!/bin/sh\nexec {sys.executable} -m boosters_eval "$@"\n',
+        env={
+            **os.environ,
+            "BOOSTERS_EVAL_HOME": str(tmp_path / "home"),
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        },
+        library=write_runner(tmp_path),
+        base="dist-base/*.whl",
+        head="dist-head/*.whl",
+        datasets="california",
+        seeds="3",
+        verdict="v.json",
+        output="c.html",
+    )
+    answer = "❌ head is worse than base in 1 of 1" if code else "✅ Nothing is worse than base"
+    assert first.startswith(answer)
+    assert any(line.startswith("::error title=boosters-eval Worse::") for line in rest) == bool(code)
+    assert answer in (tmp_path / "summary.md").read_text()
+    assert json.loads((tmp_path / "v.json").read_text())["exit_code"] == code
+    assert "head (toy 1.1)" in (tmp_path / "c.html").read_text()
+
+
+def test_no_input_of_a_comparison_is_run_as_a_command(tmp_path):
+    hostile = '$(touch hacked); "x" y `touch hacked`'
+    words = run_action(tmp_path, library=hostile, base=hostile, head=hostile, datasets=hostile, seeds=hostile)
+    assert f"base={hostile}@{hostile}" in words
+    assert not (tmp_path / "hacked").exists()
 
 
 def test_the_gitlab_job_in_the_documentation_is_valid(capsys):

@@ -9,9 +9,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from boosters_eval.api import (
+        bisect,
         compare,
         load_results,
         load_run,
+        prepare_builds,
         prepare_comparison,
         prepare_suite,
         run_prepared,
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
     from boosters_eval.benchmark.suites import SUITES, create_ablation_suite, register_suite
+    from boosters_eval.bisection.model import Bisection, BisectionStep
     from boosters_eval.core.errors import (
         BoostersEvalError,
         BoostersEvalWarning,
+        BuildError,
         ConfigError,
         DataFileError,
         DatasetError,
@@ -82,9 +86,11 @@ if TYPE_CHECKING:
 # Names are resolved on first use, so that `import boosters_eval` and the command line start fast.
 _HOME = {
     "api": (
+        "bisect",
         "compare",
         "load_results",
         "load_run",
+        "prepare_builds",
         "prepare_comparison",
         "prepare_suite",
         "run_prepared",
@@ -93,6 +99,7 @@ _HOME = {
         "verify_run",
     ),
     "baseline": ("is_regression",),
+    "bisection.model": ("Bisection", "BisectionStep"),
     "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
     "benchmark.measure": ("InvalidPredictionsError",),
     "benchmark.planning": ("PreparedRun",),
@@ -103,6 +110,7 @@ _HOME = {
     "core.errors": (
         "BoostersEvalError",
         "BoostersEvalWarning",
+        "BuildError",
         "ConfigError",
         "DataFileError",
         "DatasetError",
@@ -159,11 +167,14 @@ __all__ = [
     "BenchmarkError",
     "BenchmarkResult",
     "BenchmarkSuite",
+    "Bisection",
+    "BisectionStep",
     "BoosterType",
     "BoostersEvalError",
     "BoostersEvalWarning",
     "BootstrapInputError",
     "Build",
+    "BuildError",
     "Cell",
     "CellEnded",
     "CellOutcome",
@@ -215,6 +226,7 @@ __all__ = [
     "UnsupportedError",
     "Work",
     "Workload",
+    "bisect",
     "check_runner",
     "compare",
     "compute_metrics",
@@ -224,6 +236,7 @@ __all__ = [
     "load_results",
     "load_run",
     "metric_from_callable",
+    "prepare_builds",
     "prepare_comparison",
     "prepare_suite",
     "primary_metric",

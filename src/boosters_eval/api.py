@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Unpack
 
     from boosters_eval.benchmark.config import BenchmarkSuite
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.requests import Libraries
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import RunOptions, Settings
+    from boosters_eval.bisection.model import Bisection
+    from boosters_eval.bisection.request import BisectionOptions
+    from boosters_eval.bisection.running import Bisector
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.plan import Plan
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
@@ -70,24 +76,25 @@ def compare(
     "mlflow"; one that fails or hangs is a BoostersEvalWarning.
     A run in which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
     """
-    prepared = prepare_comparison(
-        datasets,
-        libraries,
-        booster,
-        seeds,
-        training=training,
-        variants=variants,
-        metrics=metrics,
-        cv=cv,
-        task=task,
-        data=data,
-        target=target,
-        split=split,
-        profile=profile,
-        max_seeds=max_seeds,
-        budget=budget,
-        **settings,
-    )
+    with _heard(verbose=verbose):
+        prepared = prepare_comparison(
+            datasets,
+            libraries,
+            booster,
+            seeds,
+            training=training,
+            variants=variants,
+            metrics=metrics,
+            cv=cv,
+            task=task,
+            data=data,
+            target=target,
+            split=split,
+            profile=profile,
+            max_seeds=max_seeds,
+            budget=budget,
+            **settings,
+        )
     _warn_of_data(prepared)
     return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor, track=track))
 
@@ -107,9 +114,40 @@ def run_suite(
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
-    prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
+    with _heard(verbose=verbose):
+        prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
     _warn_of_data(prepared)
     return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor, track=track))
+
+
+def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
+    """The version of a library with which a number changed, by as few runs as the noise allows.
+
+    The versions are the releases `versions="4.3..4.7"` (or a list of them), `wheels` in order, or the `commits`
+    "GOOD..BAD" of a `folder`, each built by pip or by `build_command`. The number is the `metric` (a time or `memory`
+    too) on the `dataset`, and `tolerance` is the smallest relative change that counts. Each step adds seeds, up to
+    `max_seeds`, until it is decided; a wrong version is named with a chance of at most `alpha`. `on_step` is called
+    after each step. A version that cannot be installed or trained is passed over. All other options are those of
+    `compare`.
+    """
+    return prepare_bisection(library, **options).run()
+
+
+def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bisector:
+    """A bisection that is ready to run: the versions, the data and the metric are known, but nothing is installed."""
+    from boosters_eval.bisection.request import read_request  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.bisection.running import make_bisector  # noqa: PLC0415
+
+    check_names(options.get("executor"), options.get("observer"))
+    request, candidates = read_request(library, options)
+    return make_bisector(
+        request,
+        candidates,
+        observer=_observer(options.get("observer"), verbose=options.get("verbose", False)),
+        executor=options.get("executor"),
+        say=options.get("say"),
+        on_step=options.get("on_step"),
+    )
 
 
 def _checked(results: ResultCollection) -> ResultCollection:
@@ -133,6 +171,36 @@ def _warn_of_data(prepared: PreparedRun) -> None:
     for name, audit in prepared.audits.items():
         for finding in audit.severe:
             warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
+
+
+def prepare_builds(
+    libraries: Libraries,
+    *,
+    isolated: bool = False,
+    home: str | Path | None = None,
+    say: Callable[[str], None] | None = None,
+) -> list[str]:
+    """Install the builds among these libraries, such as 'xgboost==3.0.5', and give the names of all as competitors.
+
+    An isolated build has dependencies of its own, and is used so until it is removed; `say` hears of the progress.
+    """
+    from boosters_eval.builds.install import install_reference  # noqa: PLC0415
+    from boosters_eval.builds.reference import is_reference, parse_reference  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.builds.resolve import competitor_names  # noqa: PLC0415
+    from boosters_eval.builds.saying import listening  # noqa: PLC0415
+
+    given: list[Any] = list(libraries) if isinstance(libraries, (list, tuple)) else [libraries]
+    with nullcontext() if say is None else listening(say):
+        for reference in [parse_reference(item) for item in given if isolated and is_reference(item)]:
+            install_reference(reference, home=_path(home), isolated=True)
+        return competitor_names(given, _path(home))
+
+
+def _heard(*, verbose: bool) -> AbstractContextManager[None]:
+    """Let a verbose call tell that a build is being installed."""
+    from boosters_eval.builds.saying import listening  # noqa: PLC0415 (keeps start-up fast)
+
+    return listening(lambda text: print(text, file=sys.stderr)) if verbose else nullcontext()  # noqa: T201 (asked for)
 
 
 def prepare_comparison(
@@ -174,6 +242,7 @@ def prepare_comparison(
         target=target,
         split=split,
         profile=profile,
+        home=chosen.home,
     )
     return prepare(benchmarks, seeds, chosen, max_seeds=max_seeds, budget=budget)
 
@@ -196,7 +265,9 @@ def prepare_suite(
     _check_cv(cv, seeds)
     chosen = _settings(run_suite, settings)
     return prepare(
-        suite_benchmarks(suite, libraries, metrics=metric_names(_several(metrics)), cv=cv, profile=profile),
+        suite_benchmarks(
+            suite, libraries, metrics=metric_names(_several(metrics)), cv=cv, profile=profile, home=chosen.home
+        ),
         seeds,
         chosen,
     )
@@ -229,17 +300,20 @@ def run_prepared(
     """Execute a prepared run. Finished cells are kept, whatever happens; failed ones are in `errors`, even if all."""
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.history.hook import recording  # noqa: PLC0415 (keeps start-up fast)
 
     require("prepared", prepared, PreparedRun, "what prepare_comparison() or prepare_suite() gives")
     check_names(executor, observer, track)
-    watching = _observer(observer, verbose=verbose)
-    if not track:
-        return running.run_prepared(prepared, watching, executor=executor, say=say)
-    from boosters_eval.engine.observer import Observers  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.tracking import TrackingObserver, chosen_trackers  # noqa: PLC0415
+    watching = _observer(observer, verbose=verbose, prepared=prepared)
+    with ExitStack() as stack:
+        if track:
+            from boosters_eval.engine.observer import Observers  # noqa: PLC0415 (keeps start-up fast)
+            from boosters_eval.tracking import TrackingObserver, chosen_trackers  # noqa: PLC0415
 
-    with TrackingObserver(chosen_trackers(track), prepared.settings.home, say=say) as tracking:
-        return running.run_prepared(prepared, Observers(watching, tracking), executor=executor, say=say)
+            tracking = TrackingObserver(chosen_trackers(track), prepared.settings.home, say=say)
+            watching = Observers(watching, stack.enter_context(tracking))
+        stack.enter_context(recording(prepared.settings.home))
+        return running.run_prepared(prepared, watching, executor=executor, say=say)
 
 
 def track_run(
@@ -296,11 +370,34 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
         yield f"{folder.run_id}/{name}", fault
 
 
-def progress(*, every_cell: bool = False) -> Observer:
-    """A bar on a terminal or in a notebook, plain lines elsewhere: one every few seconds, or one per cell."""
-    from boosters_eval.engine.progress import progress_for  # noqa: PLC0415 (keeps start-up fast)
+def progress(*, every_cell: bool = False, prepared: PreparedRun | None = None) -> Observer:
+    """A bar on a terminal or in a notebook, plain lines elsewhere: one every few seconds, or one per cell.
 
-    return progress_for(sys.stderr, every_cell=every_cell)
+    Of a prepared run whose cells the history knows, it shows how long it takes from the start.
+    """
+    from boosters_eval.engine.progress import Expectation, progress_for  # noqa: PLC0415 (keeps start-up fast)
+
+    if prepared is None:
+        return progress_for(sys.stderr, every_cell=every_cell)
+    from boosters_eval.benchmark.running import jobs_of  # noqa: PLC0415 (keeps start-up fast)
+
+    home = prepared.settings.home
+    expected = Expectation(lambda plan: expected_seconds(plan, home), jobs_of(prepared))
+    return progress_for(sys.stderr, every_cell=every_cell, expected=expected)
+
+
+def expected_seconds(plan: Plan, home: str | Path | None = None) -> dict[str, float]:
+    """The seconds that each cell of a plan will take, by its key, as the history of this machine has it.
+
+    Empty unless it knows half of the cells.
+    """
+    from boosters_eval.benchmark.estimates import costs_by_key, seconds_by_key  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.history.query import seconds_by_cell  # noqa: PLC0415
+
+    try:
+        return seconds_by_key(plan.cells, costs_by_key(seconds_by_cell(_path(home))))
+    except Exception:  # noqa: BLE001 (an estimate must never harm a run)
+        return {}
 
 
 def _reference(given: str) -> str:
@@ -333,11 +430,11 @@ def check_names(executor: Any = None, observer: Any = None, track: Any = None) -
         chosen_trackers(track)
 
 
-def _observer(given: Any, *, verbose: bool) -> Observer:
+def _observer(given: Any, *, verbose: bool = False, prepared: PreparedRun | None = None) -> Observer:
     """One observer, whatever was asked for: objects, names, several of them, or none."""
     from boosters_eval.engine.observer import OBSERVERS, Observers  # noqa: PLC0415 (keeps start-up fast)
 
-    wanted = _several(given) or ([progress()] if verbose else [])
+    wanted = _several(given) or ([progress(prepared=prepared)] if verbose else [])
     return Observers(*(OBSERVERS[item]() if isinstance(item, str) else item for item in wanted))
 
 

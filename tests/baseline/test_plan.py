@@ -8,6 +8,7 @@ from boosters_eval.benchmark.looks import Growth, grow
 from boosters_eval.benchmark.planning import PreparedRun
 from boosters_eval.benchmark.settings import Settings
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.engine.cell import Build
 
 NOISE = (0.04, -0.03, 0.01, -0.01, 0.02, -0.02, 0.03, -0.04, 0.0, 0.0)
 
@@ -102,3 +103,14 @@ def test_check_runs_only_the_libraries_that_the_baseline_was_recorded_with(home)
     assert any(note.startswith("the baseline has no ") and "xgboost" in note for note in prepared.notes)
     prepared, _ = plan_run(Request("quick", ("xgboost",), recorded_only=True), Settings(), baseline)
     assert {cell.target for cell in prepared.plan.cells} == {"xgboost"}
+
+
+def test_a_baseline_with_builds_tells_how_something_takes_their_place(home):
+    made = make_baseline(run_of(2, 0.0))
+    head = Build(version="0.2.0", digest="d", library="boosters")
+    baseline = made.model_copy(update={"libraries": {**made.libraries, "head": head}})
+    told = "the baseline has builds that no suite has: head (boosters 0.2.0); name what takes their place, as in"
+    prepared, _ = plan_run(Request("minimal", seeds=2), Settings(), baseline)
+    assert any(note.startswith(told) and note.endswith("--library head=boosters==VERSION") for note in prepared.notes)
+    prepared, _ = plan_run(Request("minimal", ("boosters",), seeds=2), Settings(), baseline)
+    assert not any(note.startswith(told) for note in prepared.notes)

@@ -54,6 +54,7 @@ def test_build_digest_of_an_installed_library_is_the_same_twice_and_sees_a_chang
     class Acme:
         module = "acme"
         distributions = ("acme",)
+        installation = None
 
         @staticmethod
         def version():

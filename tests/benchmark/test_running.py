@@ -24,8 +24,9 @@ from boosters_eval import (
 )
 from boosters_eval.baseline import make_baseline
 from boosters_eval.benchmark.tables import build_document
+from boosters_eval.engine.executor import Work
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.pool import _shared_imports
+from boosters_eval.engine.lanes import identities, shared_imports
 from boosters_eval.engine.runs import find_run, run_folders
 from tiny import FEW, run_tiny, shared_pool, tiny_config
 
@@ -174,15 +175,19 @@ def test_executor_is_chosen_by_name_and_an_unknown_one_is_one_sentence(faulty):
         compare("iris", "sklearn", seeds=1, training=FEW, executor="locl")
 
 
+def shared_by_lane(plan):
+    return shared_imports(identities([Work(cell, plan.build_of(cell)) for cell in plan.cells]))
+
+
 def test_only_what_two_lanes_need_is_imported_in_their_ancestor(home):
     prepared = prepare_comparison("iris", ["boosters", "catboost", "sklearn"], seeds=1, training=FEW)
-    shared = {lane.target: names for lane, names in _shared_imports({c.lane for c in prepared.plan.cells}).items()}
+    shared = {lane.target: names for lane, names in shared_by_lane(prepared.plan).items()}
     assert "pandas" in shared["boosters"]
     assert "scipy.sparse" in shared["catboost"]
     assert "scipy.sparse" not in shared["boosters"]
     assert "sklearn.model_selection" not in shared["sklearn"]
     alone = prepare_comparison("iris", "sklearn", seeds=1, training=FEW)
-    assert list(_shared_imports({c.lane for c in alone.plan.cells}).values()) == [[]]
+    assert list(shared_by_lane(alone.plan).values()) == [[]]
 
 
 def test_rerun_of_a_sealed_run_is_a_new_attempt_that_takes_over_what_finished(faulty):

@@ -20,7 +20,7 @@ from boosters_eval import (
 from boosters_eval.benchmark.usermetrics import UserMetric, from_registry, metric_names
 from boosters_eval.datasets import DATASETS
 from boosters_eval.engine import warm
-from boosters_eval.engine.processes import worker_path
+from boosters_eval.engine.importpath import program_path
 from boosters_eval.metrics import METRICS, declare_metric
 
 RUNNER = """
@@ -231,9 +231,9 @@ def test_workers_find_what_a_notebook_finds_beside_it(tmp_path, monkeypatch):
     """A kernel has an empty entry for the current folder, which is not the first one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["/first", "", "/last"])
-    assert worker_path() == ["/first", "/last", str(tmp_path)]
+    assert program_path() == ["/first", "/last", str(tmp_path)]
     monkeypatch.setattr(sys, "path", [str(tmp_path), "", "/last"])
-    assert worker_path() == ["/last", str(tmp_path)]
+    assert program_path() == ["/last", str(tmp_path)]
 
 
 def test_the_content_of_a_functions_file_is_part_of_the_plan(place):

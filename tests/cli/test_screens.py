@@ -12,9 +12,10 @@ import factories
 from boosters_eval.baseline import make_baseline, save_baseline
 from boosters_eval.benchmark.records import Unsupported
 from boosters_eval.cli import explain
+from boosters_eval.cli.against import tell
 from boosters_eval.cli.app import run
 from boosters_eval.cli.execution import show
-from boosters_eval.cli.options import Presentation
+from boosters_eval.cli.options import AgainstOptions, Presentation
 from boosters_eval.cli.output import note
 from boosters_eval.core.registry import Registry
 from boosters_eval.metrics.task import Task
@@ -116,6 +117,31 @@ def test_a_comparison_of_variants_with_long_names(screen):
         suite="compare",
     )
     screen("compare-variants", lambda: show(found, Presentation(quiet=True)))
+
+
+def builds():
+    """A library, a released version of it, and a wheel with a name of its own, which is worse."""
+    versions = {"xgboost": ("3.4.1", 1.0), "xgboost==3.0.5": ("3.0.5", 1.0), "head": ("3.5.0.dev0", 1.06)}
+    rows = [
+        one.model_copy(update={"library": name})
+        for name, (version, factor) in versions.items()
+        for one in results(libraries=("xgboost",), metrics=("rmse", "mae"), factor=factor, library_version=version)
+    ]
+    facts = {name: {"version": version, "digest": factories.digest(name)} for name, (version, _) in versions.items()}
+    for name in ("xgboost==3.0.5", "head"):
+        facts[name]["library"] = "xgboost"
+    found = factories.collection(rows, suite="compare", run_id="0123456789abcdef")
+    return factories.remember(found, environment={"targets": facts})
+
+
+def test_a_comparison_of_builds_shows_their_versions(screen):
+    screen("compare-builds", lambda: show(builds(), Presentation(quiet=True)))
+
+
+def test_a_comparison_of_builds_against_one_of_them(screen):
+    found, check = builds(), AgainstOptions(against="xgboost==3.0.5")
+    verdict = found.regressions("xgboost==3.0.5")
+    screen("compare-against", lambda: tell(verdict, found, check, Presentation(quiet=True)))
 
 
 def test_a_check_of_a_baseline(screen, tmp_path):

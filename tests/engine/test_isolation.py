@@ -12,7 +12,7 @@ import pytest
 
 from boosters_eval import WORKLOADS, Limits, Plan
 from boosters_eval.core.files import scratch_folder
-from boosters_eval.engine import pool
+from boosters_eval.engine import lanes
 from boosters_eval.engine.plan import CellRef
 from boosters_eval.engine.runs import find_run, verify
 from shells import plan_of, run, run_afresh
@@ -138,7 +138,7 @@ def with_load(shell, monkeypatch, folder, body):
 
 def test_import_that_hangs_is_ended_and_fails_its_cells_only(shell, tmp_path, monkeypatch):
     with_load(shell, monkeypatch, tmp_path, "time.sleep(300) if lane.target == 'bash' else None")
-    monkeypatch.setattr(pool, "_SHORTEST_IMPORT", 3.0)
+    monkeypatch.setattr(lanes, "_SHORTEST_IMPORT", 3.0)
     done = run_afresh(plan_of(shell, {"double": DOUBLE}), limits=Limits(timeout_s=2.0))
     assert [(f.target, f.error_type) for f in done.failures] == [("bash", "Timeout")] * 2
     assert done.failures[0].error_message == "bash could not be imported: not finished after 3 s"

@@ -11,7 +11,7 @@ from rich.console import Console
 from boosters_eval.engine import progress
 from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
 from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.progress import PlainLines, ProgressBar, progress_for
+from boosters_eval.engine.progress import Expectation, PlainLines, ProgressBar, progress_for
 
 PLAN = SimpleNamespace(run_id="0123456789abcdef")
 
@@ -30,13 +30,14 @@ class Story:
     def __init__(self, make):
         self.now = 1000.0
         self.count = 0
+        self.plan = PLAN
         self.observer = make(self.clock)
 
     def clock(self):
         return self.now
 
     def look(self, todo, kept=0, *, imports=0.0, seconds=1.0, failing=False):
-        self.observer.begin(RunStarted(PLAN, todo, kept))
+        self.observer.begin(RunStarted(self.plan, todo, kept))
         self.now += imports
         for _ in range(todo):
             self.count += 1
@@ -169,3 +170,41 @@ def test_bar_never_cuts_a_number_or_a_name(monkeypatch, width):
     assert "1/1215 1 failed 0:00:00" in " ".join(text.split())
     written = iter("".join(text.split()))
     assert all(char in written for char in "".join(f"{name}, predict".split()))
+
+
+def expecting(seconds, *, jobs=1, cells=4):
+    """Lines of a run whose cells should take so long."""
+    stream = io.StringIO()
+    keys = [f"cell {number}" for number in range(1, cells + 1)]
+    plan = SimpleNamespace(run_id="0123456789abcdef", cells=keys)
+    known = Expectation(lambda _: dict(zip(keys, seconds, strict=False)), jobs)
+    story = Story(lambda clock: PlainLines(stream, every=0.0, clock=clock, expected=known))
+    story.plan, story.text = plan, stream.getvalue
+    return story
+
+
+def test_what_cells_should_take_is_said_before_any_has_ended():
+    story = expecting([10.0, 10.0, 40.0, 40.0], jobs=2)
+    next(story.look(4, seconds=10.0))
+    assert story.text().splitlines()[0] == "run 0123456789abcdef: 4 cells to do, about 50 s"
+
+
+def test_cells_that_should_take_longer_count_for_more():
+    story = expecting([10.0, 10.0, 40.0, 40.0])
+    look = story.look(4, seconds=10.0)
+    next(look), next(look)
+    assert story.text().splitlines()[2] == "2/4 done, 0 failed, about 80 s left"  # not 20 s, as the pace so far has it
+
+
+def test_a_machine_that_is_slower_than_expected_corrects_the_estimate():
+    story = expecting([1.0] * 4)
+    tell(story.look(4, seconds=10.0))
+    left = [int(found) for found in re.findall(r"about (\d+) s left", story.text())]
+    assert left[0] > 3 * 4
+    assert left == sorted(left, reverse=True)
+
+
+def test_without_a_history_there_is_no_estimate_at_the_start():
+    story = expecting([])
+    next(story.look(4))
+    assert story.text().splitlines()[0] == "run 0123456789abcdef: 4 cells to do"

@@ -26,7 +26,7 @@ def _closed():
 def lanes():
     """The process ids of the lanes that are alive."""
     pool = warm._kept.pool
-    ancestors = pool._ancestors.values() if pool else ()
+    ancestors = pool._lanes._ancestors.values() if pool else ()
     return {lane.pid for found in ancestors for lane in psutil.Process(found.process.pid).children()}
 
 
@@ -105,7 +105,7 @@ def test_what_lanes_share_is_loaded_anew_for_a_lane_that_did_not_exist_yet(user)
 def test_lane_with_other_metrics_takes_the_place_of_the_one_before(user):
     for digest in ("one", "two", "three"):
         user.call("a", digest=digest)
-        assert len(warm._kept.pool._lanes) == 1
+        assert len(list(warm._kept.pool._lanes)) == 1
     deadline = time.monotonic() + 30
     while len(lanes()) > 1 and time.monotonic() < deadline:
         time.sleep(0.01)

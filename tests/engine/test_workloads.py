@@ -187,10 +187,10 @@ def test_spawned_processes_do_the_same_work(shell, monkeypatch):
 def test_pool_stays_for_the_next_run_and_is_closed_by_its_maker(shell):
     with LocalPool(2) as pool:
         first = execute(plan_of(shell, {"double": DOUBLE}, seeds=(1,)), pool)
-        lanes = {process.number for process in pool._lanes.values()}
+        lanes = {process.number for process in pool._lanes}
         second = execute(plan_of(shell, {"double": DOUBLE}, seeds=(2,)), pool)
-        assert {process.number for process in pool._lanes.values()} == lanes
-        ancestor = next(iter(pool._ancestors.values())).process
+        assert {process.number for process in pool._lanes} == lanes
+        ancestor = next(iter(pool._lanes._ancestors.values())).process
     assert (len(first.results), len(second.results)) == (2, 2)
     assert ancestor.returncode is not None
 
@@ -212,7 +212,7 @@ def test_dead_lane_and_dead_ancestor_cost_what_was_under_way(shell):
 
         def phase(self, event):
             if event.cell.repeat.seed == 1 and event.phase == "answer":
-                ancestor = next(iter(self.pool._ancestors.values())).process.pid
+                ancestor = next(iter(self.pool._lanes._ancestors.values())).process.pid
                 os.kill(ancestor if self.victim == "ancestor" else children(ancestor)[0], signal.SIGKILL)
 
     for victim in ("lane", "ancestor"):
@@ -321,7 +321,7 @@ def test_pool_without_jobs_is_refused(jobs):
 def test_ancestor_that_died_between_two_runs_costs_nothing(shell):
     with LocalPool(2) as pool:
         execute(plan_of(shell, {"x": DOUBLE}, seeds=(1,)), pool)
-        ancestor = next(iter(pool._ancestors.values())).process
+        ancestor = next(iter(pool._lanes._ancestors.values())).process
         ancestor.kill()
         ancestor.wait()
         done = execute(plan_of(shell, {"x": DOUBLE}, seeds=(2,)), pool)

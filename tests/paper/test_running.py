@@ -16,11 +16,11 @@ import yaml
 
 import boosters_eval
 from boosters_eval.api import load_run
-from boosters_eval.benchmark.costs import seconds_by_cell
 from boosters_eval.cli.app import run as command_line
-from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.core.errors import BuildError, ConfigError, RunError
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset
 from boosters_eval.engine.runs import find_run, verify
+from boosters_eval.history.query import seconds_by_cell
 from boosters_eval.metrics.task import Task
 from boosters_eval.paper.compare import compare_results
 from boosters_eval.paper.models import open_model, predict
@@ -29,6 +29,7 @@ from boosters_eval.paper.results import PaperResults
 from boosters_eval.paper.running import run_specification
 from boosters_eval.paper.specification import PaperSpecification, read_specification
 from boosters_eval.paper.targets import known_metrics, obstacle, paper_targets
+from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.parameters import TrainingConfig
 from tiny import shared_pool
@@ -210,6 +211,42 @@ def test_a_metric_in_percent_is_computed_by_a_library_if_its_values_tell(tmp_pat
     path.write_text(path.read_text().replace("accuracy: 0.9", "{'Accuracy (%)': 90.0, 'MAPE (%)': 12.0}"))
     (target,) = paper_targets(read_specification(path), tmp_path)
     assert known_metrics(target, Task.BINARY) == {"Accuracy (%)": "accuracy"}
+
+
+def test_a_version_that_is_not_exact_leaves_the_row_out_and_listing_installs_nothing(home, tmp_path):
+    rows = {"about": "xgboost==1.3.*", "unknown": "xgbost==1.3", "exact": "xgboost==1.3.3"}
+    bound = {name: {"library": library} for name, library in rows.items()}
+    path = write(tmp_path, bound, dataset={"name": "Breast_Cancer"})
+    about, unknown, exact = paper_targets(read_specification(path), tmp_path)
+    assert "must be exact, such as xgboost==1.2.3. Got 'xgboost==1.3.*'" in obstacle(about)
+    assert "There is no library 'xgbost' here. Did you mean 'xgboost'?" in obstacle(unknown)
+    assert obstacle(exact) is None
+    assert not (home / "builds").exists()
+
+
+def test_a_version_that_cannot_be_installed_leaves_the_row_out(home, tmp_path, monkeypatch):
+    def refused(text):
+        raise BuildError(f"{text} cannot be installed.")
+
+    monkeypatch.setattr("boosters_eval.paper.planning.resolve_build", refused)
+    path = write(tmp_path, {"row": {"library": "xgboost==0.0.0"}}, dataset={"name": "Breast_Cancer"})
+    planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
+    assert planned.plan is None
+    assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed."
+
+
+@pytest.mark.slow
+def test_a_row_is_trained_with_the_version_that_the_paper_used(home, tmp_path):
+    data = {"name": "Breast_Cancer", "sizes": {"train": 300, "test": 100}}
+    rows = {"theirs": {"library": "xgboost==3.0.5"}, "ours": {"library": "xgboost"}}
+    path = write(tmp_path, rows, dataset=data, conditions={"versions": {"xgboost": "3.0"}})
+    found, results = ran(path)
+    assert found["theirs"].versions == {"xgboost": "3.0.5"}
+    assert found["ours"].versions == {"xgboost": RUNNERS["xgboost"].version()}
+    report = compare_results(read_specification(path), results)
+    assert [(item.what, item.where) for item in report.differences if "xgboost" in item.what] == [
+        ("version of xgboost", ("T: ours, Breast_Cancer",))
+    ]
 
 
 def test_a_saved_model_is_scored_once_on_all_rows(home, tmp_path):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from boosters_eval.baseline.check import check
 from boosters_eval.baseline.snapshot import Snapshot
 from boosters_eval.benchmark.planning import prepare, seed_count
-from boosters_eval.benchmark.requests import suite_benchmarks
+from boosters_eval.benchmark.requests import benchmarks_of
 from boosters_eval.benchmark.suites import SUITES, resolve_suite
+from boosters_eval.builds.resolve import competitor_names
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,11 +65,14 @@ def default_path(name: str = "baseline") -> Path:
 def plan_run(request: Request, settings: Settings, baseline: Baseline | None = None) -> tuple[PreparedRun, Restriction]:
     """The plan, and what of the baseline the user left out on purpose."""
     recorded = baseline.config.suite if baseline else None
-    suite = resolve_suite(request.suite) if request.suite else _registered(recorded or DEFAULT_SUITE)
-    libraries = None if request.libraries is None else tuple(map(library_name, request.libraries))
-    benchmarks = suite_benchmarks(suite, libraries)
+    named = request.suite or _registered(recorded or DEFAULT_SUITE)
+    suite = resolve_suite(named, builds=request.libraries is None, home=settings.home)
+    libraries = None if request.libraries is None else competitor_names(request.libraries, settings.home)
+    benchmarks = benchmarks_of(suite, libraries)
     if baseline is not None and request.recorded_only and request.libraries is None:
         benchmarks = _recorded_only(benchmarks, baseline)
+    if baseline is not None and request.libraries is None:
+        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_recorded_builds(baseline)))
     seeds, most = request.seeds, None
     if seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
@@ -81,7 +84,7 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
     prepared = prepare(benchmarks, seeds, settings, max_seeds=most)
     other = request.suite is not None and benchmarks.name != recorded
     return prepared, Restriction(
-        only_libraries=libraries,
+        only_libraries=None if libraries is None else tuple(libraries),
         only_pairs=_pairs(suite) if other else None,
         seeds=prepared.growth.rule.schedule[0] if prepared.growth else request.n_seeds,
     )
@@ -101,6 +104,15 @@ def _recorded_only(benchmarks: Benchmarks, baseline: Baseline) -> Benchmarks:
     told = f"the baseline has no {', '.join(others)}, so {'it is' if len(others) == 1 else 'they are'} not run"
     absent = tuple(item for item in benchmarks.unavailable if item.target in recorded)
     return replace(benchmarks, configs=tuple(configs), notes=(*benchmarks.notes, told), unavailable=absent)
+
+
+def _recorded_builds(baseline: Baseline) -> Iterator[str]:
+    """Which builds the baseline was recorded with: no suite has them, so they must be named to be compared."""
+    builds = {name: build for name, build in baseline.libraries.items() if build.library not in (None, name)}
+    if builds:
+        named = " ".join(f"{name}={build.library}==VERSION" for name, build in builds.items())
+        told = ", ".join(f"{name} ({build.library} {build.version})" for name, build in builds.items())
+        yield f"the baseline has builds that no suite has: {told}; name what takes their place, as in --library {named}"
 
 
 def _registered(name: str) -> BenchmarkSuite:

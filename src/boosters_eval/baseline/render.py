@@ -12,6 +12,7 @@ from boosters_eval.baseline.findings import Status
 from boosters_eval.baseline.model import HOME_LIBRARY
 from boosters_eval.core.text import clean, counted, in_sentence
 from boosters_eval.metrics import label
+from boosters_eval.reports.github import capped, command
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
 from boosters_eval.reports.text import escape, markdown_table
 
@@ -34,7 +35,6 @@ MARKS = {
     Status.SAME: "✅",
     Status.NEW: "🆕",
 }
-_ANNOTATIONS = 10  # GitHub shows at most this many per level and step
 _FEW_DIGITS, _MANY_DIGITS = 4, 9
 _FEW_CELLS = 3
 
@@ -156,16 +156,10 @@ def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
     unstable = "error" if check.too_flaky else "warning"
     found += [(unstable, "Flaky", f) for f in check.flaky if f not in told]
     found += [("warning", "Drift", f) for f in check.findings if f.counts and f.status is Status.DRIFT]
-    out: list[str] = []
-    for kind in ("error", "warning"):
-        mine = [(title, finding) for each, title, finding in found if each == kind]
-        room = _ANNOTATIONS if len(mine) <= _ANNOTATIONS else _ANNOTATIONS - 1
-        out += [_command(kind, title, sentence(finding)) for title, finding in mine[:room]]
-        if len(mine) > room:
-            out.append(_command(kind, "More", f"{len(mine) - room} further findings are in the job summary"))
+    out = capped([(kind, title, sentence(finding)) for kind, title, finding in found])
     for library, (old, new) in check.upgrades.items():
         if library != HOME_LIBRARY:
-            out.append(_command("notice", "Version", f"{library} {old} → {new}"))
+            out.append(command("notice", "Version", f"{library} {old} → {new}"))
     return out
 
 
@@ -340,8 +334,3 @@ def _change(change: float, tolerance: float) -> str:
 
 def _share(tolerance: float) -> str:
     return f"{100 * tolerance:.6g}%"
-
-
-def _command(level: str, title: str, message: str) -> str:
-    data = clean(message).replace("%", "%25")
-    return f"::{level} title=boosters-eval {title}::{data}"

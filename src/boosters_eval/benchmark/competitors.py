@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.builds.resolve import all_libraries
 from boosters_eval.core.errors import MissingLibraryError
 from boosters_eval.engine.plan import Exclusion
-from boosters_eval.runners import RUNNERS, FitRequest
+from boosters_eval.runners import FitRequest
+from boosters_eval.runners.targets import library_of, runner_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +31,7 @@ def competitors(
 
 
 def _made_for(config: BenchmarkConfig, library: str) -> bool:
-    if library in config.libraries:
+    if library in config.libraries or library_of(library) in config.libraries:
         return True
     data = config.dataset
     request = FitRequest(
@@ -40,12 +42,12 @@ def _made_for(config: BenchmarkConfig, library: str) -> bool:
         n_classes=data.n_classes,
         quantiles=data.quantiles,
     )
-    return RUNNERS[library].unsupported(request) is None
+    return runner_of(library).unsupported(request) is None
 
 
 def usable_libraries(names: list[str] | None, *, required: bool = False) -> tuple[list[str], dict[str, str]]:
     """The libraries that can be used, and for each of the others the reason why not."""
-    found = {name: RUNNERS[name].missing() for name in (names if names is not None else RUNNERS)}
+    found = {name: runner_of(name).missing() for name in (names if names is not None else all_libraries())}
     reasons = {name: reason for name, reason in found.items() if reason}
     usable = [name for name in found if name not in reasons]
     if reasons and (required or not usable):

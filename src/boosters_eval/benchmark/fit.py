@@ -25,6 +25,7 @@ from boosters_eval.benchmark.records import BUSY, BUSY_CELL, BenchmarkResult, Sp
 from boosters_eval.benchmark.trivial import trivial_scores
 from boosters_eval.benchmark.usermetrics import UserMetric
 from boosters_eval.benchmark.warmup import fit_once, warm_up
+from boosters_eval.builds.importing import foreign
 from boosters_eval.core.errors import MetricInputError
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, at_address
@@ -42,8 +43,10 @@ from boosters_eval.metrics.compute import load_implementations
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, TrainData
+from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.installed import installed_build
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+from boosters_eval.runners.targets import known_as, library_of, runner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -154,8 +157,8 @@ def spec_of(cell: Cell) -> FitSpec:
 
 
 def model_seed(cell: Cell) -> int:
-    """The model's seed, which differs by spec and library but is the same in every process."""
-    text = f"{cell.repeat.seed}|{spec_of(cell).training.seed}|{cell.spec.name}|{cell.target}"
+    """The model's seed, which differs by spec and library but is the same in every process and for every build."""
+    text = f"{cell.repeat.seed}|{spec_of(cell).training.seed}|{cell.spec.name}|{library_of(cell.target)}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) & 0x7FFF_FFFF
 
 
@@ -184,18 +187,38 @@ class Fit(Workload):
 
     @classmethod
     def build(cls, target: str) -> Build:
-        """The installed library, together with the adapter that maps parameters to it."""
-        return installed_build(RUNNERS[target])
+        """The library's files, together with the adapter that maps parameters to it."""
+        return installed_build(runner_of(target))
 
     @classmethod
     def address(cls, target: str) -> dict[str, Any]:
-        """Where the runner's class is defined: a script may register one that other processes do not know by name."""
-        return address_of(RUNNERS[target], "runner")
+        """Where the runner's class is defined: a script may register one that other processes do not know by name.
+
+        Of a build also where its files are.
+        """
+        runner = runner_of(target)
+        installation = runner.installation
+        return {
+            **address_of(runner, "runner"),
+            **({} if installation is None else {"installation": installation.model_dump(mode="json")}),
+        }
+
+    @classmethod
+    def path(cls, target: str) -> tuple[str, ...]:
+        """The folders of a build."""
+        installation = runner_of(target).installation
+        return () if installation is None else installation.path
+
+    @classmethod
+    def isolated(cls, target: str) -> bool:
+        """Whether a build has an environment of its own."""
+        installation = runner_of(target).installation
+        return installation is not None and installation.isolated
 
     @classmethod
     def imports(cls, target: str) -> tuple[str, ...]:
         """This module, and the large packages that the library imports as well."""
-        return ("boosters_eval.benchmark.fit", *RUNNERS[target].dependencies)
+        return ("boosters_eval.benchmark.fit", *runner_of(target).dependencies)
 
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Runner]:
@@ -204,9 +227,10 @@ class Fit(Workload):
         metrics = [UserMetric.model_validate_json(text) for text in lane.preload]
         for metric in metrics:
             metric.find()  # all files run before anything is registered here, which they may register themselves
-        RUNNERS.register(lane.target, runner, replace=True)
+        runner = _registered(lane.target, runner, address)
         runner.load()
         runner.version()  # imports the standard library's reader of package metadata
+        _check_build(runner, address)
         for metric in metrics:
             metric.load()
         load_implementations()
@@ -296,6 +320,26 @@ class Fit(Workload):
                 for item in raw.get("unsupported", [])
             ),
         )
+
+
+def _registered(target: str, runner: type[Runner], address: Mapping[str, Any]) -> type[Runner]:
+    """The runner, known in this process by the target's name; of a build, the one that uses its files."""
+    if "installation" not in address:
+        return RUNNERS.register(target, runner, replace=True)
+    build = runner.at(target, Installation.model_validate(address["installation"]))
+    known_as(target, build)
+    return build
+
+
+def _check_build(runner: type[Runner], address: Mapping[str, Any]) -> None:
+    """Refuse a build that is not the plan's, or that was imported from elsewhere than its folder."""
+    if runner.installation is None:
+        return
+    planned, found = address["build"]["digest"], installed_build(runner).digest
+    fault = "" if planned == found else f"the plan has the build {planned} of {runner.name}, but {found} is known now"
+    fault = fault or foreign(runner.module, runner.installation.path)
+    if fault:
+        raise ImportError(f"{fault}.")
 
 
 def _upgraded_spec(config: dict[str, Any], users: list[dict[str, Any]]) -> FitSpec:

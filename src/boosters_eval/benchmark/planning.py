@@ -24,8 +24,8 @@ from boosters_eval.engine import threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType, TrainingConfig
+from boosters_eval.runners.targets import runner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -189,7 +189,7 @@ def make_plan(
         _check_folds(config, data)
         before = len(refs)
         spec = _resolve(config, data, timing or Timing(), n_threads, users)
-        reasons = {library: RUNNERS[library].unsupported(spec.request(0)) for library in config.libraries}
+        reasons = {library: runner_of(library).unsupported(spec.request(0)) for library in config.libraries}
         excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
         refs += _refs(len(specs), config, [name for name, why in reasons.items() if why is None], seeds, len(refs))
         check_splits(spec, data, [Repeat(ref.seed, ref.fold) for ref in refs[before:]])
@@ -308,7 +308,7 @@ def _idle_parameters(plan: Plan) -> list[str]:
     def native(spec: FitSpec, training: TrainingConfig) -> dict[str, Any]:
         """What each library would be given, and its marks."""
         request = replace(spec.request(0), training=training)
-        found = {name: RUNNERS[name].translate(request) for name in plan.targets_of(spec)}
+        found = {name: runner_of(name).translate(request) for name in plan.targets_of(spec)}
         return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
 
     usual = TrainingConfig()
@@ -338,7 +338,7 @@ def native_parameters(plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """For each spec and library: what the library will be given, except for the seed of its cell."""
     for name, spec in fit_specs(plan).items():
         for target in plan.targets_of(spec):
-            yield name, target, RUNNERS[target].translate(spec.request(spec.training.seed)).native
+            yield name, target, runner_of(target).translate(spec.request(spec.training.seed)).native
 
 
 def fit_specs(plan: Plan) -> dict[str, FitSpec]:

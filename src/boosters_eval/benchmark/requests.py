@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.benchmark.competitors import competitors, unavailable_in, usable_libraries
 from boosters_eval.benchmark.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.benchmark.suites import resolve_suite
+from boosters_eval.builds.resolve import competitor_names
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.datasets import resolve_dataset
 from boosters_eval.datasets.config import DatasetConfig, DataSettings, parse_split
@@ -17,10 +18,10 @@ from boosters_eval.datasets.given import GivenFrame, given_datasets
 from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
-from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from boosters_eval.benchmark.config import BenchmarkSuite
     from boosters_eval.engine.plan import Exclusion
@@ -55,9 +56,10 @@ def comparison(
     target: str | None = None,
     split: str | None = None,
     profile: Profile | str = Profile.PARITY,
+    home: Path | None = None,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
-    usable, reasons = usable_libraries(_libraries(libraries))
+    usable, reasons = usable_libraries(_libraries(libraries, home))
     notes: list[str] = []
     folds, repeats = parse_cv(cv)
     wanted_task = None if task is None else Task(_choice("task", task, Task))
@@ -106,10 +108,22 @@ def suite_benchmarks(
     metrics: Sequence[str] = (),
     cv: str | int | None = None,
     profile: Profile | str | None = None,
+    home: Path | None = None,
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
-    found = resolve_suite(suite)
-    only = _libraries(libraries)
+    found = resolve_suite(suite, builds=libraries is None, home=home)
+    return benchmarks_of(found, _libraries(libraries, home), metrics=metrics, cv=cv, profile=profile)
+
+
+def benchmarks_of(
+    found: BenchmarkSuite,
+    only: list[str] | None,
+    *,
+    metrics: Sequence[str] = (),
+    cv: str | int | None = None,
+    profile: Profile | str | None = None,
+) -> Benchmarks:
+    """The benchmarks of a suite whose libraries, and those named instead of them, are competitors' names."""
     every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
     usable, reasons = usable_libraries(every, required=only is not None)
     folds, repeats = parse_cv(cv)
@@ -160,12 +174,12 @@ def _names(value: str | Sequence[str], parameter: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _libraries(value: Any) -> list[str] | None:
+def _libraries(value: Any, home: Path | None) -> list[str] | None:
     """The libraries by name; one may be given by its file or its class. None: all that there are."""
     if value is None:
         return None
     given = [value] if isinstance(value, (str, type)) or not isinstance(value, Iterable) else list(value)
-    return _names([library_name(item) for item in given], "libraries")
+    return competitor_names(given, home) if given else _names([], "libraries")
 
 
 def _boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:

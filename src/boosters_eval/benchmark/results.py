@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from boosters_eval.benchmark.against import AgainstCheck
     from boosters_eval.benchmark.tables.plots import PlotKind
     from boosters_eval.core.repeat import Repeat
     from boosters_eval.datasets.audit import DataAudit
@@ -257,6 +258,16 @@ class ResultCollection:
         rows = self.filter(dataset=dataset, config=config).results
         pair, more, level = (library_a, library_b), higher_is_better(metric), self.metadata.level(alpha)
         return significant(rows, pair, self._named(metric), higher_is_better=more, alpha=level, test=test)
+
+    def regressions(self, against: str, *, test: TestName = "corrected", alpha: float | None = None) -> AgainstCheck:
+        """Whether any other competitor is worse than the one of this name, as --against has it.
+
+        `.passed` says it, `.regressions` and `.unanswered` say where, `.exit_code` is that of the command.
+        """
+        from boosters_eval.benchmark.against import check_against  # noqa: PLC0415 (a facade)
+
+        require("against", against, str, "the name of a competitor")
+        return check_against(self, against, test=test, alpha=alpha)
 
     def to_markdown(
         self,

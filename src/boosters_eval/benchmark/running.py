@@ -25,7 +25,7 @@ from boosters_eval.engine.runs import find_run, folder_of, load_verified, run_fo
 from boosters_eval.engine.warm import kept_pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from boosters_eval.benchmark.fit import FitSpec
@@ -53,17 +53,10 @@ def run_prepared(
     """
     start_method()  # refuses an unknown method before anything is written
     found = _look_at_machine() if prepared.settings.timing_mode else ()
-    with contextlib.ExitStack() as stack:
-        used = executor
-        if prepared.settings.jobs is not None and isinstance(used, Executor):
-            raise ConfigError("The 'jobs' parameter is of the executor: pass either it or an executor, not both.")
-        if used is None and EXECUTORS["local"] is LocalPool:
-            used = stack.enter_context(kept_pool(jobs_of(prepared)))
-        elif not isinstance(used, Executor):
-            used = stack.enter_context(EXECUTORS[used or "local"](jobs_of(prepared)))
+    with opened(executor, prepared) as used:
         growth = prepared.growth
         if growth is None:
-            return collect(_run(prepared, used, observer, found))
+            return collect(run_once(prepared, used, observer, found))
 
         begin, first = now(), _FirstCell()
         watching = Observers(first, *([observer] if observer else []))
@@ -72,7 +65,7 @@ def run_prepared(
         def look(seeds: int) -> ResultCollection:
             following = prepare_seeds(prepared.benchmarks, seeds, prepared.settings)
             before = looks[-1] if looks else None
-            run = _run(
+            run = run_once(
                 following,
                 used,
                 watching,
@@ -87,6 +80,21 @@ def run_prepared(
             return collect(run)
 
         return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=say, began=first.began)
+
+
+@contextlib.contextmanager
+def opened(executor: Executor | str | None, prepared: PreparedRun) -> Iterator[Executor]:
+    """The executor of a run: one that was passed, one created by its name and closed, or the pool of this process."""
+    if isinstance(executor, Executor):
+        if prepared.settings.jobs is not None:
+            raise ConfigError("The 'jobs' parameter is of the executor: pass either it or an executor, not both.")
+        yield executor
+    elif executor is None and EXECUTORS["local"] is LocalPool:
+        with kept_pool(jobs_of(prepared)) as pool:
+            yield pool
+    else:
+        with EXECUTORS[executor or "local"](jobs_of(prepared)) as created:
+            yield created
 
 
 class _FirstCell(Observer):
@@ -117,11 +125,11 @@ def jobs_of(prepared: PreparedRun) -> int:
     return jobs_for(prepared.plan, prepared.settings.jobs)
 
 
-def _run(
+def run_once(
     prepared: PreparedRun,
     executor: Executor,
-    observer: Observer | None,
-    disturbances: tuple[Disturbance, ...],
+    observer: Observer | None = None,
+    disturbances: tuple[Disturbance, ...] = (),
     *,
     known: Mapping[str, Outcome | Failure] | None = None,
     origin: RunFacts | None = None,
@@ -129,6 +137,7 @@ def _run(
     rule: str = "",
     extends: str = "",
 ) -> Run:
+    """Execute exactly this plan; what is `known` of its cells, from a run with the same inputs, is copied."""
     settings, plan = prepared.settings, prepared.plan
     mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
     facts: dict[str, Any] = {"command": settings.command, "kind": BENCHMARK}

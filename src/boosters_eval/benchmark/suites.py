@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
+from boosters_eval.builds.reference import is_reference
+from boosters_eval.builds.resolve import competitors_by_text
 from boosters_eval.core.errors import ConfigError, require, suggest
 from boosters_eval.core.files import resolved
 from boosters_eval.core.modules import named_in
@@ -16,7 +18,6 @@ from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.problems import PROBLEMS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
-from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -184,12 +185,20 @@ def register_suite(suite: BenchmarkSuite, *, replace: bool = False) -> Benchmark
     return SUITES.register(suite.name, suite, replace=replace)
 
 
-def resolve_suite(suite: str | BenchmarkSuite) -> BenchmarkSuite:
-    """A suite by name, or from a Python file: `path/to/my_suite.py:SUITE`; libraries in files are registered."""
+def resolve_suite(suite: str | BenchmarkSuite, *, builds: bool = True, home: Path | None = None) -> BenchmarkSuite:
+    """A suite by name, or from a Python file: `path/to/my_suite.py:SUITE`; libraries in files are registered.
+
+    The builds that it names are installed, unless others will take their place.
+    """
     found = _found(suite)
-    if not any(".py" in library for config in found.configs for library in config.libraries):
+    every = dict.fromkeys(name for config in found.configs for name in config.libraries)
+    labels = competitors_by_text((name for name in every if builds or (".py" in name and not is_reference(name))), home)
+    if all(name == label for name, label in labels.items()):
         return found
-    configs = (config.replace(libraries=tuple(map(library_name, config.libraries))) for config in found.configs)
+    configs = (
+        config.replace(libraries=tuple(dict.fromkeys(labels.get(name, name) for name in config.libraries)))
+        for config in found.configs
+    )
     return found.replace(configs=tuple(configs))
 
 

@@ -16,12 +16,29 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from boosters_eval import __version__
-from boosters_eval.cli import baseline, datasets, execution, explain, gate, listing, paper, parity, report, runs, track
+from boosters_eval.cli import (
+    baseline,
+    bisect,
+    builds,
+    datasets,
+    execution,
+    explain,
+    gate,
+    history,
+    history_report,
+    listing,
+    paper,
+    parity,
+    report,
+    runs,
+    track,
+)
 from boosters_eval.cli.arguments import spread
+from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import note, say, terminal_width
 from boosters_eval.cli.streams import steady
 from boosters_eval.cli.wording import as_options
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, DataFileError, ExitCode, suggest
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,10 +57,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 baseline.register(app)
+bisect.register(app)
+builds.register(app)
 execution.register(app)
 explain.register(app)
 gate.register(app)
 runs.register(app)
+history_report.register(history.history)
+history.register(app)
 listing.register(app)
 datasets.register(app)
 report.register(app)
@@ -86,14 +107,15 @@ def _tell_whole(group: Any) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. No mistake of a user ends in a traceback."""
     try:
-        code = _command()(
-            args=spread(list(arguments)),
-            prog_name="boosters-eval",
-            standalone_mode=False,
-            terminal_width=min(terminal_width(sys.stdout), _WIDEST_HELP),
-        )
+        with shown_installing(quiet=not {"--quiet", "-q"}.isdisjoint(arguments)):
+            code = _command()(
+                args=spread(list(arguments)),
+                prog_name="boosters-eval",
+                standalone_mode=False,
+                terminal_width=min(terminal_width(sys.stdout), _WIDEST_HELP),
+            )
     except BoostersEvalError as error:
-        first, *others = error.lines if isinstance(error, DataFileError) else [str(error)]
+        first, *others = error.lines
         code = _fail(as_options(first, arguments), error.exit_code)
         for line in others:
             note(line)

@@ -32,6 +32,8 @@ _SEVERAL = frozenset(
         "--csv",
         "--registry",
         "--own",
+        "--versions",
+        "--wheels",
         "--drop",
         "--keep",
         "--categorical",
@@ -42,10 +44,13 @@ _SEVERAL = frozenset(
 # Options whose values, file names among them, may contain commas. For metrics, one separates only before what is no
 # parameter: in `f1@0.3,mcc`, but not in `pinball@0.1,0.5` or `ndcg@10,gain=linear`.
 _NEVER, _BEFORE_A_NAME = "(?!)", r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
+# The path of a build may contain commas too: one separates only before what can be a library.
+_BEFORE_A_LIBRARY = r",(?=[^,@=/]*(?:[@=]|(?<!\.whl)(?:,|$))|[^,@]*\.py:)"
 _SEPARATOR = {
-    **dict.fromkeys(("--variants", "--only", "--csv", "--registry"), _NEVER),
+    **dict.fromkeys(("--variants", "--only", "--csv", "--registry", "--wheels"), _NEVER),
     **dict.fromkeys(("--drop", "--keep", "--categorical", "--numeric", "--date"), _NEVER),
     **dict.fromkeys(("--metric", "-m"), _BEFORE_A_NAME),
+    **dict.fromkeys(("--library", "-l"), _BEFORE_A_LIBRARY),
 }
 
 

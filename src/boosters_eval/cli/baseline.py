@@ -1,8 +1,8 @@
 """The commands `baseline record|check|diff`, and their shortcuts `quick` and `full`."""
 
-import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from shlex import quote
@@ -21,8 +21,9 @@ from boosters_eval.cli.checks import (
     Verbosity,
 )
 from boosters_eval.cli.execution import carry_out, exit_code, show
-from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
+from boosters_eval.cli.options import Execution, Presentation, refuse_tracking, settings_of, with_options
 from boosters_eval.cli.output import check_output, note, print_rows, say
+from boosters_eval.cli.workflow import in_workflow, summarise
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 from boosters_eval.core.text import counted
 
@@ -69,6 +70,8 @@ def record(
         settings = Settings(**settings_of(execution))
         prepared, _ = plan_run(Request(suite, tuple(library) if library else None, seeds), settings)
         results = carry_out(prepared, execution, presentation)
+    else:
+        refuse_tracking(execution)
     made = make_baseline(results, allow_flaky=allow_flaky, continue_on_error=execution.continue_on_error)
     if not verbosity.dry_run:
         save_baseline(made, path)
@@ -192,8 +195,9 @@ def _check(
         check_names(Snapshot.of_baseline(before), planned, rules)  # before the run, not after it
         results = carry_out(until_decided(prepared, before, rules), execution, presentation)
     else:
-        results = _only(results, request.libraries)
-        rules = rules.replace(only_libraries=request.libraries, seeds=request.n_seeds)
+        named = _labels(request.libraries)
+        results = _only(results, named)
+        rules = rules.replace(only_libraries=named, seeds=request.n_seeds)
     sides = Snapshot.of_baseline(before), Snapshot.of_run(results)
     if are_same_outcomes(*sides):
         raise ConfigError(
@@ -224,6 +228,13 @@ def _check_auto(request: Any, source: Source, options: CheckOptions) -> None:
         )
     if (request.seeds == "auto" or request.max_seeds) and (source.run or source.results):
         raise ConfigError("Use either --seeds auto or the results of an earlier run, not both: it must run something.")
+
+
+def _labels(libraries: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names that outcomes have: a build may be named by what it was installed from."""
+    from boosters_eval.builds.reference import label_of
+
+    return tuple(map(label_of, libraries)) if libraries else None
 
 
 def _only(results: Any, libraries: tuple[str, ...] | None) -> Any:
@@ -265,7 +276,7 @@ def _rules(options: CheckOptions) -> Any:
         tolerance=options.tolerance,
         tolerance_for=dict(_named_tolerance(text) for text in options.tolerance_for or []),
         statistical=options.statistical,
-        under_test=tuple(options.libraries_under_test) if options.libraries_under_test else None,
+        under_test=_labels(options.libraries_under_test),
         allow_flaky=options.allow_flaky,
     )
 
@@ -304,23 +315,12 @@ def _tell(
         write_atomically(options.junit, render.junit(found, name))
     if options.verdict is not None:
         write_atomically(options.verdict, CheckDocument.of(found, name, code).to_json())
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if in_workflow():
         commands = render.workflow_commands(found, failing=options.fail_on_regression)
         sys.stdout.writelines(f"{line}\n" for line in commands)
         if not verbosity.dry_run:
-            _summarise(render.markdown(found, name))
+            summarise(render.markdown(found, name))
     return code
-
-
-def _summarise(text: str) -> None:
-    """Append to the job summary of GitHub Actions; if that fails, it is only noted."""
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if path:
-        try:
-            with Path(path).open("a", encoding="utf-8") as file:
-                file.write(text + "\n")
-        except OSError as error:
-            note(f"Note: the job summary {path} cannot be written: {error.strerror}.")
 
 
 def _shortcut(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import Presentation
+from boosters_eval.cli.options import BUILDS, Presentation
 from boosters_eval.core.errors import ConfigError
 
 _RULES = "What counts"
@@ -112,7 +112,7 @@ class Source:
 SuiteOption = Annotated[str | None, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")]
 LibraryOption = Annotated[
     list[str] | None,
-    typer.Option("--library", "-l", help="Only these libraries. Default: all of the suite or baseline."),
+    typer.Option("--library", "-l", help=f"Only these libraries{BUILDS} Default: all of the suite or baseline."),
 ]
 SeedsOption = Annotated[
     int | None, typer.Option("--seeds", "-s", help="Number of random splits. Default: the suite's.")

@@ -10,7 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
+from boosters_eval.cli import against
 from boosters_eval.cli.options import (
+    BUILDS,
+    AgainstOptions,
     DataOptions,
     Execution,
     Presentation,
@@ -33,18 +36,19 @@ CvOption = Annotated[
 ]
 
 
-@with_options(data=DataOptions, execution=Execution, presentation=Presentation)
+@with_options(data=DataOptions, execution=Execution, presentation=Presentation, check=AgainstOptions)
 def compare(
     data: DataOptions,
     execution: Execution,
     presentation: Presentation,
+    check: AgainstOptions,
     dataset: Annotated[
         list[str] | None,
         typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
     ] = None,
     library: Annotated[
         list[str] | None,
-        typer.Option("--library", "-l", help="Libraries, or path/to/file.py:Class. Default: all that are installed."),
+        typer.Option("--library", "-l", help=f"Libraries{BUILDS} Default: all that are installed."),
     ] = None,
     booster: Annotated[
         list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.")
@@ -92,6 +96,7 @@ def compare(
     from boosters_eval.benchmark.suites import parse_variants
 
     _check_presentation(presentation)
+    against.check_options(check, execution, presentation)
     base = training_of(param, growth)
     prepared = prepare_comparison(
         dataset or ["california"],
@@ -110,19 +115,18 @@ def compare(
         budget=budget,
         **settings_of(execution),
     )
-    return _finish(prepared, execution, presentation)
+    return _finish(prepared, execution, presentation, check)
 
 
-@with_options(execution=Execution, presentation=Presentation)
+@with_options(execution=Execution, presentation=Presentation, check=AgainstOptions)
 def run(
     execution: Execution,
     presentation: Presentation,
+    check: AgainstOptions,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or path/to/file.py:SUITE.")] = "quick",
     library: Annotated[
         list[str] | None,
-        typer.Option(
-            "--library", "-l", help="Run only these libraries, or path/to/file.py:Class. Default: all of the suite."
-        ),
+        typer.Option("--library", "-l", help=f"Run only these libraries{BUILDS} Default: all of the suite."),
     ] = None,
     seeds: Annotated[
         str | None,
@@ -145,10 +149,11 @@ def run(
     from boosters_eval.api import prepare_suite
 
     _check_presentation(presentation)
+    against.check_options(check, execution, presentation)
     prepared = prepare_suite(
         suite, seeds, library or None, metrics=metric or (), cv=cv, profile=profile, **settings_of(execution)
     )
-    return _finish(prepared, execution, presentation)
+    return _finish(prepared, execution, presentation, check)
 
 
 def _check_presentation(presentation: Presentation) -> None:
@@ -163,11 +168,18 @@ def _check_presentation(presentation: Presentation) -> None:
         check_output(presentation.output)
 
 
-def _finish(prepared: Any, execution: Execution, presentation: Presentation) -> int:
+def _finish(prepared: Any, execution: Execution, presentation: Presentation, check: AgainstOptions) -> int:
     """Run the plan, show the result, and return the exit code."""
+    if check.against is None:
+        results = carry_out(prepared, execution, presentation)
+        show(results, presentation)
+        return exit_code(results, continue_on_error=execution.continue_on_error)
+    against.check_plan(check.against, prepared)
     results = carry_out(prepared, execution, presentation)
-    show(results, presentation)
-    return exit_code(results, continue_on_error=execution.continue_on_error)
+    verdict = results.regressions(check.against, test=presentation.test)
+    show(results, presentation, verdict)
+    against.tell(verdict, results, check, presentation)
+    return verdict.exit_code or exit_code(results, continue_on_error=False)
 
 
 def _complain(results: Any) -> None:
@@ -200,7 +212,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
         raise typer.Exit(_show_plan(prepared))
     if execution.resume or execution.rerun_failed:
         _check_earlier(prepared)
-    watchers = observers(execution, quiet=presentation.quiet, verbose=presentation.verbose)
+    watchers = observers(execution, prepared, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
         return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell, track=execution.track)
 
@@ -262,17 +274,17 @@ def resumable(without: tuple[str, ...] = ()) -> Iterator[None]:
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
-def observers(execution: Execution, *, quiet: bool, verbose: bool) -> list[Any]:
+def observers(execution: Execution, prepared: Any = None, *, quiet: bool, verbose: bool) -> list[Any]:
     """A bar on a terminal, lines elsewhere, neither if quiet; and the observers that were named, each only once."""
     from boosters_eval.api import progress
 
     named = execution.observer or []
     shown = quiet or {"bar", "lines"} & set(named)
-    return [*([] if shown else [progress(every_cell=verbose)]), *named]
+    return [*([] if shown else [progress(every_cell=verbose, prepared=prepared)]), *named]
 
 
-def show(results: Any, presentation: Presentation) -> None:
-    """Print the result in the requested format, or as a table by default."""
+def show(results: Any, presentation: Presentation, verdict: Any = None) -> None:
+    """Print the result in the requested format, or as a table by default; Markdown begins with the verdict, if any."""
     from boosters_eval import reports
     from boosters_eval.benchmark import tables
 
@@ -283,7 +295,7 @@ def show(results: Any, presentation: Presentation) -> None:
     elif chosen == "csv":
         emit(results.to_csv(), presentation.output, quiet=presentation.quiet)
     elif chosen == "html":
-        document = tables.build_document(results, "comparison", test=test)
+        document = against.with_answer(tables.build_document(results, "comparison", test=test), verdict)
         emit(reports.render_page(document), presentation.output, quiet=presentation.quiet)
     else:
         report = tables.build_tables(results, test=test, require_significance=presentation.highlight_significant)
@@ -291,7 +303,8 @@ def show(results: Any, presentation: Presentation) -> None:
             again = f", or boosters-eval report --run {results.run_id} --dry-run" if results.run_id else ""
             reports.print_report(report, console(), every_note=presentation.verbose, how=f"-v{again}")
         else:
-            emit(reports.render_markdown(report), presentation.output, quiet=presentation.quiet)
+            text = against.as_markdown(verdict) + reports.render_markdown(report)
+            emit(text, presentation.output, quiet=presentation.quiet)
     if not presentation.quiet and results.run_id:
         note(
             f"Run {results.run_id}: {counted(len(results.results), 'result')}, {counted(len(results.errors), 'error')}."
@@ -308,7 +321,9 @@ def exit_code(results: Any, *, continue_on_error: bool) -> int:
 
 
 def _show_plan(prepared: Any) -> int:
+    from boosters_eval.api import expected_seconds
     from boosters_eval.benchmark.running import jobs_of
+    from boosters_eval.engine.progress import duration
 
     plan = prepared.plan
     if prepared.growth is not None:
@@ -316,7 +331,9 @@ def _show_plan(prepared: Any) -> int:
         first, most = schedule[0], schedule[-1]
         note(f"Note: --seeds auto begins with the {first} seeds shown here, and adds more, up to {most}, as needed.")
     counts = Counter((cell.spec, cell.target) for cell in plan.cells)
-    say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {jobs_of(prepared)} at a time")
+    jobs, seconds = jobs_of(prepared), sum(expected_seconds(plan, prepared.settings.home).values())
+    about = f", about {duration(seconds / min(jobs, len(plan.cells)))}" if seconds else ""
+    say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {jobs} at a time{about}")
     for (spec, target), count in counts.items():
         version = plan.builds[spec.workload][target].version
         say(f"  {spec.name} {target} ({version}) x {count}")

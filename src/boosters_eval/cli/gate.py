@@ -63,6 +63,7 @@ def gate(
     Exit 0 if it is promoted, 1 if it is held, 2 if nothing could be computed, 3 for bad input.
     """
     from boosters_eval import gate as program
+    from boosters_eval.builds.reference import label_of
 
     # The warnings of the bound are in the report's notes; without a handler, logging would print them again.
     logging.getLogger("boosters_eval").addHandler(logging.NullHandler())
@@ -86,7 +87,7 @@ def gate(
     elif run is None or baseline is None:
         raise ConfigError("The gate needs --run with --baseline, or --scores.")
     else:
-        decision = program.decide_run(run, baseline, rules, library=library, held_out=held_out or ())
+        decision = program.decide_run(run, baseline, rules, library=label_of(library), held_out=held_out or ())
     path = output or program.default_path(decision)
     program.write_decision(decision, path)
     if json:

@@ -1,7 +1,6 @@
 """The commands `list datasets|libraries|suites|metrics`."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -118,12 +117,14 @@ def datasets(
 def suites(*, json: AsJson = False) -> None:
     """Suites: what each would run, and the estimated time.
 
-    The estimate is based on earlier runs on this machine.
+    The estimate comes from the history of this machine.
     """
+    from boosters_eval.benchmark.estimates import costs_by_key
     from boosters_eval.benchmark.suites import SUITES, count_cells, estimate_seconds
     from boosters_eval.core.machine import physical_cores
+    from boosters_eval.history.query import seconds_by_cell
 
-    history = _history()
+    history = costs_by_key(seconds_by_cell())
     records = []
     for name, suite in SUITES.items():
         seconds = estimate_seconds(suite, history, jobs=physical_cores())
@@ -144,20 +145,6 @@ def suites(*, json: AsJson = False) -> None:
         )
     _note_broken(SUITES)
     _show(records, as_json=json)
-
-
-def _history() -> dict[str, float]:
-    from boosters_eval.benchmark.costs import seconds_by_cell
-    from boosters_eval.benchmark.suites import cost_key
-    from boosters_eval.core.errors import ConfigError
-    from boosters_eval.runners.parameters import BoosterType, TrainingConfig
-
-    costs = {}
-    for (dataset, booster, library, training), seconds in seconds_by_cell().items():
-        with suppress(ConfigError, ValueError):  # parameters that this version does not know are skipped
-            parameters = TrainingConfig.model_validate_json(training)
-            costs[cost_key(dataset, BoosterType(booster), parameters, library)] = seconds
-    return costs
 
 
 @listing.command()

@@ -16,6 +16,8 @@ from boosters_eval.core.text import encodable
 _RUN = "How to run"
 _OUT = "Output"
 _DATA = "Files of your own"
+# What `--library` takes besides a library's name; see docs/builds.md.
+BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@wheel-or-source-folder."
 
 SplitOption = Annotated[
     str | None,
@@ -172,6 +174,26 @@ class Presentation:
 
 
 @dataclass(frozen=True)
+class AgainstOptions:
+    """Whether the run is a check, and where its verdict goes."""
+
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="NAME",
+            help="Exit 1 if another competitor is worse than this one in a primary metric, or slower under"
+            " --timing-mode; 2 if that could not be answered.",
+            rich_help_panel=_OUT,
+        ),
+    ] = None
+    verdict: Annotated[
+        Path | None,
+        typer.Option("--verdict", help="File for the verdict of --against as JSON.", rich_help_panel=_OUT),
+    ] = None
+
+
+@dataclass(frozen=True)
 class DataOptions:
     """How the files of the user are read, and what their columns are used as."""
 
@@ -247,8 +269,13 @@ def data_of(options: DataOptions) -> Any:
     return DataSettings(**given) if given else None
 
 
-def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of a dataclass, which it receives as a single argument."""
+def with_options(
+    *, without: tuple[str, ...] = (), **groups: type
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of a dataclass, which it receives as a single argument.
+
+    Those that mean nothing to it are left out, by their name; they keep their defaults.
+    """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = [p for p in inspect.signature(command).parameters.values() if p.name not in groups]
@@ -259,12 +286,14 @@ def with_options(**groups: type) -> Callable[[Callable[..., Any]], Callable[...,
             parameters += [
                 inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=types[f.name])
                 for f in fields(group)
+                if f.name not in without
             ]
 
         @functools.wraps(command)
         def wrapper(**given: Any) -> Any:
             packed = {
-                name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()
+                name: group(**{f.name: given.pop(f.name) for f in fields(group) if f.name in given})
+                for name, group in groups.items()
             }
             return command(**given, **packed)
 
@@ -301,6 +330,12 @@ def settings_of(execution: Execution) -> dict[str, Any]:
     others = ("continue_on_error", "executor", "observer", "track")
     given = {name: value for name, value in asdict(execution).items() if name not in others}
     return {**given, "command": tuple(typed())}
+
+
+def refuse_tracking(execution: Execution) -> None:
+    """Where an earlier run is read, nothing runs that could be tracked."""
+    if execution.track:
+        raise ConfigError("Use either --track or an earlier run, not both: 'boosters-eval track RUN --to' sends that.")
 
 
 def typed() -> list[str]:

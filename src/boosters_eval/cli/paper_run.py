@@ -106,10 +106,11 @@ def run(
 def run_targets(spec: Path, output: Path, *, quiet: bool, **options: Any) -> Any:
     """Run, show the progress, and write DIR/results.json. An interruption prints how to go on."""
     from boosters_eval.api import progress
+    from boosters_eval.history.hook import recording
     from boosters_eval.paper.running import RESULTS, run_specification, write_results
 
     check_output(output / RESULTS)
-    with resumable():
+    with recording(), resumable():
         results = run_specification(
             spec,
             observer=None if quiet else progress(),

@@ -72,6 +72,7 @@ def run(
     """
     from boosters_eval.api import progress
     from boosters_eval.engine.runs import check_name
+    from boosters_eval.history.hook import recording
     from boosters_eval.parity.running import ParityRequest, run_parity, selected
 
     load_registries(registry)
@@ -98,7 +99,7 @@ def run(
         name=None if name is None else check_name(name),
         registry=tuple(map(str, registry or ())),
     )
-    with resumable(without=("--force",)):
+    with recording(), resumable(without=("--force",)):
         rows = run_parity(request, None if quiet else progress())
     _show(rows)
     if not quiet:
@@ -237,6 +238,7 @@ def refresh(
 ) -> int:
     """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
     from boosters_eval.api import progress
+    from boosters_eval.history.hook import recording
     from boosters_eval.parity.method import METHODS
     from boosters_eval.parity.running import ParityRequest, run_parity, selected
 
@@ -249,7 +251,8 @@ def refresh(
             continue
         backends = (oracle.backend, METHODS[name].canonical)
         request = ParityRequest(methods=(name,), backends=backends, max_runs=1, force=True, oracles=folder)
-        rows += run_parity(request, progress())
+        with recording():
+            rows += run_parity(request, progress())
     _show(rows)
     stored = [row for row in rows if row.status.value == "ok" and row.verdict and row.verdict.value != "oracle_missing"]
     if rows and len(stored) == len(rows):

@@ -1,7 +1,6 @@
 """Commands on earlier runs: verify, and runs list, show, open and remove."""
 
 import os
-import re
 import shlex
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from boosters_eval.cli.output import note, print_json, print_rows, say
+from boosters_eval.cli.removing import confirm_removal, sized, span_seconds
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 runs = typer.Typer(
     name="runs", help="The runs in this home: list, show, open, remove.", no_args_is_help=True, rich_markup_mode=None
 )
-_SPANS = {"h": 3600, "d": 86400, "w": 7 * 86400}
 _REFERENCE = "A run id, the beginning of one, a name given with --name, or 'last'."
 
 
@@ -95,7 +94,7 @@ def _print_runs(found: "list[RunSummary]", *, wide: bool) -> None:
     if not wide:
         print_rows(columns, rows)
         return
-    more = [(str(run.attempts), _size(run.size), _command(run)) for run in found]
+    more = [(str(run.attempts), sized(run.size), _command(run)) for run in found]
     print_rows((*columns, "attempts", "size", "command"), [(*row, *rest) for row, rest in zip(rows, more, strict=True)])
 
 
@@ -128,7 +127,7 @@ def show(
         "commit": commit,
         "machine": ", ".join(str(machine[key]) for key in ("cpu_model", "os") if machine.get(key)),
         "extends": facts.extends if facts else "",
-        "folder": f"{run.path} ({_size(run.size)})",
+        "folder": f"{run.path} ({sized(run.size)})",
         "command": _command(run),
     }
     for label, value in lines.items():
@@ -232,18 +231,18 @@ def remove(
     if bool(references) == (older_than is not None):
         raise ConfigError("Use either RUN... or --older-than to choose what to remove.")
     if older_than is not None:
-        limit = time.time() - _seconds(older_than)
+        limit = time.time() - span_seconds(older_than)
         chosen = [run for run in map(summarise, all_folders()) if run.written < limit and run.state != "running"]
     else:
         folders = {folder.run_id: folder for folder in map(_find, references or ())}
         chosen = list(map(summarise, folders.values()))
     for run in chosen:
-        say(f"{run.run_id}  {_when(run)}  {_name(run) or run.title or '-'}  {_cells(run)}  {_size(run.size)}")
+        say(f"{run.run_id}  {_when(run)}  {_name(run) or run.title or '-'}  {_cells(run)}  {sized(run.size)}")
     if not chosen:
         note("Note: there is nothing to remove.")
     if dry_run or not chosen:
         return ExitCode.SUCCESS
-    _confirm(len(chosen), yes=yes)
+    confirm_removal(len(chosen), "run", yes=yes)
     removal.clear_leftovers()
     failed = 0
     for folder in [folder for folder in all_folders() if folder.run_id in {run.run_id for run in chosen}]:
@@ -254,23 +253,6 @@ def remove(
             note(f"Error: {error}")
     note(f"Removed: {len(chosen) - failed} of {len(chosen)} runs.")
     return ExitCode.EXECUTION_ERROR if failed else ExitCode.SUCCESS
-
-
-def _confirm(count: int, *, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise ConfigError("The '--yes' option is needed to remove runs where nobody can be asked.")
-    what = "this run" if count == 1 else f"these {count} runs"
-    if not typer.confirm(f"Remove {what}?", err=True):
-        raise typer.Exit(ExitCode.SUCCESS)
-
-
-def _seconds(text: str) -> float:
-    match = re.fullmatch(r"(\d{1,6})([hdw])", text)
-    if match is None:
-        raise ConfigError(f"The '--older-than' option must be a time such as 12h, 30d or 8w. Got '{text}' instead.")
-    return float(int(match[1]) * _SPANS[match[2]])
 
 
 def _find(reference: str) -> "RunFolder":
@@ -333,13 +315,6 @@ def _cells(run: "RunSummary") -> str:
 def _command(run: "RunSummary") -> str:
     words = run.facts.command if run.facts else ()
     return shlex.join(["boosters-eval", *words]) if words else "(Python)" if run.facts else "-"
-
-
-def _size(count: int) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} B"
 
 
 def register(app: typer.Typer) -> None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import lru_cache
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def find_distribution(name: str) -> Distribution | None:
@@ -14,6 +19,16 @@ def find_distribution(name: str) -> Distribution | None:
         return distribution(name)
     except PackageNotFoundError:
         return None
+
+
+def normalised(name: str) -> str:
+    """A distribution's name as its files spell it, so that two spellings of one name are equal."""
+    return re.sub(r"[-_.]+", "_", name).lower()
+
+
+def distributions_in(folders: Sequence[str]) -> dict[str, Distribution]:
+    """What is installed in these folders alone, by normalised name."""
+    return {normalised(found.name): found for found in distributions(path=list(folders)) if found.name}
 
 
 def installed_version(name: str) -> str | None:

@@ -25,6 +25,11 @@ class BoostersEvalError(Exception):
 
     exit_code = ExitCode.EXECUTION_ERROR
 
+    @property
+    def lines(self) -> list[str]:
+        """The message as lines for a terminal."""
+        return [str(self)]
+
 
 class BoostersEvalWarning(UserWarning):
     """Something that a user should know, although the work goes on: one sentence."""
@@ -87,6 +92,19 @@ class DataFileError(ConfigError, DatasetError):
     def lines(self) -> list[str]:
         """The message as lines for a terminal."""
         return [self.sentence, *(f"  - {problem}" for problem in self.problems)]
+
+
+class BuildError(BoostersEvalError):
+    """A build of a library that cannot be installed or imported: one sentence, and what its installer said last."""
+
+    def __init__(self, sentence: str, said: Iterable[str] = ()) -> None:
+        self.sentence, self.said = sentence, tuple(said)
+        super().__init__("\n  ".join([sentence, *self.said]))
+
+    @property
+    def lines(self) -> list[str]:
+        """The message as lines for a terminal."""
+        return [self.sentence, *(f"  {line}" for line in self.said)]
 
 
 class RunError(BoostersEvalError):

@@ -10,7 +10,7 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
 
@@ -58,6 +58,31 @@ def write_atomically(path: Path, content: str | bytes, *, own: bool = False) -> 
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def writing_atomically(path: Path) -> Iterator[IO[str]]:
+    """A file that is written in parts, for what is too large to hold; it appears whole, at the end, or not at all."""
+    if _is_device(path):
+        with path.open("w", encoding="utf-8") as file:
+            yield file
+        return
+    path = resolved(path)
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as file:
+        name = Path(file.name)
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            name.chmod(path.stat().st_mode & 0o777 if path.is_file() else 0o666 & ~_umask())
+            name.replace(path)
+        except BaseException as error:
+            name.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise RunError(f"Cannot write {path}: {error.strerror}.") from None
+            raise
 
 
 def resolved(path: Path) -> Path:

@@ -1,6 +1,7 @@
 """The process from which all lanes of one thread count are forked. It imports what they share and computes nothing.
 
-It starts with the thread limits already in its environment, because libraries read them when they are loaded.
+It starts with the thread limits already in its environment, because libraries read them when they are loaded. What it
+imports, it imports for all lanes; one that has a build of its own of any of it starts in a new interpreter instead.
 """
 
 from __future__ import annotations
@@ -20,18 +21,24 @@ from typing import Any, NoReturn
 
 from boosters_eval.engine import lane
 from boosters_eval.engine.channel import receive
-from boosters_eval.engine.processes import adopt_orphans, die_with_parent, kill_orphans, wake_on_exit
+from boosters_eval.engine.importpath import met, prefer
+from boosters_eval.engine.processes import adopt_orphans, die_with_parent, kill_orphans, wake_on_exit, worker_command
 from boosters_eval.engine.threads import pin
 
 _GRACE = 1.0  # seconds that lanes get to exit on their own
 
 
 def main(setup: dict[str, Any]) -> None:
-    """Run the ancestor, or a single cell's process where forking is not safe."""
+    """Run the ancestor, or a lane that shares nothing, or a single cell's process where forking is not safe."""
     pin(setup["cpus"])
     if "request" in setup:
         die_with_parent(setup["parent"])
+        prefer(setup["first"])
         lane.run_spawned(setup)
+    if "files" in setup:
+        for file in setup["files"]:
+            os.set_inheritable(file, False)
+        _serve(setup, setup["files"])
     # No signal at the parent's death here: it would follow the thread that started us, which may end before the
     # program does. The closed channel tells us.
     adopt_orphans()
@@ -46,6 +53,27 @@ def _import(modules: list[str]) -> None:
                 importlib.import_module(name)
     gc.collect()
     gc.freeze()  # imported objects are never garbage, so children need not scan them
+
+
+def _serve(setup: dict[str, Any], files: list[int]) -> NoReturn:
+    """Be a lane until its end."""
+    try:
+        prefer(setup["first"])
+        lane.serve(setup, *files)
+    except BaseException:  # noqa: BLE001 (no code of the ancestor may run in this process)
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(70)
+    os._exit(0)
+
+
+def _start_afresh(setup: dict[str, Any], files: list[int]) -> NoReturn:
+    """In the fork: be a lane in an interpreter that has loaded nothing yet."""
+    command, file = worker_command({**setup, "files": files})
+    for number in (*files, file.fileno()):
+        os.set_inheritable(number, True)
+    os.dup2(files[1], 2)  # where the lane's errors go
+    os.execv(command[0], command)  # noqa: S606 (ourselves)
 
 
 class _Ancestor:
@@ -100,13 +128,10 @@ class _Ancestor:
         self._selector.close()
         self._channel.close()
         os.close(self._wake)
-        try:
-            lane.serve(setup, *files)
-        except BaseException:  # noqa: BLE001 (no code of the ancestor may run in this process)
-            traceback.print_exc()
-            sys.stderr.flush()
-            os._exit(70)
-        os._exit(0)
+        os.environ.update(setup["environment"])
+        if setup["isolated"] or met(setup["first"]):
+            _start_afresh(setup, files)
+        _serve(setup, files)
 
     def _reap(self) -> None:
         for pid in list(self._lanes):

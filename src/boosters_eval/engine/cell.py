@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from annotated_types import Ge, MinLen
-from pydantic import StringConstraints
+from pydantic import SerializerFunctionWrapHandler, StringConstraints, model_serializer
 
 from boosters_eval.core.model import Model
 
@@ -71,3 +71,12 @@ class Build(Model):
 
     version: str
     digest: str
+    library: str | None = None  # of a build that is not the one installed: what it is a build of
+
+    @model_serializer(mode="wrap")
+    def _without_library(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A target that is installed is written as before there were builds: its plan, its run."""
+        content: dict[str, Any] = handler(self)
+        if self.library is None:
+            content.pop("library", None)
+        return content

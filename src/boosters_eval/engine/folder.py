@@ -148,26 +148,27 @@ class RunFolder:
     def time(self) -> float:
         """When the attempt that was asked for, or else the latest, was last written to."""
         number = self.attempt or self.attempts()[-1]
-        files = (self.journal_path(number), self._facts_path(number), self.path)  # a lost one is not passed over
+        files = (self.journal_path(number), self.facts_path(number), self.path)  # a lost one is not passed over
         # Of a link itself: where it leads is for whoever reads it to refuse.
         return next(path.lstat().st_mtime for path in files if os.path.lexists(path))
 
     def write_facts(self, attempt: int, facts: RunFacts) -> None:
         """Record the machine and versions of an attempt when it begins, and of each session that continues it."""
         text = json.dumps(facts.recorded(), indent=1) + "\n"
-        write_atomically(self._facts_path(attempt), text, own=True)
+        write_atomically(self.facts_path(attempt), text, own=True)
 
-    def _facts_path(self, attempt: int) -> Path:
+    def facts_path(self, attempt: int) -> Path:
+        """The file with the facts of an attempt."""
         return self.path / _numbered("environment", attempt, "json")
 
     def _read_facts(self, attempt: int) -> str:
-        text = read_text(self._facts_path(attempt))
-        refuse_wide(text, str(self._facts_path(attempt)))
+        text = read_text(self.facts_path(attempt))
+        refuse_wide(text, str(self.facts_path(attempt)))
         return text
 
     def facts(self, attempt: int) -> RunFacts:
         """What `write_facts` recorded, or empty facts."""
-        path = self._facts_path(attempt)
+        path = self.facts_path(attempt)
         if not path.exists():
             return RunFacts()
         try:
@@ -254,7 +255,7 @@ class RunFolder:
 
     def digests(self, attempt: int) -> dict[str, str]:
         """Of the files beside the journal: its first line holds them, so that none can be changed unnoticed."""
-        facts = load_json(self._read_facts(attempt), str(self._facts_path(attempt)))
+        facts = load_json(self._read_facts(attempt), str(self.facts_path(attempt)))
         if isinstance(facts, dict):
             facts.pop("resumed", None)  # what later sessions add
         plan = read_text(self.plan_path(attempt), limit=MAX_RESULTS)
@@ -268,7 +269,7 @@ class RunFolder:
         if not {"plan", "facts"} <= reading.begin.keys():
             return
         found = self.digests(attempt)
-        for what, path in (("plan", self.plan_path(attempt)), ("facts", self._facts_path(attempt))):
+        for what, path in (("plan", self.plan_path(attempt)), ("facts", self.facts_path(attempt))):
             if found[what] != reading.begin[what]:
                 yield path.name, "is not what it was when the attempt began"
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import hashlib
 import json
 import os
-import re
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ from pydantic import ValidationError
 
 from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
 from boosters_eval.core.files import MAX_TEXT, check_regular, refuse_wide
+from boosters_eval.engine.lines import LINE, SCHEMA_VERSION, START, line_digest
 from boosters_eval.engine.outcome import Common, Failure
 from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 
@@ -26,14 +25,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.outcome import Outcome
 
-SCHEMA_VERSION = 3  # results of version 2 have neither trivial rules nor splits other than random ones
-_START = "0" * 32
-_LINE = re.compile(
-    rb'\{"prev":"([0-9a-f]{32})",(?:"of":"([\w.-]+)",)?(?:"with":"([0-9a-f]{16})",)?'
-    rb'"(begin|common|result|failure|error|end)":(.*)\}\n',
-    re.DOTALL,
-)
-
 
 @dataclass
 class Reading:
@@ -41,7 +32,7 @@ class Reading:
 
     begin: dict[str, Any] = field(default_factory=dict)
     outcomes: dict[str, Outcome | Failure] = field(default_factory=dict)  # the latest outcome of each cell
-    last: str = _START  # the digest that the next line must contain
+    last: str = START  # the digest that the next line must contain
     good_bytes: int = 0
     cut: bool = False  # the last line is incomplete
     sealed: bool = False  # the last line states that the run is complete, and the number of its outcomes
@@ -107,12 +98,12 @@ def no_collection() -> Iterator[None]:
 
 def _is_followed(line: bytes, following: bytes) -> bool:
     """Whether the chain holds from a line to the next one, or ends with it."""
-    match = _LINE.fullmatch(following)
-    return not following or (match is not None and match[1].decode() == _digest(line))
+    match = LINE.fullmatch(following)
+    return not following or (match is not None and match[1].decode() == line_digest(line))
 
 
 def _take(line: bytes, reading: Reading) -> str | None:
-    match = _LINE.fullmatch(line)
+    match = LINE.fullmatch(line)
     if match is None:
         return "is not a line of a journal"
     previous, workload, common, kind, content = match.groups()
@@ -136,7 +127,7 @@ def _take(line: bytes, reading: Reading) -> str | None:
         return f"cannot be read: {str(error).rstrip('.')}"
     except (ValidationError, ValueError, RecursionError, KeyError):
         return "has content that cannot be read"
-    reading.last = _digest(line)
+    reading.last = line_digest(line)
     return None
 
 
@@ -153,7 +144,7 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
             return "does not count the outcomes before it"
     elif kind == b"common":
         common_type = reading.type_of(workload).common_type or Common
-        reading.common[_digest(content)[:16]] = common_type.model_validate_json(content)
+        reading.common[line_digest(content)[:16]] = common_type.model_validate_json(content)
     elif kind == b"failure":
         reading.keep(Failure.model_validate_json(content))
     else:
@@ -175,10 +166,6 @@ def _object(content: bytes) -> dict[str, Any]:
     return found
 
 
-def _digest(line: bytes) -> str:
-    return hashlib.sha256(line).hexdigest()[:32]
-
-
 class Journal:
     """One attempt at a run, open for appending by a single process."""
 
@@ -198,7 +185,7 @@ class Journal:
             return
         common = outcome.common_type.of(outcome)
         text = common.model_dump_json()
-        name = _digest(text.encode())[:16]
+        name = line_digest(text.encode())[:16]
         if name not in self.found.common:
             self._write("common", text, workload=workload)
             self.found.common[name] = common
@@ -227,7 +214,7 @@ class Journal:
                 f"Cannot write {self.path}: {error.strerror}. Finished cells are kept; free space and use resume=True."
             ) from None
         self._check_there()
-        self.found.last = _digest(line)
+        self.found.last = line_digest(line)
 
     def _check_there(self) -> None:
         """A file that was deleted can be written to as if nothing had happened, and is gone in the end."""

@@ -23,6 +23,7 @@ from boosters_eval.core.text import encodable
 from boosters_eval.engine.cell import Lane
 from boosters_eval.engine.channel import Lines
 from boosters_eval.engine.child import message_of, run_child
+from boosters_eval.engine.importpath import require
 from boosters_eval.engine.processes import (
     adopt_orphans,
     die_with_parent,
@@ -71,6 +72,7 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
 
 
 def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
+    require(setup["first"])
     name, target, n_threads, preload = setup["lane"]
     loaded = workload.load(Lane(name, target, n_threads, tuple(preload)), setup["address"])
     gc.collect()
@@ -79,11 +81,21 @@ def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
 
 
 def _loaded_files() -> dict[str, tuple[int, int]]:
-    """The files of all modules here, each as it is now."""
+    """The files of all modules here, and the shared objects that they have opened, each as it is now."""
     paths = {
         path for module in list(sys.modules.values()) if isinstance(path := getattr(module, "__file__", None), str)
     }
-    return {path: stamp for path in paths if (stamp := stamp_of(path)) is not None}
+    return {path: stamp for path in paths | mapped_code() if (stamp := stamp_of(path)) is not None}
+
+
+def mapped_code() -> set[str]:
+    """The files whose machine code is in this process; none where the system does not tell."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return set()
+    fields = [line.split(maxsplit=5) for line in lines]  # the last is the path, which may contain spaces
+    return {field[5] for field in fields if len(field) > 5 and "x" in field[1] and field[5].startswith("/")}
 
 
 def stamp_of(path: str) -> tuple[int, int] | None:

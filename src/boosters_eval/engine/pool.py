@@ -1,45 +1,36 @@
-"""The executor for this machine: lanes forked from common ancestors, and one process per cell."""
+"""The executor for this machine: it gives cells to lanes and collects what becomes of them."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import secrets
-import select
-import selectors
-import socket
-import subprocess
 import sys
-import tempfile
-import time
-from collections import Counter, deque
-from dataclasses import dataclass, field
+from collections import deque
 from itertools import count
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, RunError
-from boosters_eval.core.machine import available_cpus
-from boosters_eval.core.modules import address_of
 from boosters_eval.engine import threads
-from boosters_eval.engine.channel import LaneEvent, Lines, send
+from boosters_eval.engine.channel import LaneEvent
 from boosters_eval.engine.child import RESULT
 from boosters_eval.engine.executor import Executor
 from boosters_eval.engine.failures import death, import_failure, within_limits
-from boosters_eval.engine.lane import stamp_of, tail_of
+from boosters_eval.engine.handles import LaneProcess, readable, received, stderr_tail
+from boosters_eval.engine.lanes import Lanes
 from boosters_eval.engine.outcome import Failure, Sighting
-from boosters_eval.engine.processes import IN_WORKER, end_name, kill_marked, worker_command, worker_path
+from boosters_eval.engine.processes import end_name, kill_marked
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from boosters_eval.engine.cell import Build, Cell, Lane
+    from boosters_eval.engine.cell import Cell, Lane
     from boosters_eval.engine.executor import Work
+    from boosters_eval.engine.handles import AncestorProcess
     from boosters_eval.engine.outcome import Outcome
 
 START_METHODS = ("fork", "spawn")
-_SHORTEST_IMPORT = 60.0  # seconds that an import may always take, however short the timeout of a cell is
 
 
 def start_method() -> str:
@@ -52,50 +43,6 @@ def start_method() -> str:
     return method
 
 
-class Identity(NamedTuple):
-    """What a lane has loaded: a lane of another build, or of another class of the same name, must not be used."""
-
-    build: Build
-    address: dict[str, Any]
-    workload: dict[str, Any]  # the address of the workload itself
-
-
-@dataclass
-class _AncestorProcess:
-    """The program's handle on a common ancestor of lanes."""
-
-    n_threads: int
-    mark: str  # in the environment of all its descendants
-    process: subprocess.Popen[bytes]
-    channel: socket.socket
-    stderr: IO[bytes]  # its output, reported if it dies
-    input: Lines = field(default_factory=Lines)
-
-
-@dataclass
-class _LaneProcess:
-    """The program's handle on a lane."""
-
-    lane: Lane
-    identity: Identity
-    number: int
-    ancestor: _AncestorProcess
-    channel: socket.socket
-    stderr: IO[bytes]
-    deadline: float | None = None  # of its import
-    began: bool = False  # the lane exists; before that, its ancestor imports what it shares with others
-    ready: bool = False
-    failed: dict[str, Any] | None = None
-    input: Lines = field(default_factory=Lines)
-    files: dict[str, tuple[int, int]] = field(default_factory=dict)  # what it has loaded: when changed, how large
-    running: dict[int, tuple[Work, int]] = field(default_factory=dict)  # number: (work, slot)
-
-    @property
-    def importing(self) -> bool:
-        """Whether the lane is still importing, so that it is not known yet if it can run cells."""
-        return not self.ready and self.failed is None
-
-
 class LocalPool(Executor):
     """Runs cells on this machine, `jobs` at a time. Its lanes are kept for the next run until it is closed.
 
@@ -104,18 +51,12 @@ class LocalPool(Executor):
 
     def __init__(self, jobs: int = 1, *, kept: bool = False) -> None:
         super().__init__(jobs)
-        self._kept = kept
         self._method = start_method()
-        self._ancestors: dict[int, _AncestorProcess] = {}  # by number of threads
-        self._lanes: dict[Lane, _LaneProcess] = {}
-        self._identities: dict[Lane, Identity] = {}
-        self._shared: dict[Lane, list[str]] = {}  # the modules that a lane shares with another
-        self._selector = selectors.DefaultSelector()
-        self._numbers = count(1)
+        self._lanes = Lanes(self._method, kept=kept)
+        self._numbers = count(1)  # of cells
         self._free = list(range(jobs))
         self._busy = False
         self._closed = False  # during the current run, by whoever does not run it
-        self._timeout: float | None = None  # of the current run's cells
 
     def facts(self) -> dict[str, Any]:
         """Which executor this is, and how it starts processes."""
@@ -128,26 +69,21 @@ class LocalPool(Executor):
         if self._busy:
             raise RunError("This pool is running something already: use another pool, or wait.")
         waiting = deque(works)
-        lanes = _identities(waiting)
-        self._forget_outdated(lanes)
+        ahead = self._lanes.prepare(waiting)
         self._busy = True
         try:
-            for outcome in self._run(waiting, lanes, started):
+            for outcome in self._run(waiting, ahead, started):
                 self._refuse_closed()  # what ended just then may have failed for no other reason
                 yield outcome
         finally:
             self._busy = False
-            if self._running() or self._closed:  # the iterator was closed, or the run interrupted
+            if self._lanes.running() or self._closed:  # the iterator was closed, or the run interrupted
                 self.close()
 
     def _run(
-        self, waiting: deque[Work], lanes: dict[Lane, Identity], started: Callable[[Cell, str], None]
+        self, waiting: deque[Work], ahead: deque[Lane], started: Callable[[Cell, str], None]
     ) -> Iterator[Outcome | Failure]:
-        self._timeout = max((work.limits.timeout_s for work in waiting if work.limits.timeout_s), default=None)
-        self._shared = _shared_imports(lanes) if self._method == "fork" else {}
-        # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
-        ahead = deque(sorted(lanes, key=lambda lane: len(self._shared.get(lane, ()))))
-        while waiting or self._running():
+        while waiting or self._lanes.running():
             self._refuse_closed()
             self._load_ahead(ahead)
             while (ended := self._dispatch(waiting, ahead, started)) is not None:
@@ -163,22 +99,10 @@ class LocalPool(Executor):
         """
         if self._busy:
             self._closed = True
-            for ancestor in list(self._ancestors.values()):
-                ancestor.process.kill()
-                kill_marked(ancestor.mark)
+            self._lanes.kill()
             return
         self._closed = False
-        for process in self._lanes.values():
-            process.channel.close()
-            process.stderr.close()
-        for ancestor in self._ancestors.values():
-            ancestor.channel.close()
-        for ancestor in self._ancestors.values():
-            _end(ancestor)
-        self._lanes.clear()
-        self._ancestors.clear()
-        self._selector.close()
-        self._selector = selectors.DefaultSelector()
+        self._lanes.close()
         self._free = list(range(self.jobs))
 
     def resize(self, jobs: int) -> None:
@@ -188,120 +112,40 @@ class LocalPool(Executor):
             self._free = list(range(jobs))
 
     def abandon(self) -> None:
-        """In a fork of the program: close the copies of its channels, so that the workers still notice its end."""
-        for process in self._lanes.values():
-            process.channel.close()
-            process.stderr.close()
-        for ancestor in self._ancestors.values():
-            ancestor.channel.close()
-            ancestor.stderr.close()
-            ancestor.process.returncode = 0  # it is no child of this process
-        self._selector.close()
+        """In a fork of the program: leave the workers to it."""
+        self._lanes.abandon()
 
     def _refuse_closed(self) -> None:
         if self._closed:
             raise RunError("The pool was closed during the run. Finished cells are kept; resume it to run the others.")
 
-    # Lanes and their ancestors
+    # Giving cells to lanes
 
-    def _forget_outdated(self, lanes: dict[Lane, Identity]) -> None:
-        """Start afresh if an ancestor died or a target changed since; retry what could not be imported.
-
-        A file that any lane has loaded counts: the ancestor of the next one may have loaded it for both. A lane with
-        other metrics than are wanted now gives its place, or each edit of a metric would leave one behind.
-        """
-        known = self._lanes
-        changed = any(process.identity != lanes[lane] for lane, process in known.items() if lane in lanes)
-        changed = changed or _any_changed(known.values())
-        if changed or any(ancestor.process.poll() is not None for ancestor in self._ancestors.values()):
-            self.close()
-        wanted = {lane._replace(preload=()) for lane in lanes}
-        for lane, process in list(known.items()):
-            if process.failed is not None or (lane not in lanes and lane._replace(preload=()) in wanted):
-                self._remove(process)
-        self._identities = lanes
-
-    def _ancestor(self, n_threads: int) -> _AncestorProcess:
-        """One ancestor per number of threads, because libraries read thread limits when they are loaded."""
-        known = self._ancestors.get(n_threads)
-        if known is None:
-            known = self._ancestors[n_threads] = self._start_ancestor(n_threads)
-            self._refuse_closed()  # whoever closed the pool just then does not know this one
-        return known
-
-    def _start_ancestor(self, n_threads: int) -> _AncestorProcess:
-        ours, theirs = socket.socketpair()
-        stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
-        setup = {"path": worker_path(), "cpus": available_cpus(), "channel": theirs.fileno()}
-        command, file = worker_command(setup)
-        mark = secrets.token_hex(8)
-        with theirs, file:
-            process = subprocess.Popen(  # noqa: S603 (ourselves)
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=stderr,
-                stderr=stderr,
-                env={**os.environ, **threads.environment(n_threads), IN_WORKER: mark},
-                pass_fds=[theirs.fileno(), file.fileno()],
-                start_new_session=True,  # Ctrl-C reaches only the program, which stops them
-            )
-        ancestor = _AncestorProcess(n_threads, mark, process, ours, stderr)
-        self._selector.register(ours, selectors.EVENT_READ, ancestor)
-        return ancestor
+    def _in_use(self) -> int:
+        """How many cells run, and lanes import: an import takes the slot of a cell, or it would slow one down."""
+        return self._lanes.importing() + self._lanes.running()
 
     def _load_ahead(self, ahead: deque[Lane]) -> None:
-        """Start the lanes that will be needed. An import takes the slot of a cell, or it would slow one down."""
-        while ahead and self._importing() + self._running() < self.jobs:
+        """Start the lanes that will be needed."""
+        while ahead and self._in_use() < self.jobs:
             self._lane(ahead.popleft())
 
-    def _lane(self, lane: Lane) -> _LaneProcess:
-        known = self._lanes.get(lane)
-        if known is None:
-            known = self._lanes[lane] = self._start_lane(lane)
-        return known
-
-    def _start_lane(self, lane: Lane) -> _LaneProcess:
-        ancestor = self._ancestor(lane.n_threads)
-        ours, theirs = socket.socketpair()
-        stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the lane)
-        process = _LaneProcess(lane, self._identities[lane], next(self._numbers), ancestor, ours, stderr)
-        if self._timeout is not None:
-            process.deadline = time.monotonic() + max(self._timeout, _SHORTEST_IMPORT)
-        setup = {
-            "number": process.number,
-            "path": worker_path(),
-            "cpus": available_cpus(),
-            "start_method": self._method,
-            "tell_files": self._kept,
-            "imports": self._shared.get(lane, ()),
-            "workload": process.identity.workload,
-            "lane": lane,
-            "address": process.identity.address,
-        }
-        with theirs, contextlib.suppress(BrokenPipeError):  # a dead ancestor is noticed at the next wait
-            send(ancestor.channel, setup, [theirs.fileno(), stderr.fileno()])
-        self._selector.register(ours, selectors.EVENT_READ, process)
+    def _lane(self, lane: Lane) -> LaneProcess:
+        process = self._lanes.get(lane)
+        self._refuse_closed()  # whoever closed the pool just then does not know an ancestor that started meanwhile
         return process
-
-    def _running(self) -> int:
-        return sum(len(process.running) for process in self._lanes.values())
-
-    def _importing(self) -> int:
-        return sum(process.importing for process in self._lanes.values())
-
-    # Cells
 
     def _dispatch(
         self, waiting: deque[Work], ahead: deque[Lane], started: Callable[[Cell, str], None]
     ) -> Failure | bool | None:
         """Start the first cell whose lane is ready (True), or wait (None), or return the failure of an import."""
-        busy = self._importing() + self._running()
+        busy = self._in_use()
         if busy >= self.jobs or self._running_alone():
             return None
         for index, work in enumerate(waiting):
             if work.cell.spec.alone and (busy or ahead):
                 return None
-            if work.cell.lane not in self._lanes and self._importing() + self._running() >= self.jobs:
+            if work.cell.lane not in self._lanes and self._in_use() >= self.jobs:
                 continue
             process = self._lane(work.cell.lane)
             if process.importing:
@@ -315,9 +159,9 @@ class LocalPool(Executor):
         return None
 
     def _running_alone(self) -> bool:
-        return any(work.cell.spec.alone for process in self._lanes.values() for work, _ in process.running.values())
+        return any(work.cell.spec.alone for process in self._lanes for work, _ in process.running.values())
 
-    def _send(self, process: _LaneProcess, work: Work) -> None:
+    def _send(self, process: LaneProcess, work: Work) -> None:
         cell = work.cell
         slots = threads.cpu_slots(1 if cell.spec.alone else self.jobs, cell.spec.n_threads)
         number = next(self._numbers)
@@ -335,42 +179,23 @@ class LocalPool(Executor):
         with contextlib.suppress(ConnectionError):  # it died; that is noticed at the next wait
             process.channel.sendall(json.dumps(request).encode() + b"\n")
 
+    # Hearing what becomes of them
+
     def _wait(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
-        if not self._running() and not self._importing():
+        if not self._in_use():
             return
-        self._stop_late_imports()
-        for key, _ in self._selector.select(self._patience()):
-            source: _AncestorProcess | _LaneProcess = key.data
-            if isinstance(source, _LaneProcess):
+        for source in self._lanes.heard():
+            if isinstance(source, LaneProcess):
                 yield from self._hear_lane(source, started)
             else:
                 yield from self._hear_ancestor(source, started)
 
-    def _patience(self) -> float | None:
-        """Seconds until the next import is late."""
-        deadlines = [p.deadline for p in self._lanes.values() if p.importing and p.deadline is not None]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-
-    def _stop_late_imports(self) -> None:
-        """An import that hangs fails the cells of its lane."""
-        now = time.monotonic()
-        for process in self._lanes.values():
-            if process.importing and process.deadline is not None and now >= process.deadline:
-                limit = max(self._timeout or 0.0, _SHORTEST_IMPORT)
-                process.failed = {"failed": "Timeout", "message": f"not finished after {limit:g} s"}
-                if process.began:
-                    with contextlib.suppress(OSError):  # it has just died
-                        send(process.ancestor.channel, {"stop": process.number})
-                else:  # the ancestor itself hangs
-                    kill_marked(process.ancestor.mark)
-
-    def _hear_lane(self, process: _LaneProcess, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
-        data = _received(process.channel)
+    def _hear_lane(self, process: LaneProcess, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
+        data = received(process.channel)
         if data is None:
             return
         if not data:  # it is exiting; its ancestor reports how
-            self._selector.unregister(process.channel)
-            process.channel.close()
+            self._lanes.hang_up(process)
             return
         for line in process.input.feed(data):
             try:
@@ -395,33 +220,31 @@ class LocalPool(Executor):
                 yield self._ended(work, event)
 
     def _hear_ancestor(
-        self, ancestor: _AncestorProcess, started: Callable[[Cell, str], None]
+        self, ancestor: AncestorProcess, started: Callable[[Cell, str], None]
     ) -> Iterator[Outcome | Failure]:
-        data = _received(ancestor.channel)
+        data = received(ancestor.channel)
         for line in ancestor.input.feed(data or b""):
             event = json.loads(line)
-            process = next((p for p in self._lanes.values() if p.number == event["lane"]), None)
+            process = self._lanes.numbered(event["lane"])
             if process is not None:
-                while _readable(process.channel):  # what it sent before it ended counts
+                while readable(process.channel):  # what it sent before it ended counts
                     yield from self._hear_lane(process, started)
                 yield from self._lane_died(process, end_name(event["exit"]))
         if data == b"":
             yield from self._ancestor_died(ancestor)
 
-    def _ancestor_died(self, ancestor: _AncestorProcess) -> Iterator[Failure]:
-        self._selector.unregister(ancestor.channel)
-        ancestor.channel.close()
-        del self._ancestors[ancestor.n_threads]
+    def _ancestor_died(self, ancestor: AncestorProcess) -> Iterator[Failure]:
+        self._lanes.forget(ancestor)
         end = end_name(ancestor.process.wait())
         kill_marked(ancestor.mark)  # programs that its cells had started
         with ancestor.stderr:
-            end = f"{end}; {_stderr_tail(ancestor.stderr)}".rstrip("; ")
-        for process in [process for process in self._lanes.values() if process.ancestor is ancestor]:
+            end = f"{end}; {stderr_tail(ancestor.stderr)}".rstrip("; ")
+        for process in self._lanes.of(ancestor):
             yield from self._lane_died(process, end)
 
-    def _lane_died(self, process: _LaneProcess, end: str) -> Iterator[Failure]:
+    def _lane_died(self, process: LaneProcess, end: str) -> Iterator[Failure]:
         """A lane ended unexpectedly: its running cells have failed, and the next cell gets a new lane."""
-        tail = _stderr_tail(process.stderr)
+        tail = stderr_tail(process.stderr)
         if process.importing:
             message = f"the import ended with {end}"
             process.failed = {"failed": "WorkerDied", "message": message, "traceback": tail}
@@ -431,14 +254,7 @@ class LocalPool(Executor):
             yield Failure.of(work.cell, error_type="WorkerDied", error_message=message, stderr_tail=tail)
         process.running.clear()
         if process.failed is None:
-            self._remove(process)
-
-    def _remove(self, process: _LaneProcess) -> None:
-        if process.channel.fileno() >= 0:
-            self._selector.unregister(process.channel)
-            process.channel.close()
-        process.stderr.close()
-        del self._lanes[process.lane]
+            self._lanes.remove(process)
 
     def _release(self, slot: int) -> None:
         self._free.append(slot)
@@ -458,61 +274,3 @@ class LocalPool(Executor):
         except ValueError:  # pydantic's errors are ValueErrors: something else wrote to the cell's pipe
             message = "the process sent something that is not an outcome"
             return Failure.of(cell, error_type="InvalidAnswer", error_message=message, phase=event.phase)
-
-
-def _identities(works: Iterable[Work]) -> dict[Lane, Identity]:
-    """What the lane of each work must have loaded."""
-    found: dict[Lane, Identity] = {}
-    for work in works:
-        lane = work.cell.lane
-        if lane not in found:
-            workload = WORKLOADS[lane.workload]
-            found[lane] = Identity(work.build, workload.address(lane.target), address_of(workload, "workload"))
-    return found
-
-
-def _any_changed(processes: Iterable[_LaneProcess]) -> bool:
-    """Whether a file that a lane has loaded is not what it was: a library was installed, or a user's file edited."""
-    loaded: dict[str, tuple[int, int]] = {}
-    for process in processes:
-        loaded |= process.files
-    return any(stamp_of(path) != stamp for path, stamp in loaded.items())
-
-
-def _shared_imports(lanes: Iterable[Lane]) -> dict[Lane, list[str]]:
-    """For each lane, the modules that another lane imports as well."""
-    wanted = {lane: WORKLOADS[lane.workload].imports(lane.target) for lane in lanes}
-    counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in set(names))
-    return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}
-
-
-def _received(channel: socket.socket) -> bytes | None:
-    """What has arrived: empty when the other side has closed, None when there is nothing or the channel is closed."""
-    if channel.fileno() < 0:
-        return None
-    try:
-        return channel.recv(1 << 20)
-    except BlockingIOError:
-        return None
-    except ConnectionError:
-        return b""
-
-
-def _readable(channel: socket.socket) -> bool:
-    """Whether something has arrived; a process that the lane started may keep the other end open."""
-    return channel.fileno() >= 0 and bool(select.select([channel], [], [], 0)[0])
-
-
-def _stderr_tail(file: IO[bytes]) -> str:
-    return tail_of(file).decode(errors="replace")
-
-
-def _end(ancestor: _AncestorProcess) -> None:
-    """Stop an ancestor, which stops its lanes first."""
-    try:
-        ancestor.process.wait(timeout=3)
-    except subprocess.TimeoutExpired:
-        ancestor.process.kill()
-        ancestor.process.wait()
-        kill_marked(ancestor.mark)
-    ancestor.stderr.close()

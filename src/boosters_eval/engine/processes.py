@@ -22,12 +22,16 @@ IN_WORKER = "BOOSTERS_EVAL_IN_WORKER"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
-# How a worker process starts: with the same package and the same packages as the program. -P keeps the current
-# folder out, where a json.py would be run instead of Python's own.
-_START = (
-    "import json, os, sys; setup = json.load(os.fdopen(int(sys.argv[1]))); sys.path[:] = setup['path'];"
-    "from boosters_eval.engine.ancestor import main; main(setup)"
-)
+# How a worker process starts: with the program's own copy of this package, wherever that lies, and the path given.
+_START = """
+import importlib.util, json, os, sys
+setup = json.load(os.fdopen(int(sys.argv[1])))
+sys.path[:] = setup["path"]
+spec = importlib.util.spec_from_file_location("boosters_eval", os.path.join(setup["package"], "__init__.py"))
+sys.modules["boosters_eval"] = package = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(package)
+importlib.import_module(setup.get("main", "boosters_eval.engine.ancestor")).main(setup)
+"""
 
 
 def worker_command(setup: dict[str, Any]) -> tuple[list[str], IO[bytes]]:
@@ -38,20 +42,7 @@ def worker_command(setup: dict[str, Any]) -> tuple[list[str], IO[bytes]]:
     file = tempfile.TemporaryFile()  # noqa: SIM115 (lives until the process has started)
     file.write(json.dumps(setup).encode())
     file.seek(0)
-    return [sys.executable, "-P", "-c", _START, str(file.fileno())], file
-
-
-def worker_path() -> list[str]:
-    """The program's import path for its workers. The user's folder comes last: it serves only what the user wrote.
-
-    That of a script or a prompt is the first entry; that of a notebook is an empty one, anywhere.
-    """
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    own = {str(Path.cwd()), str(Path(script).parent) if script else ""}
-    last = [entry for position, entry in enumerate(sys.path) if entry == "" or (position == 0 and entry in own)]
-    others = sys.path[1:] if sys.path[:1] == last[:1] else sys.path
-    folders = dict.fromkeys(str(Path(entry).absolute()) for entry in last)
-    return [entry for entry in others if entry] + list(folders)
+    return [sys.executable, *setup["options"], "-c", _START, str(file.fileno())], file
 
 
 def adopt_orphans() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import sys
 import time
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -14,12 +16,13 @@ from boosters_eval.engine.observer import Observer
 from boosters_eval.engine.outcome import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rich.progress import Progress, TaskID
 
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
+    from boosters_eval.engine.plan import Plan
 
 _ROOM_FOR_BAR = 100  # columns; on a narrower terminal the counts must do
 
@@ -45,14 +48,28 @@ class _Phases:
         return message(f"{event.cell}: {done}" + (f" ({', '.join(took)})" if took else ""))
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """What is known before a run of how long it takes."""
+
+    seconds: Callable[[Plan], Mapping[str, float]]  # of every cell of a plan, by its key; empty if nothing is known
+    jobs: int = 1  # cells at a time
+
+
 class _Tally:
     """How many cells are done, over all looks of a run, and how long the others will take.
 
     The estimate is made of what cells took, each from its own start: the imports before the first one are no work.
+    If it is known what each cell should take, there is an estimate from the start, and what cells took only says by how
+    much it was wrong.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], expected: Expectation | None = None) -> None:
         self._clock = clock
+        self._expected = expected
+        self._seconds: Mapping[str, float] = {}  # that each cell should take, by its key
+        self._ahead = 0.0  # expected seconds of the cells that have not ended
+        self._behind = 0.0  # and of those that have, and whose time is known
         self._running: dict[str, float] = {}  # when each running cell began
         self._took = 0.0  # by all that ended, in seconds
         self._timed = 0  # cells in it
@@ -70,6 +87,11 @@ class _Tally:
             self._took = 0.0
         self._running.clear()
         self.total = self.done + event.todo
+        if self._expected is not None and event.plan.cells:
+            self._seconds = self._expected.seconds(event.plan)
+            # Which cells are kept is not known here, and hardly matters.
+            self._ahead = math.fsum(self._seconds.values()) * event.todo / len(event.plan.cells)
+            self._most = max(self._most, self._expected.jobs)
 
     def enter(self, event: PhaseStarted) -> None:
         self._running.setdefault(event.cell.key, self._clock())
@@ -80,20 +102,28 @@ class _Tally:
         self.total = max(self.total, self.done)
         self.failed += isinstance(event.outcome, Failure)
         began = self._running.pop(event.cell.key, None)
+        due = self._seconds.get(event.cell.key, 0.0)
+        self._ahead = max(0.0, self._ahead - due)
         if began is not None:  # a cell whose library could not be imported never began
             self._took += self._clock() - began
             self._timed += 1
+            self._behind += due
 
     def left(self) -> float | None:
         """The seconds that the remaining cells will take at the pace so far; None if nothing is known of it."""
         if self.done == self.total:
             return 0.0
-        if not self._timed:
+        if not self._timed and not self._seconds:
             return None
-        now = self._clock()
-        each = self._took / self._timed
+        now, ahead = self._clock(), self.total - self.done
+        if self._seconds:
+            one = math.fsum(self._seconds.values()) / len(self._seconds)  # so that the first cell does not decide alone
+            each, work = one, self._ahead * (self._took + one) / (self._behind + one)
+        else:
+            each = self._took / self._timed
+            work = each * ahead
         behind = sum(min(now - began, each) for began in self._running.values())
-        return max(0.0, (each * (self.total - self.done) - behind) / min(self._most, self.total - self.done))
+        return max(0.0, (work - behind) / min(self._most, ahead))
 
 
 class ProgressBar(Observer):
@@ -102,11 +132,17 @@ class ProgressBar(Observer):
     With `each`, a line about every finished cell stays above it.
     """
 
-    def __init__(self, *, each: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        each: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        expected: Expectation | None = None,
+    ) -> None:
         self._phases = _Phases() if each else None
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._tally = _Tally(clock)
+        self._tally = _Tally(clock, expected)
 
     def begin(self, event: RunStarted) -> None:
         """Show the bar; it counts only the cells that run, those of earlier looks included."""
@@ -143,7 +179,7 @@ class ProgressBar(Observer):
         failed, left = self._tally.failed, self._tally.left()
         return {
             "failed": f"{failed} failed" if failed else "",
-            "left": "" if left is None else f"left {_duration(left)}",
+            "left": "" if left is None else f"left {duration(left)}",
         }
 
     def phase(self, event: PhaseStarted) -> None:
@@ -181,12 +217,13 @@ class PlainLines(Observer):
         *,
         each: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        expected: Expectation | None = None,
     ) -> None:
         self._stream = stream or sys.stderr
         self._every = 0.0 if each else every
         self._phases = _Phases() if each else None
         self._clock = clock
-        self._tally = _Tally(clock)
+        self._tally = _Tally(clock, expected)
         self._said = 0.0
 
     def begin(self, event: RunStarted) -> None:
@@ -195,7 +232,9 @@ class PlainLines(Observer):
         self._said = self._clock()
         kept = f", {event.kept} kept" if event.kept else ""
         cells = "1 cell" if event.todo == 1 else f"{event.todo} cells"
-        self._print(f"run {event.plan.run_id}: {cells} to do{kept}")
+        left = self._tally.left() if event.todo else None
+        about = "" if left is None else f", about {duration(left)}"
+        self._print(f"run {event.plan.run_id}: {cells} to do{kept}{about}")
 
     def phase(self, event: PhaseStarted) -> None:
         """Take the time."""
@@ -215,7 +254,7 @@ class PlainLines(Observer):
         if tally.done == tally.total or now - self._said >= self._every:
             self._said = now
             left = tally.left()
-            about = "" if left is None else f", about {_duration(left)} left"
+            about = "" if left is None else f", about {duration(left)} left"
             self._print(f"{tally.done}/{tally.total} done, {tally.failed} failed{about}")
 
     def _print(self, text: str) -> None:
@@ -224,13 +263,13 @@ class PlainLines(Observer):
             self._stream.flush()
 
 
-def progress_for(stream: TextIO, *, every_cell: bool = False) -> Observer:
+def progress_for(stream: TextIO, *, every_cell: bool = False, expected: Expectation | None = None) -> Observer:
     """A bar where the stream can show one, else lines."""
     bar = stream.isatty() or ("ipykernel" in sys.modules and find_spec("ipywidgets") is not None)  # or Rich shows none
-    return ProgressBar(each=every_cell) if bar else PlainLines(each=every_cell)
+    return (ProgressBar if bar else PlainLines)(each=every_cell, expected=expected)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Seconds up to two minutes, then minutes and hours: nobody reads 7381 s."""
     if seconds < 120:
         return f"{seconds:.0f} s"

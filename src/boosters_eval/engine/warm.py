@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.machine import available_cpus
+from boosters_eval.engine.importpath import program_path
 from boosters_eval.engine.pool import LocalPool, start_method
-from boosters_eval.engine.processes import worker_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def _close() -> None:
 def _inherited() -> Any:
     """What a worker takes over from this process when it starts, and keeps: if it has changed, others are started."""
     environment = {name: value for name, value in os.environ.items() if name not in _PASSING}
-    return start_method(), environment, worker_path(), available_cpus(), Path.cwd()
+    return start_method(), environment, program_path(), available_cpus(), Path.cwd()
 
 
 def _forget() -> None:

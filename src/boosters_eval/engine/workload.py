@@ -49,8 +49,24 @@ class Workload(ABC):
         return ()
 
     @classmethod
+    def path(cls, target: str) -> tuple[str, ...]:  # noqa: ARG003 (most targets are installed with the program)
+        """Folders that come first on the import path of the target's lane, such as that of one build of a library.
+
+        What they provide is never imported in a process that lanes share, so that none of them sees another's build.
+        """
+        return ()
+
+    @classmethod
+    def isolated(cls, target: str) -> bool:  # noqa: ARG003 (see above)
+        """Whether these folders take the place of the program's environment, of which only this package remains."""
+        return False
+
+    @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> Any:  # noqa: ARG003 (there may be nothing to load)
-        """Import everything that the lane's cells use, and start no threads: every cell is forked from this process."""
+        """Import everything that the lane's cells use, and start no threads: every cell is forked from this process.
+
+        `address` is what the method of that name returned, with the target's build in the plan under `build`.
+        """
         return None
 
     @classmethod

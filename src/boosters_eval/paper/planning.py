@@ -13,6 +13,7 @@ from boosters_eval.benchmark.config import derive_seeds
 from boosters_eval.benchmark.fit import FitSpec, Timing
 from boosters_eval.benchmark.natives import STOPPING_METRIC, canonical_native
 from boosters_eval.benchmark.protocol import STEPS, Protocol, step_addresses
+from boosters_eval.builds.resolve import resolve_build
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.datasets import materialise, resolve_dataset
 from boosters_eval.datasets.config import SplitSpec
@@ -115,13 +116,14 @@ def _planned(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pi
 def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None) -> PlannedTarget:
     """A row that a library reproduces: a cell of the workload `fit`, with a protocol."""
     config, data = _data(target)
+    runner = resolve_build(run.library) if run.has_version else RUNNERS[run.library]
     training = TrainingConfig(**_plain(run.parameters))
-    native = canonical_native(run.library, _plain(run.native))
+    native = canonical_native(run.known_as, _plain(run.native))
     stopping = run.early_stopping
     if stopping is not None:
         training = training.replace(early_stopping_rounds=int(stopping.rounds))
         if stopping.metric:
-            native.setdefault(STOPPING_METRIC[run.library], stopping.metric)
+            native.setdefault(STOPPING_METRIC[run.known_as], stopping.metric)
     protocol = _protocol(target, run.preprocessing, native)
     metrics = known_metrics(target, data.task)
     wanted = set(metrics.values())
@@ -150,16 +152,16 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
         protocol=protocol,
     )
     if run.profile == "defaults":
-        left = dict.fromkeys(_left_to_library(RUNNERS[run.library], spec, run.parameters))
+        left = dict.fromkeys(_left_to_library(runner, spec, run.parameters))
         spec = spec.replace(protocol=protocol.replace(native={**left, **native}))
-    reason = protocol.unsupported(data.task) or RUNNERS[run.library].unsupported(spec.request(0))
+    reason = protocol.unsupported(data.task) or runner.unsupported(spec.request(0))
     if reason:
         return PlannedTarget(target, f"{run.library} cannot run this: {reason}.")
     stops = {} if stopping is None else {"early stopping": f"{stopping.rounds} rounds" + _on(stopping.metric)}
     return PlannedTarget(
         target,
         spec=spec,
-        carrier=run.library,
+        carrier=runner.name,
         metrics=metrics,
         std_over="splits",
         conditions={**_data_conditions(config.name, data, protocol), **stops, "threads": str(spec.n_threads)},

@@ -25,6 +25,7 @@ from boosters_eval.paper.specification import read_specification
 from boosters_eval.paper.targets import paper_targets, selected
 from boosters_eval.paper.units import canonical
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -163,8 +164,9 @@ def _versions(planned: PlannedTarget, run: Run) -> dict[str, str]:
     """The library's, or those of what a function needs. What a program is made of is not known."""
     workload = planned.spec.workload if planned.spec else ""
     version = run.plan.builds[workload][planned.carrier].version
-    if planned.carrier in RUNNERS:
-        return {planned.carrier: version}
+    library = library_of(planned.carrier)
+    if library in RUNNERS:
+        return {library: version}
     parts = () if planned.carrier == "command" else (part.rpartition(" ") for part in version.split(", "))
     return {name: number for name, _, number in parts}
 

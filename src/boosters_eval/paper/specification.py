@@ -139,7 +139,7 @@ def _canonical(parameters: dict[str, Any]) -> dict[str, Any]:
 class LibraryRun(PlacedModel):
     """A row that a library reproduces: trained, predicted and scored here."""
 
-    library: Name
+    library: Name  # or LIBRARY==VERSION, to train with the version that the paper used
     parameters: Annotated[dict[str, Any], AfterValidator(_canonical)] = Field(
         default_factory=dict
     )  # the fields of TrainingConfig
@@ -148,6 +148,16 @@ class LibraryRun(PlacedModel):
     profile: Literal["parity", "defaults"] = "parity"  # defaults: what is not given is left to the library
     preprocessing: tuple[str, ...] = ()  # steps in their order
     early_stopping: EarlyStopping | None = None
+
+    @property
+    def known_as(self) -> str:
+        """The library's name, without a version."""
+        return self.library.partition("==")[0].strip()
+
+    @property
+    def has_version(self) -> bool:
+        """Whether it asks for a version of its own."""
+        return "==" in self.library
 
 
 class ModelRun(PlacedModel):

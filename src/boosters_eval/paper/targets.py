@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.natives import STOPPING_METRIC
 from boosters_eval.benchmark.protocol import STEPS
+from boosters_eval.builds.reference import parse_reference
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
 from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
@@ -204,12 +205,14 @@ def obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | None:
 
 
 def _library_obstacle(run: LibraryRun) -> str | None:
-    if run.library not in RUNNERS:
-        return f"There is no library '{run.library}' here.{suggest(run.library, RUNNERS)}"
-    missing = RUNNERS[run.library].missing()
+    if run.known_as not in RUNNERS:
+        return f"There is no library '{run.known_as}' here.{suggest(run.known_as, RUNNERS)}"
+    if run.has_version:
+        parse_reference(run.library)  # refuses a version that is not exact; it is installed when the target runs
+    missing = None if run.has_version else RUNNERS[run.library].missing()
     if missing is not None:
         return f"The library '{run.library}' is unavailable: {missing}."
-    if run.early_stopping and run.early_stopping.metric and run.library not in STOPPING_METRIC:
+    if run.early_stopping and run.early_stopping.metric and run.known_as not in STOPPING_METRIC:
         return f"The library '{run.library}' does not stop early on a metric of choice."
     return None
 

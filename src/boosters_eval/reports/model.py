@@ -95,6 +95,7 @@ class Row(_Strict):
     n: int | None = None  # number of repeats; None: not counted
     failed: int = 0  # repeats that failed
     points: tuple[str, ...] = ()  # the repeat of each value: "seed 42", "seed 42, fold 1"
+    facts: tuple[str, ...] = ()  # one for each of the table's row_facts
 
     @property
     def label(self) -> str:
@@ -144,12 +145,17 @@ class ReportTable(_Strict):
     notes: tuple[str, ...] = ()
     pairs: tuple[PairVerdict, ...] = ()
     answer: str = ""  # in one sentence: who is best, by how much, and what to do next
+    row_facts: tuple[str, ...] = ()  # what is known of each row besides its name, by heading: ("Version",)
     trivial: tuple[Row, ...] = ()  # what takes no skill, shown below the rows; never ranked, judged or drawn with them
 
     @property
     def title(self) -> str:
         """The name with its details."""
         return f"{self.name} ({', '.join(self.details)})" if self.details else self.name
+
+    def beginning(self, row: Row) -> tuple[str, ...]:
+        """A row's cells before its values: its names and facts, as many as there are headings."""
+        return (*row.names, *(row.facts or ("",) * len(self.row_facts)))
 
     @property
     def counted(self) -> bool:
@@ -158,8 +164,9 @@ class ReportTable(_Strict):
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings of names, columns and, if counted, repeats."""
-        return (*self.row_names, *(column.heading for column in self.columns), *(("n",) if self.counted else ()))
+        """The headings of names, facts, columns and, if counted, repeats."""
+        first = (*self.row_names, *self.row_facts)
+        return (*first, *(column.heading for column in self.columns), *(("n",) if self.counted else ()))
 
     @property
     def cost(self) -> int | None:

@@ -17,11 +17,12 @@ from boosters_eval.reports.full_markdown import (
     verdict_headings,
     verdict_rows,
 )
-from boosters_eval.reports.layout import NARROWEST, Grid, Span, lay_out, wrapped_with_indent
+from boosters_eval.reports.grid import print_grid, print_lines, width_of
+from boosters_eval.reports.layout import Grid, Span, lay_out, wrapped_with_indent
 from boosters_eval.reports.model import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
@@ -47,66 +48,61 @@ def print_report(report: Report, console: Console, *, every_note: bool = True, h
 
     On a terminal everything fits its width, and nothing is cut; elsewhere lines are as long as they must be.
     """
-    width = _width(console)
+    width = width_of(console)
     tables = report.tables
     shown = _chosen([report.notes, *(table.notes for table in tables)], width, every=every_note)
     if len(tables) > 1 and any(table.answer for table in tables):
-        _print_lines(console, (_sentence(f"{t.name}: {t.answer}", width) for t in tables if t.answer))
+        print_lines(console, (_sentence(f"{t.name}: {t.answer}", width) for t in tables if t.answer))
         console.print()
     for table, notes in zip(tables, shown[1:], strict=True):
-        _print_lines(console, [_sentence(table.title, width, "bold")])
+        print_lines(console, [_sentence(table.title, width, "bold")])
         if len(tables) == 1 and table.answer:
-            _print_lines(console, [_sentence(table.answer, width)])
-        _print_lines(console, [lay_out(_grid(table, styled=_styled(console)), width)])
-        _print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in notes))
+            print_lines(console, [_sentence(table.answer, width)])
+        print_lines(console, [lay_out(_grid(table, styled=_styled(console)), width)])
+        print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in notes))
         console.print()
-    _print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in shown[0]))
+    print_lines(console, (_sentence(f"Note: {note}", width, "dim") for note in shown[0]))
     hidden = sum(len(table.notes) for table in tables) + len(report.notes) - sum(map(len, shown))
     if hidden:
         text = f"{counted(hidden, 'more note')} with {how}"
-        _print_lines(console, [_sentence(text, width, "dim")])
-
-
-def print_grid(grid: Grid, console: Console) -> None:
-    """Print a table; outside a terminal, one line per row."""
-    _print_lines(console, [lay_out(grid, _width(console))])
+        print_lines(console, [_sentence(text, width, "dim")])
 
 
 def print_document(document: ReportDocument, console: Console) -> None:
     """Print all that the Markdown file has, but the answers and tables first."""
-    _print_lines(console, [_sentence(document.title, _width(console), "bold")])
+    print_lines(console, [_sentence(document.title, width_of(console), "bold")])
     console.print()
     print_report(Report(document.tables, document.notes), console)
     for ranking in document.rankings:
         _print_table(console, ranking.title, (ranking.heading, "Rank"), rank_rows(ranking))
         _print_table(console, "", RANK_PAIRS, rank_pairs(ranking), keys=2)
-        _print_lines(console, (_sentence(note, _width(console)) for note in ranking.notes))
+        print_lines(console, (_sentence(note, width_of(console)) for note in ranking.notes))
     _print_table(console, "Statistical tests", verdict_headings(document), verdict_rows(document), keys=4)
     for section in document.sections:
         console.print()
-        _print_lines(console, [_sentence(section.title, _width(console), "bold")])
+        print_lines(console, [_sentence(section.title, width_of(console), "bold")])
         for block in section.blocks:
             _print_block(console, block)
     _print_table(console, "Configuration", ("Property", "Value"), document.configuration)
     _print_table(console, "Environment", ("Property", "Value"), document.environment)
     if document.reproduce:
         console.print()
-        _print_lines(console, [[Text("Reproducing", style="bold")], map(Text, document.reproduce)])
+        print_lines(console, [[Text("Reproducing", style="bold")], map(Text, document.reproduce)])
 
 
 def _print_block(console: Console, block: Block | Details) -> None:
-    width = _width(console)
+    width = width_of(console)
     match block:
         case Paragraph():
-            _print_lines(console, [_sentence(block.text, width)])
+            print_lines(console, [_sentence(block.text, width)])
         case Code():
-            _print_lines(console, [map(Text, block.text.splitlines())])
+            print_lines(console, [map(Text, block.text.splitlines())])
         case PlainTable():
             _print_table(console, "", block.headings, [[plain_text(cell) for cell in row] for row in block.rows])
         case Listing():
-            _print_lines(console, (_sentence(f"- {i.text}{i.mark}{i.rest}", width) for i in block.items))
+            print_lines(console, (_sentence(f"- {i.text}{i.mark}{i.rest}", width) for i in block.items))
         case Details():
-            _print_lines(console, [_sentence(block.title, width, "bold")])
+            print_lines(console, [_sentence(block.title, width, "bold")])
             for part in block.blocks:
                 _print_block(console, part)
 
@@ -116,26 +112,14 @@ def _print_table(
 ) -> None:
     if rows:
         console.print()
-        _print_lines(console, [_sentence(title, _width(console), "bold")] if title else [])
+        print_lines(console, [_sentence(title, width_of(console), "bold")] if title else [])
         cells = tuple(tuple(map(Span, row)) for row in rows)
         print_grid(Grid(tuple(headings), cells, keys=keys), console)
-
-
-def _width(console: Console) -> int | None:
-    """The width to keep to; outside a terminal there is none."""
-    return max(console.width, NARROWEST) if console.is_terminal else None
 
 
 def _styled(console: Console) -> bool:
     """Whether bold and colours are seen: a dumb terminal has neither."""
     return console.is_terminal and console.color_system is not None
-
-
-def _print_lines(console: Console, blocks: Iterable[Iterable[Text]]) -> None:
-    """Lines that are fitted already: Rich must neither wrap nor crop them."""
-    for block in blocks:
-        for line in block:
-            console.print(line, no_wrap=True, overflow="ignore", crop=False, soft_wrap=True)
 
 
 def _sentence(text: str, width: int | None, style: str = "") -> list[Text]:
@@ -161,30 +145,28 @@ def _chosen(groups: Sequence[Sequence[str]], width: int | None, *, every: bool) 
 
 
 def _grid(table: ReportTable, *, styled: bool) -> Grid:
-    rows = [_spans(row, counted=table.counted, styled=styled) for row in table.rows]
-    rows += [
-        tuple(Span(span.text, "dim") for span in _spans(row, counted=table.counted, styled=styled))
-        for row in table.trivial
-    ]
+    rows = [_spans(table, row, styled=styled) for row in table.rows]
+    rows += [tuple(Span(span.text, "dim") for span in _spans(table, row, styled=styled)) for row in table.trivial]
+    first = len(table.row_names) + len(table.row_facts)
     return Grid(
         headings=table.headings,
         rows=tuple(rows),
-        keys=len(table.row_names),
+        keys=first,
         whole=True,
         framed=True,
         right=frozenset({len(table.headings) - 1}) if table.counted else frozenset(),
         rules=frozenset({len(table.rows)}) if table.trivial else frozenset(),
         kinds=frozenset(
-            len(table.row_names) + place + 1
+            first + place + 1
             for place, (before, column) in enumerate(pairwise(table.columns))
             if column.kind != before.kind
         ),
     )
 
 
-def _spans(row: Row, *, counted: bool, styled: bool) -> tuple[Span, ...]:
-    names = map(Span, row.names)
-    return (*names, *(_span(cell, styled=styled) for cell in row.cells), *([Span(row.count)] if counted else []))
+def _spans(table: ReportTable, row: Row, *, styled: bool) -> tuple[Span, ...]:
+    first, last = map(Span, table.beginning(row)), [Span(row.count)] if table.counted else []
+    return (*first, *(_span(cell, styled=styled) for cell in row.cells), *last)
 
 
 def _span(cell: TableCell, *, styled: bool) -> Span:

@@ -41,9 +41,9 @@ def markdown_section(table: ReportTable, *, level: int = 2) -> str:
     rows = []
     for row in table.rows:
         cells = [f"**{escape(cell.shown)}**" if cell.best else escape(cell.shown) for cell in row.cells]
-        rows.append([*map(escape, row.names), *cells, *([row.count] if table.counted else [])])
+        rows.append([*map(escape, table.beginning(row)), *cells, *([row.count] if table.counted else [])])
     for row in table.trivial:
-        cells = [*map(escape, row.names), *(escape(cell.shown) for cell in row.cells)]
+        cells = [*map(escape, table.beginning(row)), *(escape(cell.shown) for cell in row.cells)]
         rows.append([f"*{cells[0]}*", *cells[1:], *([row.count] if table.counted else [])])
     parts = [f"{'#' * level} {escape(table.title)}\n", *([f"{escape(table.answer)}\n"] if table.answer else [])]
     parts.append(markdown_table([*map(escape, table.headings)], rows))
@@ -70,7 +70,7 @@ def render_markdown(report: Report) -> str:
 def render_csv(report: Report) -> str:
     """One line per cell: full numbers for programs, the text for people. Trivial rows have a status of their own."""
     keys = list(dict.fromkeys(key for table in report.tables for key in table.keys))
-    names = list(dict.fromkeys(name for table in report.tables for name in table.row_names))
+    names = list(dict.fromkeys(name for table in report.tables for name in (*table.row_names, *table.row_facts)))
     identity = [key.lower().replace(" ", "_") for key in (*keys, *names)]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -78,7 +78,7 @@ def render_csv(report: Report) -> str:
     writer.writerow(map(csv_cell, _unique(headings)))
     for table in report.tables:
         for row, status in (*((row, "") for row in table.rows), *((row, "trivial") for row in table.trivial)):
-            named = dict(zip(table.row_names, row.names, strict=True))
+            named = dict(zip((*table.row_names, *table.row_facts), table.beginning(row), strict=True))
             start = [table.name, *(table.keys.get(key) for key in keys), *(named.get(name) for name in names)]
             for column, cell in zip(table.columns, row.cells, strict=True):
                 numbers = (cell.mean, cell.std, cell.n, row.failed)

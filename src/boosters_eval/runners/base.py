@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from boosters_eval.core.distributions import installed_version
 from boosters_eval.runners.parameters import BoosterType, Mark, Profile, TrainingConfig
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.config import BenchmarkConfig
     from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.metrics.task import Task
+    from boosters_eval.runners.installation import Installation
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ class Runner(ABC):
     # Modules that fits use beside the library's own, those that it imports on first use included: nothing may be
     # imported inside the clock, and what several libraries have in common is imported once for all of them.
     dependencies: ClassVar[tuple[str, ...]] = ("numpy",)
+    installation: ClassVar[Installation | None] = None  # None: the library of this environment
 
     @classmethod
     @abstractmethod
@@ -155,6 +157,25 @@ class Runner(ABC):
     def version(cls) -> str | None:
         """The installed version, found without importing the library."""
         return next(filter(None, map(installed_version, cls.distributions)), None)
+
+    @classmethod
+    def library(cls) -> str:
+        """The library's name, of a build too, whose own name is its label."""
+        return cls.name if cls.installation is None else cls.installation.library
+
+    @classmethod
+    def at(cls, label: str, installation: Installation) -> type[Self]:
+        """This adapter for a build of the library. Another process finds it as this class and the installation."""
+        own = {
+            "__doc__": cls.__doc__,
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            "name": label,
+            "installation": installation,
+            "version": classmethod(lambda _: installation.version),  # whatever the adapter does to find its own
+            "missing": classmethod(lambda _: None),  # it was imported once before it became a build
+        }
+        return type(cls.__name__, (cls,), own)
 
     @classmethod
     def supports(cls, config: BenchmarkConfig) -> bool:

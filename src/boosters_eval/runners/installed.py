@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import hashlib
 import os
@@ -10,32 +11,60 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.distributions import find_distribution
+from boosters_eval.core.distributions import distributions_in, find_distribution, normalised
 from boosters_eval.engine.cell import Build
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from importlib.metadata import Distribution
 
     from boosters_eval.runners.base import Runner
 
-_NO_ADAPTER = frozenset({"conformance.py", "document.py", "installed.py"})  # no result depends on these
+# No result depends on these.
+_NO_ADAPTER = frozenset({"conformance.py", "document.py", "installation.py", "installed.py", "targets.py"})
 _CODE = (".py", ".so", ".pyd", ".dylib", ".dll")
 
 
 def installed_build(runner: type[Runner]) -> Build:
-    """Version and digest of the installed files, read from the installer's record where it still tells the truth."""
-    entries = sorted([*_entries(runner), *_adapter(runner)])
-    digest = hashlib.sha256("\n".join(f"{name} {content}" for name, content in entries).encode()).hexdigest()
-    return Build(version=runner.version() or "unknown", digest=digest[:16])
+    """Version and digest of the library's files, and what a label of its own is a build of."""
+    return Build(
+        version=runner.version() or "unknown",
+        digest=_digest([("library", library_digest(runner)), *_adapter(runner)]),
+        library=None if runner.installation is None else runner.library(),
+    )
+
+
+def library_digest(runner: type[Runner]) -> str:
+    """A digest of the library's own code, by the same formula wherever it is installed."""
+    return _digest(_entries(runner)) if runner.installation is None else runner.installation.digest
+
+
+def digest_in(runner: type[Runner], folder: str) -> str:
+    """The digest that the library in this folder has; its installer's record names the files, their content counts."""
+    found = distributions_in([folder])
+    mine = next((found[name] for name in map(normalised, runner.distributions) if name in found), None)
+    root, files = _recorded(mine)
+    return _digest((name, _hash(Path(root, name))) for name in files if _counts(name))
+
+
+def _digest(entries: Iterable[tuple[str, str]]) -> str:
+    lines = sorted(f"{name} {content}" for name, content in entries)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _counts(name: str) -> bool:
+    """Whether a file of a distribution decides what it computes: its code, and the shared objects that came with it."""
+    top = name.partition("/")[0]
+    code = name.endswith(_CODE) or top.endswith(".libs")
+    return code and top not in {"..", "bin"} and "/tests/" not in name
 
 
 def _entries(runner: type[Runner]) -> Iterator[tuple[str, str]]:
-    package = runner.module.partition(".")[0]
-    root, files = next((found for found in map(_recorded, runner.distributions) if found[1]), ("", {}))
-    code = (name for name in files if name.startswith(package) and name.endswith(_CODE) and "/tests/" not in name)
-    changed = {name: time for name in code if (time := _modified(f"{root}/{name}")) is not None}
+    known = (_recorded(find_distribution(name)) for name in runner.distributions)
+    root, files = next((found for found in known if found[1]), ("", {}))
+    changed = {name: time for name in filter(_counts, files) if (time := _modified(f"{root}/{name}")) is not None}
     if not changed:
-        yield from _hashed_tree(package)
+        yield from _hashed_tree(runner.module.partition(".")[0])
         return
     records = (_modified(f"{root}/{name}") for name in files if name.endswith("/RECORD"))
     installed = max(filter(None, records), default=0.0)
@@ -45,12 +74,11 @@ def _entries(runner: type[Runner]) -> Iterator[tuple[str, str]]:
         yield name, recorded or _hash(Path(root, name))
 
 
-def _recorded(name: str) -> tuple[str, dict[str, str]]:
+def _recorded(found: Distribution | None) -> tuple[str, dict[str, str]]:
     """The files of a distribution with their hashes, as its installer wrote them down, and the folder they lie in.
 
     `Distribution.files` looks for each of them on disk, which takes 0.2 s for scikit-learn.
     """
-    found = find_distribution(name)
     if found is None:
         return "", {}
     rows = csv.reader((found.read_text("RECORD") or "").splitlines())
@@ -84,12 +112,15 @@ def _hashed_tree(package: str) -> Iterator[tuple[str, str]]:
         return
     root = Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
     for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
-        if path.suffix in _CODE:
-            yield path.relative_to(root.parent).as_posix(), _hash(path)
+        name = path.relative_to(root.parent).as_posix()
+        if _counts(name):
+            yield name, _hash(path)
 
 
 def _hash(path: Path) -> str:
+    """The content's digest, spelt as in an installer's record."""
     if not path.exists():
         return "missing"
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        found = hashlib.file_digest(file, "sha256").digest()
+    return base64.urlsafe_b64encode(found).rstrip(b"=").decode()

@@ -209,14 +209,17 @@ def mean_and_spread(values: FloatArray) -> tuple[float, float]:
     return mean, math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1))
 
 
-def welch(a: FloatArray, b: FloatArray, *, resolution: float = 0.0) -> FittedTest:
-    """Welch's test, which assumes that the two samples are independent."""
-    part_a, part_b = (max(float(side.var(ddof=1)), resolution**2) / len(side) for side in (a, b))
+def welch(a: FloatArray, b: FloatArray, *, resolution: float = 0.0, overlap: float = 0.0) -> FittedTest:
+    """Welch's test, which assumes that the two samples are independent.
+
+    `overlap` widens it for splits within a sample that share rows, as the corrected test is widened.
+    """
+    part_a, part_b = (max(float(side.var(ddof=1)), resolution**2) * (1 / len(side) + overlap) for side in (a, b))
     error = math.sqrt(part_a + part_b)
     # Shares of the variance, because its square could underflow.
     share_a, share_b = part_a / (part_a + part_b), part_b / (part_a + part_b)
-    freedom = 1 / (share_a * share_a / (len(a) - 1) + share_b * share_b / (len(b) - 1))
-    return StudentT(float(a.mean() - b.mean()), error, freedom)
+    known_a, known_b = freedom(len(a), overlap), freedom(len(b), overlap)
+    return StudentT(float(a.mean() - b.mean()), error, 1 / (share_a * share_a / known_a + share_b * share_b / known_b))
 
 
 def signed_rank(differences: FloatArray, *, resolution: float = 0.0) -> FittedTest:

@@ -187,6 +187,22 @@ def compare_table(
     )
 
 
+def compare_sides(
+    a: Mapping[Repeat, Observation],
+    b: Mapping[Repeat, Observation],
+    *,
+    metric: str,
+    criteria: Criteria,
+    as_ratio: bool = False,
+) -> Comparison:
+    """The one comparison of a table of two sides, without the rest of the table; neither side is empty."""
+    first, second = (
+        _TableSide(dict(side), _fault(name, side, metric, as_ratio=as_ratio))
+        for name, side in zip("ab", (a, b), strict=True)
+    )
+    return conclude([_prepare_pair(first, second, criteria, as_ratio=as_ratio)])[0]
+
+
 def mean_interval(
     side: Mapping[Repeat, Observation],
     *,

@@ -37,7 +37,7 @@ _COUNTS = ("n_trees_trained", "n_leaves_total")
 
 
 @dataclass(frozen=True)
-class Content:
+class TrackedContent:
     """All that there is to send of a run so far."""
 
     run: TrackedRun
@@ -47,7 +47,7 @@ class Content:
     ends: Mapping[str, CompetitorEnd]  # by competitor, as if the run ended now
 
 
-def content_of(run: Run, folder: RunFolder, *, sealed: bool, ended: bool) -> Content:
+def content_of(run: Run, folder: RunFolder, *, sealed: bool, ended: bool) -> TrackedContent:
     """What there is to send. A run that ended without its seal was interrupted."""
     competitors, cells, ends = [], {}, {}
     for (spec, target), found in _grouped(run).items():
@@ -66,7 +66,7 @@ def content_of(run: Run, folder: RunFolder, *, sealed: bool, ended: bool) -> Con
         facts=_run_facts(run),
         content=f"{CONTENT_VERSION}-{run.plan.run_id}-{run.attempt}-{run.digest}" if whole else "",
     )
-    return Content(tracked, status if ended else TrackingStatus.RUNNING, tuple(competitors), cells, ends)
+    return TrackedContent(tracked, status if ended else TrackingStatus.RUNNING, tuple(competitors), cells, ends)
 
 
 def key_of(folder: RunFolder, attempt: int) -> str:
@@ -183,6 +183,7 @@ def _competitor(run: Run, spec: FitSpec, target: str, results: list[BenchmarkRes
     parameters.pop("seed", None)  # each cell has its own
     facts = {
         "run_id": run.plan.run_id,
+        "library": build.library,  # of a build by another name
         "version": build.version,
         "build": build.digest,
         "data_digest": spec.data_digest,

@@ -13,7 +13,8 @@ import time
 from typing import IO, TYPE_CHECKING, Any
 
 from boosters_eval.core.modules import address_of
-from boosters_eval.engine.processes import IN_WORKER, end_name, kill_group, worker_path
+from boosters_eval.engine.importpath import program_path
+from boosters_eval.engine.processes import IN_WORKER, end_name, kill_group
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,7 @@ class Outpost:
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         reader, writer = os.pipe()
         setup = {
-            "path": worker_path(),
+            "path": program_path(),
             "address": address_of(tracker, "tracker"),
             "replies": writer,
             "states": str((states / name).absolute()),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from boosters_eval.engine.folder import Run
-    from boosters_eval.tracking.content import Content
+    from boosters_eval.tracking.content import TrackedContent
     from boosters_eval.tracking.tracker import TrackedCompetitor, Tracker
 
 _LEAST_PAUSE = 1.0  # seconds between two sendings
@@ -73,7 +73,7 @@ class Sending:
                 self._tracker.end(content.run, TrackedEnd(content.status, written, content.ends, files))
             self._say(done=True)
 
-    def _tell(self, tracker: Tracker, content: Content) -> None:
+    def _tell(self, tracker: Tracker, content: TrackedContent) -> None:
         for competitor in content.competitors:
             if self._described.get(competitor.key) != competitor:
                 tracker.describe(competitor)
@@ -93,7 +93,7 @@ def _load(folder: RunFolder, attempt: int) -> tuple[Run, bool]:
 
 
 @contextlib.contextmanager
-def _files(run: Run, folder: RunFolder, content: Content) -> Iterator[Mapping[str, Path]]:
+def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Mapping[str, Path]]:
     """The report, the results and the journal of a run that came to its end."""
     if content.status is TrackingStatus.INTERRUPTED:
         yield {}

@@ -13,6 +13,7 @@ from boosters_eval.benchmark.tables import notes, trivial
 from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.benchmark.tables.audit import suspicions
 from boosters_eval.benchmark.tables.contenders import absences, group
+from boosters_eval.benchmark.tables.environment import builds_of
 from boosters_eval.benchmark.tables.splits import described
 from boosters_eval.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
 from boosters_eval.core.text import clean
@@ -67,6 +68,7 @@ class TableOptions:
     remarks: tuple[str, ...] = ()  # on every table
     suspicions: Mapping[str, str] = field(default_factory=dict)  # by data set: why its scores cannot be trusted
     unfair_times: str = ""  # why no time of the run is judged
+    builds: bool = False  # whether a build takes part, so that every row needs its version
 
 
 def build_tables(
@@ -100,6 +102,7 @@ def build_tables(
         remarks=("the run is incomplete",) if collection.metadata.n_missing else (),
         suspicions=suspicions(collection),
         unfair_times=collection.metadata.unfair_times,
+        builds=bool(builds_of(collection)),
     )
     absent = absences(collection)
     tables = [
@@ -130,7 +133,8 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             grid[index][position] = dataclasses.replace(grid[index][position], best=True)
     pairs = [pair for found in judged.values() for pair in found.comparisons]
     row_names = ("Library", "Variant") if any(c.variant is not None for c in contenders) else ("Library",)
-    rows = [_row(c, row_names, tuple(cells)) for c, cells in zip(contenders, grid, strict=True)]
+    row_facts = ("Version",) if options.builds else ()
+    rows = [_row(c, row_names, row_facts, tuple(cells)) for c, cells in zip(contenders, grid, strict=True)]
     table = ReportTable(
         name=clean(name),
         row_names=row_names,
@@ -148,6 +152,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
         ),
         notes=notes.of_table(contenders, columns, pairs, losers),
         pairs=tuple(pairs),
+        row_facts=row_facts,
         trivial=trivial.rows(contenders, columns, row_names),
     )
     deciding = deciding_column(columns)
@@ -249,7 +254,10 @@ def _status(contender: Contender, mean: float | None) -> CellStatus:
     return "ok" if math.isfinite(mean) else "error"
 
 
-def _row(contender: Contender, row_names: tuple[str, ...], cells: tuple[TableCell, ...]) -> Row:
+def _row(
+    contender: Contender, row_names: tuple[str, ...], row_facts: tuple[str, ...], cells: tuple[TableCell, ...]
+) -> Row:
+    versions = dict.fromkeys(clean(result.library_version or "") for result in contender.results)
     names = (clean(contender.library), clean(contender.variant or ""))
     return Row(
         names=names[: len(row_names)],
@@ -257,6 +265,7 @@ def _row(contender: Contender, row_names: tuple[str, ...], cells: tuple[TableCel
         n=len(contender.results),
         failed=len(contender.errors),
         points=tuple(str(result.repeat) for result in contender.results),
+        facts=(", ".join(versions),) if row_facts else (),
     )
 
 

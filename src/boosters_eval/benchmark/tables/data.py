@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
-from boosters_eval.benchmark.tables.environment import Environment, library_versions
+from pydantic import Field
+
+from boosters_eval.benchmark.tables.environment import Environment, builds_of, library_versions
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, clean_lines
 from boosters_eval.runners.parameters import Mark, TrainingConfig
@@ -91,6 +93,7 @@ class BenchmarkData(Model):
     n_flaky: int = 0  # finished, but only after failing
     unavailable: tuple[AbsentPair, ...] = ()
     splits: tuple[str, ...] = ()  # how rows were split where not at random: time:COLUMN, group:COLUMN
+    builds: dict[str, dict[str, str]] = Field(default_factory=dict)  # by label: library, version and digest
     growth_strategy: str | None = None  # of the trees; None: there are none, or it was not recorded
 
 
@@ -118,6 +121,7 @@ def collect_data(
         n_flaky=len(results.flaky),
         unavailable=_absent(results.unavailable),
         splits=tuple(dict.fromkeys(clean(f"{r.split.kind}:{r.split.column}") for r in ours if r.split is not None)),
+        builds={clean(name): {k: clean(v) for k, v in facts.items()} for name, facts in builds_of(results).items()},
         growth_strategy=_growth(ours, results.metadata.configs),
     )
 

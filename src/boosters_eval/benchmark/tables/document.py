@@ -85,7 +85,7 @@ def build_document(
         headline=headline(report.tables, rankings, results, alpha=report.alpha),
         leaderboard=leaderboard(report.tables, rankings, alpha=report.alpha),
         facts=_facts(data, report),
-        environment=data.environment.rows(data.libraries),
+        environment=data.environment.rows(data.libraries, data.builds),
         configuration=_configuration(data),
         tables=report.tables,
         group_by="task",
@@ -125,7 +125,15 @@ def _level(data: BenchmarkData) -> str:
 
 
 def _libraries(data: BenchmarkData) -> str:
-    return ", ".join(f"{name} {version}" for name, version in data.libraries.items())
+    return ", ".join(_with_version(data, name, version) for name, version in data.libraries.items())
+
+
+def _with_version(data: BenchmarkData, name: str, version: str) -> str:
+    """A library with its version; of a build also what it is a build of, unless its label says it all."""
+    library = data.builds.get(name, {}).get("library", name)
+    if name in (library, f"{library}=={version}", f"{library}@{version}"):
+        return f"{name} {version}" if name == library else name
+    return f"{name} ({library} {version})"
 
 
 def _facts(data: BenchmarkData, report: Report) -> tuple[Fact, ...]:

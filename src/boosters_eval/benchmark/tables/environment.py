@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NOT_RECORDED = "not recorded"
 _SHA = re.compile(r"[0-9a-f]{7,64}")  # a commit becomes part of a file name, so nothing else is accepted
+_DIGITS = 12  # of a build's digest
 _SHORT = 7  # characters of a commit in titles and file names
 
 
@@ -64,8 +65,11 @@ class Environment(Model):
         """The commit as shown in titles and used in file names."""
         return None if self.git_sha is None else self.git_sha[:_SHORT]
 
-    def rows(self, libraries: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    def rows(
+        self, libraries: Mapping[str, str], builds: Mapping[str, Mapping[str, str]] | None = None
+    ) -> tuple[tuple[str, str], ...]:
         """The environment table. What every run should record is shown as "not recorded" if it is missing."""
+        told = {name: _build(facts) for name, facts in (builds or {}).items()}
         found = [
             ("Commit", self._commit_text()),
             ("Date", _moment(self.timestamp)),
@@ -75,9 +79,9 @@ class Environment(Model):
             ("Rust", self.rust_version or NOT_RECORDED),
             ("Python", self.python_version or NOT_RECORDED),
             ("boosters-eval", self.boosters_eval_version or NOT_RECORDED),
-            *libraries.items(),
+            *({**libraries, **told}).items(),
         ]
-        return tuple((name, clean(value)) for name, value in found if value)
+        return tuple((clean(name), clean(value)) for name, value in found if value)
 
     def _commit_text(self) -> str:
         if self.short_sha is None:
@@ -109,6 +113,13 @@ def library_versions(results: ResultCollection) -> dict[str, str]:
     return {library: ", ".join(versions) for library, versions in found.items()}
 
 
+def builds_of(results: ResultCollection) -> dict[str, dict[str, str]]:
+    """The competitors that are builds of a library, by label: library, version and digest, as the run recorded them."""
+    present = {outcome.library for outcome in (*results.results, *results.errors)}
+    targets = results.metadata.facts.targets
+    return {name: facts for name, facts in targets.items() if facts.get("library") and name in present}
+
+
 def _moment(moment: datetime | str) -> str:
     """A time in UTC, to the second; text that is no time, in a file from elsewhere, stays as it is."""
     try:
@@ -117,6 +128,11 @@ def _moment(moment: datetime | str) -> str:
         return str(moment)
     known = parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
     return known.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _build(facts: Mapping[str, str]) -> str:
+    """A build in words: what it is a build of, and the digest of its files."""
+    return f"build of {facts['library']} {facts.get('version', '')}, digest {facts.get('digest', '')[:_DIGITS]}"
 
 
 def _commit(sha: str, branch: str | None, *, dirty: bool | None) -> str:

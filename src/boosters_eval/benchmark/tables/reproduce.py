@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.benchmark.tables.environment import builds_of
 from boosters_eval.core.text import clean
 from boosters_eval.runners.parameters import TrainingConfig
 
@@ -34,7 +35,8 @@ def _derived(results: ResultCollection) -> list[str]:
         words += _training_options(list(results.metadata.configs.values()), timed=timed)
     else:
         words = ["run", "--suite", str(results.suite)]
-    words += ["--library", *dict.fromkeys(outcome.library for outcome in (*ours, *results.errors))]
+    names = dict.fromkeys(outcome.library for outcome in (*ours, *results.errors))
+    words += ["--library", *(_reference(name, builds_of(results)) for name in names)]
     words += ["--cv", f"{folds}x{seeds}"] if folds else ["--seeds", str(seeds)]
     splits = {f"{result.split.kind}:{result.split.column}" for result in ours if result.split is not None}
     words += ["--split", *splits] if len(splits) == 1 and words[0] == "compare" else []
@@ -42,6 +44,15 @@ def _derived(results: ResultCollection) -> list[str]:
     words += ["--measure-memory"] if any(result.peak_memory_mb is not None for result in ours) else []
     words += ["--profile", "defaults"] if all(result.profile == "defaults" for result in ours) else []
     return words
+
+
+def _reference(name: str, builds: dict[str, dict[str, str]]) -> str:
+    """A library, or a build as one asks for it: by its version, because where it came from was not recorded."""
+    facts = builds.get(name)
+    if facts is None:
+        return name
+    release = f"{facts['library']}=={facts.get('version', '')}"
+    return release if {*"=@"} & {*name} else f"{name}={release}"
 
 
 def _training_options(configs: list[dict[str, Any]], *, timed: bool) -> list[str]:

@@ -79,7 +79,7 @@ def notes_list(notes: Sequence[str]) -> str:
 
 
 def _row(table: ReportTable, row: Row) -> list[str]:
-    first, *others = row.names or ("",)
+    first, *others = table.beginning(row) or ("",)
     names = [f'<th scope="row">{text(first)}</th>', *map(plain, others)]
     return [*names, *map(_cell, row.cells), *([numeric(row.count, row.n)] if table.counted else [])]
 

@@ -1,0 +1,1 @@
+"""The version in which a number changed."""

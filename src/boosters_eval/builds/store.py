@@ -1,0 +1,211 @@
+"""Where builds are kept: a folder each below the home, with a record of what it is and how its files looked."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from filelock import FileLock, Timeout
+from pydantic import Field
+
+from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, suggest
+from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.core.home import home
+from boosters_eval.core.model import Model
+from boosters_eval.runners.installation import Installation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BuildOrigin = Literal["version", "wheel", "source", "commit"]
+_LEAVING = ".removed-"
+_LOCKS = ".locks"
+
+
+class BuildRecord(Model):
+    """What is known of a build, written when it was complete: a folder without it does not count."""
+
+    schema_version: Literal[1] = 1
+    build_id: str  # a digest of what was asked for
+    library: str
+    origin: BuildOrigin
+    reference: str  # as a user would name it
+    source: str  # what identifies it: the version, or a digest of the wheel or the source
+    distribution: str
+    version: str
+    digest: str  # of the library's code; of an isolated build also of the versions beside it
+    content: str  # of all files
+    stamp: str  # of their names, sizes and times, as long as which are the same nothing is read again
+    isolated: bool = False
+    packages: dict[str, str] = Field(default_factory=dict)  # what else an isolated build holds, by version
+    python: str
+    size: int  # bytes
+    seconds: float
+    installed_at: str
+
+
+@dataclass(frozen=True)
+class StoredBuild:
+    """A build in the store."""
+
+    folder: Path
+    record: BuildRecord
+
+    @property
+    def site(self) -> Path:
+        """The folder that is imported from."""
+        return self.folder / "site"
+
+    @property
+    def installation(self) -> Installation:
+        """What other processes are told of it."""
+        record = self.record
+        return Installation(
+            library=record.library,
+            version=record.version,
+            digest=record.digest,
+            path=(str(self.site.absolute()),),
+            isolated=record.isolated,
+        )
+
+    @property
+    def used(self) -> float:
+        """When it was last used, as seconds since the epoch."""
+        return _modified(self.folder / "used") or _modified(self.folder / "build.json")
+
+    def touch(self) -> None:
+        """Note that it is used. A store that may only be read does not mind."""
+        with contextlib.suppress(OSError):
+            (self.folder / "used").touch()
+
+    def is_whole(self) -> bool:
+        """Whether its files are those that were installed; they are read only if they look different."""
+        if not self.site.is_dir():
+            return False
+        return stamp_of(self.site) == self.record.stamp or content_of(self.site) == self.record.content
+
+
+def builds_folder(where: Path | None = None) -> Path:
+    """The folder of all builds."""
+    return home(where) / "builds"
+
+
+def stored_build(build_id: str, where: Path | None = None) -> StoredBuild | None:
+    """The build of this id, or None if there is none that is complete."""
+    folder = builds_folder(where) / build_id
+    try:
+        record = BuildRecord.model_validate_json(read_text(folder / "build.json"))
+    except (OSError, BoostersEvalError):
+        return None
+    return StoredBuild(folder, record) if record.build_id == build_id else None
+
+
+def all_builds(where: Path | None = None) -> list[StoredBuild]:
+    """Every build, the latest used first."""
+    root = builds_folder(where)
+    names = sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    found = (stored_build(name, where) for name in names if not name.startswith("."))
+    return sorted(filter(None, found), key=lambda build: build.used, reverse=True)
+
+
+def damaged_folders(where: Path | None = None) -> list[Path]:
+    """Folders in the store that hold no readable build: what an interrupted installation left, or a lost record."""
+    root = builds_folder(where)
+    known = {build.folder for build in all_builds(where)}
+    return (
+        [path for path in sorted(root.iterdir()) if path.is_dir() and path not in known and path.name != _LOCKS]
+        if root.is_dir()
+        else []
+    )
+
+
+def find_build(text: str, where: Path | None = None) -> StoredBuild:
+    """A build by its id, the beginning of it, or what it was installed from, such as xgboost==3.0.5."""
+    builds = all_builds(where)
+    named = [build for build in builds if text in (build.record.build_id, build.record.reference)]
+    begun = [build for build in builds if len(text) >= 4 and build.record.build_id.startswith(text)]
+    found = named or begun
+    if len(found) > 1:
+        ids = ", ".join(build.record.build_id for build in found)
+        raise ConfigError(f"There are {len(found)} builds '{text}': name one of {ids}.")
+    if not found:
+        known = [build.record.reference for build in builds]
+        raise ConfigError(f"There is no build '{text}' in {builds_folder(where)}.{suggest(text, known)}")
+    return found[0]
+
+
+@contextlib.contextmanager
+def locked(build_id: str, where: Path | None = None, *, wait: bool = True) -> Iterator[None]:
+    """Only one process at a time installs or removes a build."""
+    root = builds_folder(where)
+    try:
+        (root / _LOCKS).mkdir(parents=True, exist_ok=True)
+        with FileLock(root / _LOCKS / f"{build_id}.lock", timeout=-1 if wait else 0):
+            yield
+    except Timeout:
+        raise BuildError(f"The build {build_id} is being installed, so it was not removed.") from None
+
+
+def remove_build(folder: Path) -> None:
+    """Remove a build as a whole, or what is left of one: it is renamed first, so that no half of it is ever found."""
+    build_id = folder.name.lstrip(".").partition("-")[0]
+    with locked(build_id, folder.parent.parent, wait=False):
+        try:
+            if folder.is_symlink():
+                folder.unlink()
+            else:
+                away = folder.with_name(f"{_LEAVING}{secrets.token_hex(4)}")
+                folder.rename(away)
+                shutil.rmtree(away)
+        except OSError as error:
+            raise BuildError(f"Cannot remove {folder}: {error.strerror}.") from None
+
+
+def write_record(folder: Path, record: BuildRecord) -> None:
+    """Make a folder a build."""
+    write_atomically(folder / "build.json", record.model_dump_json(indent=2) + "\n", own=True)
+
+
+def content_of(site: Path) -> str:
+    """A digest of all files but bytecode, which Python writes as it imports."""
+    digest = hashlib.sha256()
+    for name, path in _files(site):
+        with open(path, "rb") as file:  # noqa: PTH123 (a thousand files)
+            digest.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def stamp_of(site: Path) -> str:
+    """What changes when any of the files does, found without reading them."""
+    digest = hashlib.sha256()
+    for name, path in _files(site):
+        found = os.stat(path)  # noqa: PTH116 (a thousand files)
+        digest.update(f"{name} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def size_of(site: Path) -> int:
+    """The bytes of all files."""
+    return sum(os.stat(path).st_size for _, path in _files(site))  # noqa: PTH116 (see above)
+
+
+def _files(site: Path) -> list[tuple[str, str]]:
+    root = str(site)
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        found += [os.path.join(folder, name) for name in names if not name.endswith(".pyc")]  # noqa: PTH118 (many)
+    return sorted((os.path.relpath(path, root), path) for path in found)
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

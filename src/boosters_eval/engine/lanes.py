@@ -1,0 +1,227 @@
+"""The life of a pool's lanes: which are wanted, when they start, what outdates them, and how they end."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import time
+from collections import Counter, deque
+from itertools import count
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.modules import address_of
+from boosters_eval.engine.channel import send
+from boosters_eval.engine.handles import AncestorProcess, Identity, LaneProcess
+from boosters_eval.engine.importpath import ImportPath, provided
+from boosters_eval.engine.lane import stamp_of
+from boosters_eval.engine.processes import kill_marked
+from boosters_eval.engine.workload import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from boosters_eval.engine.cell import Lane
+    from boosters_eval.engine.executor import Work
+
+_SHORTEST_IMPORT = 60.0  # seconds that an import may always take, however short the timeout of a cell is
+
+
+class Lanes:
+    """The lanes of a pool and their ancestors."""
+
+    def __init__(self, method: str, *, kept: bool) -> None:
+        self._method = method
+        self._kept = kept
+        self._ancestors: dict[int, AncestorProcess] = {}  # by number of threads
+        self._known: dict[Lane, LaneProcess] = {}
+        self._identities: dict[Lane, Identity] = {}  # of the current run
+        self._shared: dict[Lane, list[str]] = {}  # the modules that a lane shares with another
+        self._timeout: float | None = None  # of the current run's cells
+        self._numbers = count(1)
+        self._selector = selectors.DefaultSelector()
+
+    def __iter__(self) -> Iterator[LaneProcess]:
+        return iter(list(self._known.values()))
+
+    def __contains__(self, lane: Lane) -> bool:
+        return lane in self._known
+
+    # What is wanted
+
+    def prepare(self, works: Iterable[Work]) -> deque[Lane]:
+        """Get ready for these works: their lanes, in the order in which they had better start."""
+        works = list(works)
+        self._identities = identities(works)
+        self._forget_outdated()
+        self._timeout = max((work.limits.timeout_s for work in works if work.limits.timeout_s), default=None)
+        self._shared = shared_imports(self._identities) if self._method == "fork" else {}
+        # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
+        return deque(sorted(self._identities, key=lambda lane: len(self._shared.get(lane, ()))))
+
+    def _forget_outdated(self) -> None:
+        """Start afresh if an ancestor died or a target changed since; retry what could not be imported.
+
+        A file that any lane has loaded counts: the ancestor of the next one may have loaded it for both. A lane with
+        other metrics than are wanted now gives its place, or each edit of a metric would leave one behind; so does
+        one of a build, of which there can be many.
+        """
+        wanted = self._identities
+        changed = any(process.identity != wanted[process.lane] for process in self if process.lane in wanted)
+        changed = changed or _any_changed(self)
+        if changed or any(ancestor.process.poll() is not None for ancestor in self._ancestors.values()):
+            self.close()
+        targets = {lane._replace(preload=()) for lane in wanted}
+        for process in self:
+            lane = process.lane
+            replaced = lane._replace(preload=()) in targets or bool(process.identity.path.first)
+            if process.failed is not None or (lane not in wanted and replaced):
+                self.remove(process)
+
+    # Their start
+
+    def get(self, lane: Lane) -> LaneProcess:
+        """The process of a lane, which is started if there is none."""
+        known = self._known.get(lane)
+        if known is None:
+            known = self._known[lane] = self._start(lane)
+        return known
+
+    def _start(self, lane: Lane) -> LaneProcess:
+        identity = self._identities[lane]
+        how = {
+            "start_method": self._method,
+            "tell_files": self._kept,
+            "imports": self._shared.get(lane, ()),
+        }
+        process = LaneProcess.start(lane, identity, next(self._numbers), self._ancestor(lane.n_threads), how)
+        if self._timeout is not None:
+            process.deadline = time.monotonic() + max(self._timeout, _SHORTEST_IMPORT)
+        self._selector.register(process.channel, selectors.EVENT_READ, process)
+        return process
+
+    def _ancestor(self, n_threads: int) -> AncestorProcess:
+        known = self._ancestors.get(n_threads)
+        if known is None:
+            known = self._ancestors[n_threads] = AncestorProcess.start(n_threads)
+            self._selector.register(known.channel, selectors.EVENT_READ, known)
+        return known
+
+    # Their state
+
+    def running(self) -> int:
+        """How many cells are running."""
+        return sum(len(process.running) for process in self)
+
+    def importing(self) -> int:
+        """How many lanes are not ready yet."""
+        return sum(process.importing for process in self)
+
+    def numbered(self, number: int) -> LaneProcess | None:
+        """The lane of that number, unless it was removed."""
+        return next((process for process in self if process.number == number), None)
+
+    def of(self, ancestor: AncestorProcess) -> list[LaneProcess]:
+        """The lanes that were forked from an ancestor."""
+        return [process for process in self if process.ancestor is ancestor]
+
+    def heard(self) -> Iterator[AncestorProcess | LaneProcess]:
+        """The processes that have sent something. This waits for one, until the next import is late."""
+        self._stop_late_imports()
+        for key, _ in self._selector.select(self._patience()):
+            yield key.data
+
+    def _patience(self) -> float | None:
+        """Seconds until the next import is late."""
+        deadlines = [process.deadline for process in self if process.importing and process.deadline is not None]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    # Their end
+
+    def _stop_late_imports(self) -> None:
+        """An import that hangs fails the cells of its lane."""
+        now = time.monotonic()
+        for process in self:
+            if process.importing and process.deadline is not None and now >= process.deadline:
+                limit = max(self._timeout or 0.0, _SHORTEST_IMPORT)
+                process.failed = {"failed": "Timeout", "message": f"not finished after {limit:g} s"}
+                if process.began:
+                    with contextlib.suppress(OSError):  # it has just died
+                        send(process.ancestor.channel, {"stop": process.number})
+                else:  # the ancestor itself hangs
+                    kill_marked(process.ancestor.mark)
+
+    def hang_up(self, process: LaneProcess) -> None:
+        """Stop listening to a lane."""
+        if process.channel.fileno() >= 0:
+            self._selector.unregister(process.channel)
+            process.channel.close()
+
+    def remove(self, process: LaneProcess) -> None:
+        """Stop a lane and forget it."""
+        self.hang_up(process)
+        process.close()
+        del self._known[process.lane]
+
+    def forget(self, ancestor: AncestorProcess) -> None:
+        """Stop listening to an ancestor, which ends it if it is alive."""
+        self._selector.unregister(ancestor.channel)
+        ancestor.channel.close()
+        del self._ancestors[ancestor.n_threads]
+
+    def close(self) -> None:
+        """Stop all lanes and their ancestors, and wait for their end."""
+        for process in self:
+            process.close()
+        for ancestor in self._ancestors.values():
+            ancestor.channel.close()
+        for ancestor in self._ancestors.values():
+            ancestor.end()
+        self._known.clear()
+        self._ancestors.clear()
+        self._selector.close()
+        self._selector = selectors.DefaultSelector()
+
+    def kill(self) -> None:
+        """From another thread than the one that runs something: end all processes, which wakes that one."""
+        for ancestor in list(self._ancestors.values()):
+            ancestor.kill()
+
+    def abandon(self) -> None:
+        """In a fork of the program: close the copies of its channels, so that the workers still notice its end."""
+        for process in self:
+            process.close()
+        for ancestor in self._ancestors.values():
+            ancestor.abandon()
+        self._selector.close()
+
+
+def identities(works: Iterable[Work]) -> dict[Lane, Identity]:
+    """What the lane of each work must have loaded."""
+    found: dict[Lane, Identity] = {}
+    for work in works:
+        lane = work.cell.lane
+        if lane not in found:
+            workload = WORKLOADS[lane.workload]
+            path = ImportPath(tuple(workload.path(lane.target)), workload.isolated(lane.target))
+            found[lane] = Identity(work.build, workload.address(lane.target), address_of(workload, "workload"), path)
+    return found
+
+
+def shared_imports(lanes: Mapping[Lane, Identity]) -> dict[Lane, list[str]]:
+    """For each lane, the modules that another lane imports as well, from the same place."""
+    together = {lane: identity for lane, identity in lanes.items() if not identity.path.isolated}
+    own = {name for identity in together.values() for name in provided(identity.path.first)}
+    wanted = {
+        lane: [name for name in WORKLOADS[lane.workload].imports(lane.target) if name.partition(".")[0] not in own]
+        for lane in together
+    }
+    counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in set(names))
+    return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}
+
+
+def _any_changed(processes: Iterable[LaneProcess]) -> bool:
+    """Whether a file that a lane has loaded is not what it was: a library was installed, or a user's file edited."""
+    loaded: dict[str, tuple[int, int]] = {}
+    for process in processes:
+        loaded |= process.files
+    return any(stamp_of(path) != stamp for path, stamp in loaded.items())

@@ -1,0 +1,299 @@
+"""What the files of a run say, read as plain JSON: models would cost ten times as much for thousands of runs.
+
+The chain of a journal, its seal, its cells and the digests of the files beside it are checked. Whether each value is
+what its model allows, and whether the plan gives the run id, is checked when somebody loads the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, check_regular
+from boosters_eval.engine.cell import cell_key
+from boosters_eval.engine.lines import LINE, SCHEMA_VERSION, START, line_digest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boosters_eval.engine.folder import RunFolder
+
+_KINDS = {"fit": "benchmark", "evaluate": "paper", "binding": "parity"}  # of runs that did not record theirs
+_PLAN_VERSION = 2
+_UNKNOWN = "\0"  # begins what stands for the key of a cell whose outcome does not name it
+Raw = dict[str, Any]
+
+
+class DamagedError(ValueError):
+    """What is wrong with a file, in a few words that follow its name."""
+
+
+@dataclass
+class Content:
+    """One attempt at a run, or a results file."""
+
+    run_id: str
+    attempt: int
+    facts: Raw = field(default_factory=dict)
+    title: str = ""
+    kind: str = ""
+    state: str = "damaged"
+    fault: str = ""
+    missing: int | None = None
+    specs: dict[str, Raw] = field(default_factory=dict)  # by name, as plans have them
+    cells: dict[tuple[str, str], int] = field(default_factory=dict)  # planned, by spec and target
+    results: list[Raw] = field(default_factory=list)  # in the order of the plan
+    failures: list[tuple[str, str]] = field(default_factory=list)  # their specs and targets
+    done: int = 0
+    builds: dict[str, Raw] = field(default_factory=dict)  # by target
+
+
+def read_attempt(folder: RunFolder, attempt: int) -> Content:
+    """One attempt of a run's folder; whatever cannot be read is its fault."""
+    content = Content(folder.run_id, attempt)
+    try:
+        _fill(content, folder)
+    except OSError as error:
+        content.fault = f"cannot be read: {error.strerror}"
+    except DamagedError as error:
+        content.fault = str(error)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        content.fault = f"has content that cannot be read ({type(error).__name__})"
+    if content.fault:
+        content.state, content.results, content.missing = "damaged", [], None
+    return content
+
+
+def _fill(content: Content, folder: RunFolder) -> None:
+    facts_path = folder.facts_path(content.attempt)
+    facts = _bytes(facts_path) if os.path.lexists(facts_path) else None
+    if facts is not None:
+        content.facts = _object(facts, facts_path)
+    plan_path = folder.plan_path(content.attempt)
+    plan = _bytes(plan_path)
+    order = _take_plan(content, _object(plan, plan_path), plan_path)
+    journal = read_journal(folder.journal_path(content.attempt))
+    _check_beside(journal.begin, plan, facts, plan_path.name, facts_path.name, content.facts)
+    _take_outcomes(content, journal, order)
+    name = folder.journal_path(content.attempt).name
+    if journal.begin and journal.begin.get("run_id") != content.run_id:
+        raise DamagedError(f"{name}: does not begin with this run's id")
+    if journal.sealed and content.missing:
+        raise DamagedError(f"{name}: incomplete: {content.missing} cells have no outcome")
+    content.state = "finished" if journal.sealed else "unfinished"
+
+
+def _take_plan(content: Content, plan: Raw, path: Path) -> dict[str, int]:
+    """Take what the plan says, and return the position of each cell by its key."""
+    version = plan["schema_version"]
+    if version > _PLAN_VERSION:
+        raise DamagedError(f"{path.name}: has schema version {version}: upgrade this program")
+    content.title = str(plan["name"] if "name" in plan else plan["suite"])
+    specs = plan["specs"] if "specs" in plan else plan["configs"]
+    names = [spec["name"] for spec in specs]
+    content.specs = dict(zip(names, specs, strict=True))
+    workload = specs[0].get("workload", "fit") if specs else ""
+    content.kind = str(content.facts.get("kind") or _KINDS.get(workload, workload))
+    for index, target, _, _ in plan["refs"]:
+        pair = names[index], target
+        content.cells[pair] = content.cells.get(pair, 0) + 1
+    builds = plan["builds"] if "builds" in plan else {"fit": plan["libraries"]}
+    content.builds = {target: build for known in builds.values() for target, build in known.items()}
+    return {cell_key(names[index], *rest): number for number, (index, *rest) in enumerate(plan["refs"])}
+
+
+def _take_outcomes(content: Content, journal: JournalContent, order: dict[str, int]) -> None:
+    foreign = next((key for key in journal.outcomes if key not in order and key[0] != _UNKNOWN), None)
+    if foreign is not None:
+        raise DamagedError(f"has a cell that is not in the plan: {foreign}")
+    content.missing = len(order) - len(journal.outcomes)
+    for key in sorted(journal.outcomes, key=lambda key: order.get(key, 0)):
+        outcome = journal.outcomes[key]
+        if key in journal.failed:
+            content.failures.append(_pair(outcome))
+        else:
+            content.done += 1
+            content.results.append(outcome)
+
+
+def _check_beside(begin: Raw, plan: bytes, facts: bytes | None, plan_name: str, facts_name: str, known: Raw) -> None:
+    """The files beside the journal must be what they were when it began; older journals say nothing of them."""
+    if not {"plan", "facts"} <= begin.keys():
+        return
+    own = {name: value for name, value in known.items() if name != "resumed"}  # which later sessions add
+    found = {
+        plan_name: (begin["plan"], plan),
+        facts_name: (begin["facts"], None if facts is None else json.dumps(own, sort_keys=True).encode()),
+    }
+    for name, (digest, data) in found.items():
+        if data is None or hashlib.sha256(data).hexdigest()[:32] != digest:
+            raise DamagedError(f"{name}: is not what it was when the attempt began")
+
+
+@dataclass
+class JournalContent:
+    """The latest outcome of each cell, by its key."""
+
+    begin: Raw = field(default_factory=dict)
+    outcomes: dict[str, Raw] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+    sealed: bool = False
+    common: dict[str, Raw] = field(default_factory=dict)
+
+
+def read_journal(path: Path) -> JournalContent:
+    """A journal whose chain holds; an incomplete last line is ignored."""
+    found = JournalContent()
+    previous = START
+    if not os.path.lexists(path):
+        raise DamagedError(f"{path.name}: the file is missing")
+    check_regular(path)
+    with path.open("rb") as file:
+        for number, line in enumerate(iter(partial(file.readline, MAX_TEXT), b""), 1):
+            if not line.endswith(b"\n"):
+                if len(line) >= MAX_TEXT:
+                    raise DamagedError(f"{path.name}: line {number} is longer than any line of a journal")
+                break
+            match = LINE.fullmatch(line)
+            if match is None:
+                raise DamagedError(f"{path.name}: line {number} is not a line of a journal")
+            if match[1].decode() != previous:
+                raise DamagedError(f"{path.name}: line {number} does not follow the line before it")
+            try:
+                _take_line(found, match[3], match[4], match[5])
+            except DamagedError as error:
+                raise DamagedError(f"{path.name}: line {number} {error}") from None
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                raise DamagedError(f"{path.name}: line {number} has content that cannot be read") from None
+            previous = line_digest(line)
+    return found
+
+
+def _take_line(found: JournalContent, common: bytes | None, kind: bytes, text: bytes) -> None:
+    raw = _DECODER.decode(text.decode())
+    found.sealed = False
+    if kind == b"result":
+        if common is not None:
+            raw["data_digest"] = found.common[common.decode()].get("data_digest")
+        _keep(found, raw, failed=False)
+    elif kind in (b"failure", b"error"):
+        _keep(found, raw, failed=True)
+    elif kind == b"common":
+        found.common[line_digest(text)[:16]] = {"data_digest": raw.get("data_digest")}
+    elif kind == b"begin":
+        found.begin = raw
+        version = raw.get("schema_version", 1)
+        if not isinstance(version, int) or version > SCHEMA_VERSION:
+            raise DamagedError(f"has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade it")
+    else:
+        found.sealed = True
+        if raw != {"outcomes": len(found.outcomes)}:
+            raise DamagedError("does not count the outcomes before it")
+
+
+def _keep(found: JournalContent, raw: Raw, *, failed: bool) -> None:
+    """The last outcome of a cell counts. What a plug-in names in its own way is counted, but not recognised."""
+    named = "spec" in raw or "config_name" in raw
+    key = cell_key(*_pair(raw), raw["seed"], raw.get("fold")) if named else f"{_UNKNOWN}{len(found.outcomes)}"
+    found.outcomes[key] = raw
+    if failed:
+        found.failed.add(key)
+    else:
+        found.failed.discard(key)
+
+
+def _pair(raw: Raw) -> tuple[str, str]:
+    """The spec and target of an outcome; those of benchmarks call them otherwise."""
+    return raw.get("spec") or raw["config_name"], raw.get("target") or raw["library"]
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number that this program writes")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _bytes(path: Path) -> bytes:
+    size = check_regular(path)
+    if size > MAX_RESULTS:
+        raise DamagedError(f"{path.name}: is larger than any file of this program")
+    return path.read_bytes()
+
+
+def _object(data: bytes, path: Path) -> Raw:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise DamagedError(f"{path.name}: is not JSON") from None
+    if not isinstance(found, dict):
+        raise DamagedError(f"{path.name}: is not an object of JSON")
+    return found
+
+
+def read_results(path: Path) -> Content:
+    """An imported results file, which bears the digest of its content as its name."""
+    content = Content("", 1)
+    try:
+        _take_results(content, _object(_imported(path), path))
+    except OSError as error:
+        content.fault = f"cannot be read: {error.strerror}"
+    except DamagedError as error:
+        content.fault = str(error)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        content.fault = f"has content that cannot be read ({type(error).__name__})"
+    if content.fault:
+        content.state, content.results, content.missing = "damaged", [], None
+    content.run_id = content.run_id or path.name.partition(".")[0][:16]
+    return content
+
+
+def _imported(path: Path) -> bytes:
+    data = _bytes(path)
+    if hashlib.sha256(data).hexdigest()[:32] != path.name.partition(".")[0]:
+        raise DamagedError("is not what was imported")
+    return data
+
+
+def _take_results(content: Content, raw: Raw) -> None:
+    metadata = raw.get("metadata", {})
+    facts = metadata.get("environment", {})
+    content.run_id, content.attempt = str(raw.get("run_id") or ""), metadata.get("attempt") or 1
+    content.title, content.kind, content.facts = str(raw.get("suite") or ""), "benchmark", facts
+    content.results, errors = raw.get("results", []), raw.get("errors", [])
+    content.done, content.failures = len(content.results), [_pair(error) for error in errors]
+    content.builds = facts.get("targets") or facts.get("libraries") or {}
+    for outcome in (*content.results, *errors):
+        pair = _pair(outcome)
+        content.cells[pair] = content.cells.get(pair, 0) + 1
+        if pair[0] not in content.specs:
+            content.specs[pair[0]] = _spec_of(outcome, metadata)
+    cells = metadata.get("n_cells")
+    content.missing = None if cells is None else max(0, cells - content.done - len(errors))
+    content.state = "unfinished" if content.missing else "finished"
+
+
+def _spec_of(outcome: Raw, metadata: Raw) -> Raw:
+    """What a plan would say of the benchmark, as far as a results file knows it."""
+    parameters = dict(metadata.get("configs", {}).get(outcome["config_name"]) or {})
+    kind, _, column = (parameters.pop("split", None) or "random:").partition(":")
+    folds = parameters.pop("folds", None)
+    users = metadata.get("user_metrics", {})
+    return {
+        "name": outcome["config_name"],
+        "dataset": outcome.get("dataset_name", ""),
+        "booster_type": outcome.get("booster_type", "gbdt"),
+        "task": outcome.get("task"),
+        "profile": outcome.get("profile", "parity"),
+        "variant": outcome.get("variant"),
+        "training": parameters or None,
+        "n_threads": parameters.get("n_threads", outcome.get("n_threads", 1)),
+        "split": {"folds": folds, "kind": kind, "column": column},
+        "timing": {"timed": outcome.get("timing_mode", False)},
+        "primary_metric": outcome.get("primary_metric"),
+        "user_metrics": [{"name": name, "higher_is_better": more, "digest": ""} for name, more in users.items()],
+    }

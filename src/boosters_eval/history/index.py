@@ -1,0 +1,334 @@
+"""The index follows the runs: what is new or has changed is read, what is gone is dropped."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import struct
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from boosters_eval.core.errors import RunError
+from boosters_eval.core.home import home as home_of
+from boosters_eval.history import store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from boosters_eval.history.measured import Rows
+    from boosters_eval.history.model import Origin
+
+IMPORTS = "imports"
+_FOLDERS: dict[Origin, str] = {"run": "runs", "import": IMPORTS}
+_AT_A_TIME = 200  # runs in one transaction: others wait for less than a second, and memory stays flat
+_FIRST_JOURNAL = "journal.jsonl"
+
+DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
+Answer = TypeVar("Answer")
+Place = tuple["Origin", str]  # what is read as a whole: a run's folder, or an imported file
+
+
+class Stamp(NamedTuple):
+    """By what a change is noticed without reading: times and sizes, of the folder and of its journals."""
+
+    text: str
+    journals: str
+
+
+@contextlib.contextmanager
+def opened(home: Path | None = None) -> Iterator[sqlite3.Connection]:
+    """The index, up to date. Where it cannot be used, one in memory takes its place."""
+    with contextlib.closing(_current(home_of(home))) as connection:
+        yield connection
+
+
+def answered(question: Callable[[sqlite3.Connection], Answer], home: Path | None = None) -> Answer:
+    """The answer to a question. If the index turns out to be damaged, it is made anew, and asked again."""
+    where = home_of(home)
+    try:
+        with opened(where) as connection:
+            return question(connection)
+    except DAMAGE:
+        store.discard(where)
+    with opened(where) as connection:
+        return question(connection)
+
+
+@contextlib.contextmanager
+def streaming(home: Path | None = None) -> Iterator[sqlite3.Connection]:
+    """The index for an answer that is given in parts, which cannot be asked for again."""
+    where = home_of(home)
+    try:
+        with opened(where) as connection:
+            yield connection
+    except DAMAGE:
+        store.discard(where)
+        raise RunError(f"{where / store.FILE} is damaged: it was removed, and is made anew if you ask again.") from None
+
+
+def _current(home: Path) -> sqlite3.Connection:
+    if not any((home / folder).is_dir() for folder in _FOLDERS.values()):
+        return store.in_memory(home, copied=False)
+    trouble: sqlite3.Error | OSError | None = None
+    for _ in range(2):
+        try:
+            return _updated(store.connect(home), home)
+        except (sqlite3.Error, OSError) as error:
+            trouble = error
+            if not store.is_damage(error):
+                break
+            store.discard(home)
+    if trouble is not None:
+        store.warn(home, trouble)
+    try:
+        return _updated(store.in_memory(home), home)
+    except sqlite3.Error:
+        return _updated(store.in_memory(home, copied=False), home)
+
+
+def _updated(connection: sqlite3.Connection, home: Path) -> sqlite3.Connection:
+    try:
+        update(connection, home)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def reindex(home: Path | None = None, *, tell: Callable[[int, int], None] = lambda _done, _all: None) -> int:
+    """Read everything anew, and return how many runs there are."""
+    where = home_of(home)
+    if not any((where / folder).is_dir() for folder in _FOLDERS.values()):
+        return 0
+    with contextlib.closing(store.connect(where)) as connection:
+        store.clear(connection)
+        update(connection, where, tell=tell)
+        return int(connection.execute("SELECT count(*) FROM runs WHERE NOT shadowed").fetchone()[0])
+
+
+def update(
+    connection: sqlite3.Connection,
+    home: Path,
+    *,
+    at_most: int | None = None,
+    tell: Callable[[int, int], None] = lambda _done, _all: None,
+) -> None:
+    """Bring the index up to date; with `at_most`, only with the latest so many that it does not have."""
+    known: dict[Place, Stamp] = {
+        (origin, name): Stamp(stamp, journals)
+        for origin, name, stamp, journals in connection.execute("SELECT origin, name, stamp, journals FROM places")
+    }
+    stale: list[Place] = []
+    for place, stamp in _scan(home, known):
+        if known.pop(place, None) != stamp:
+            stale.append(place)
+    if known:
+        with store.transaction(connection):
+            for place in known:
+                _drop(connection, place)
+    if at_most is not None and len(stale) > at_most:
+        stale = sorted(stale, key=lambda place: _mtime(home, place), reverse=True)[:at_most]
+    if stale:
+        _read(connection, home, stale, tell)
+    if connection.execute("SELECT 1 FROM series WHERE before IS NULL LIMIT 1").fetchone():
+        from boosters_eval.history.judging import judge_open  # noqa: PLC0415 (loads numpy)
+
+        judge_open(connection)
+
+
+def _scan(home: Path, known: dict[Place, Stamp]) -> Iterator[tuple[Place, Stamp]]:
+    """Every place and its stamp. For 10 000 of them each call counts, so paths are plain text."""
+    for origin, folder in _FOLDERS.items():
+        root = str(home / folder)
+        try:
+            entries = os.scandir(root)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        with entries:
+            for entry in entries:
+                name = entry.name
+                if name[0] == "." or (origin == "import" and not name.endswith(".json")):
+                    continue
+                place = (origin, name)
+                before = known.get(place)
+                with contextlib.suppress(FileNotFoundError):
+                    yield place, _stamp(f"{root}/{name}", before.journals if before else None, origin)
+
+
+def _stamp(path: str, journals: str | None, origin: Origin) -> Stamp:
+    own = os.stat(path)  # noqa: PTH116 (a Path costs more than the call)
+    if origin == "import":
+        return Stamp(f"{own.st_mtime_ns} {own.st_size}", "")
+    names = _journals(path) if journals is None else journals
+    found = [str(own.st_mtime_ns)]
+    for name in names.split():
+        try:
+            file = os.stat(f"{path}/{name}")  # noqa: PTH116
+            found.append(f"{file.st_mtime_ns} {file.st_size}")
+        except OSError:
+            found.append("-")
+    text = ";".join(found)
+    return Stamp(text, names)
+
+
+def _journals(path: str) -> str:
+    """The journals of a folder; most have one."""
+    try:
+        names = sorted(name for name in os.listdir(path) if name.startswith("journal") and name.endswith(".jsonl"))  # noqa: PTH208
+    except OSError:
+        return ""
+    return " ".join(names)
+
+
+def _mtime(home: Path, place: Place) -> float:
+    try:
+        return (home / _FOLDERS[place[0]] / place[1]).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _read(connection: sqlite3.Connection, home: Path, stale: list[Place], tell: Callable[[int, int], None]) -> None:
+    left = iter(stale)
+    done = 0
+    while batch := list(islice(left, _AT_A_TIME)):
+        read = [(place, *_rows(home, place)) for place in batch]
+        texts: dict[str, int] = {}  # known for this transaction only: another program may start anew after it
+        with store.transaction(connection):
+            for place, stamp, found in read:
+                _drop(connection, place)
+                if stamp is not None:
+                    connection.execute("INSERT INTO places VALUES (?, ?, ?, ?)", (*place, *stamp))
+                    for rows in found:
+                        _add(connection, place, rows, texts)
+        done += len(batch)
+        tell(done, len(stale))
+
+
+def _rows(home: Path, place: Place) -> tuple[Stamp | None, list[Rows]]:
+    """What a place holds, with its stamp, which is taken first: what is written meanwhile is noticed next time."""
+    from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (loads pydantic)
+    from boosters_eval.history.content import Content, read_attempt, read_results  # noqa: PLC0415
+    from boosters_eval.history.measured import rows_of  # noqa: PLC0415
+
+    origin, name = place
+    path = home / _FOLDERS[origin] / name
+    try:
+        stamp = _stamp(str(path), None, origin)
+        if origin == "import":
+            return stamp, [rows_of(read_results(path), origin, path.stat().st_mtime)]
+        folder = RunFolder(path)
+        attempts = folder.attempts()
+        written = path.stat().st_mtime
+        if not attempts:
+            return stamp, [rows_of(Content(name, 0, state="not begun"), origin, written)] if path.is_dir() else []
+        return stamp, [rows_of(read_attempt(folder, attempt), origin, written) for attempt in attempts]
+    except FileNotFoundError:  # it was just removed
+        return None, []
+
+
+def _add(connection: sqlite3.Connection, place: Place, rows: Rows, texts: dict[str, int]) -> None:
+    run = {**rows.run, "place": place[1]}
+    marks = ", ".join(f":{name}" for name in run)
+    cursor = connection.execute(f"INSERT INTO runs ({', '.join(run)}) VALUES ({marks})", run)  # noqa: S608 (our names)
+    number, at = cursor.lastrowid, run["at"]
+    connection.executemany(
+        "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ((number, *part) for part in rows.parts)
+    )
+    for group in rows.groups:
+        line = _line(connection, run["machine"], group)
+        ids = [_text(connection, text, texts) for text in (group.names, group.repeats)]
+        connection.execute(
+            "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (line, at, number, *ids, group.marks, group.values, group.failed),
+        )
+    connection.executemany(
+        "INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (number, dataset, booster, library, _text(connection, training, texts), seconds, n)
+            for dataset, booster, library, training, seconds, n in rows.costs
+        ),
+    )
+    _refresh(connection, run["key"], run["run_id"], run["extends"])
+    if rows.groups:
+        _reopen_after(connection, number)
+
+
+def _line(connection: sqlite3.Connection, machine: str, group: object) -> int:
+    names = ("config", "dataset", "target", "library", "settings", "group")
+    values = (machine, *(getattr(group, name) for name in names))
+    found = connection.execute(
+        "SELECT id FROM lines WHERE machine = ? AND config = ? AND dataset = ? AND target = ? AND library = ?"
+        " AND settings = ? AND measures = ?",
+        values,
+    ).fetchone()
+    if found is None:
+        cursor = connection.execute(
+            "INSERT INTO lines (machine, config, dataset, target, library, settings, measures)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+        return int(cursor.lastrowid or 0)
+    return int(found[0])
+
+
+def _text(connection: sqlite3.Connection, text: str, known: dict[str, int]) -> int:
+    """The number of a text that many runs share, such as the splits of a benchmark."""
+    number = known.get(text)
+    if number is None:
+        connection.execute("INSERT OR IGNORE INTO texts (text) VALUES (?)", (text,))
+        number = int(connection.execute("SELECT id FROM texts WHERE text = ?", (text,)).fetchone()[0])
+        known[text] = number
+    return number
+
+
+def _drop(connection: sqlite3.Connection, place: Place) -> None:
+    connection.execute("DELETE FROM places WHERE origin = ? AND name = ?", place)
+    gone = connection.execute(
+        "SELECT id, key, run_id, extends FROM runs WHERE origin = ? AND place = ?", place
+    ).fetchall()
+    for number, key, run_id, extends in gone:
+        _reopen_after(connection, number)
+        for table in ("parts", "series", "costs"):
+            connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))  # noqa: S608 (our names)
+        connection.execute("DELETE FROM runs WHERE id = ?", (number,))
+        _refresh(connection, key, run_id, extends)
+
+
+def _reopen_after(connection: sqlite3.Connection, run: int | None) -> None:
+    """What follows a run in a line must be judged again, as must the run itself."""
+    connection.execute("UPDATE series SET before = NULL, verdicts = '{}' WHERE run = ?", (run,))
+    rows = connection.execute("SELECT line, at FROM series WHERE run = ?", (run,)).fetchall()
+    connection.executemany(
+        "UPDATE series SET before = NULL, verdicts = '{}' WHERE line = :line AND at = ("
+        " SELECT min(s.at) FROM series s JOIN runs r ON r.id = s.run WHERE s.line = :line AND s.at > :at"
+        " AND r.state = 'finished' AND NOT r.shadowed AND NOT r.superseded)",
+        ({"line": line, "at": at} for line, at in rows),
+    )
+
+
+def _refresh(connection: sqlite3.Connection, key: str, run_id: str, extends: str) -> None:
+    """Which runs stand for others: of several files with the same run, the fullest; of a run that grew, the last."""
+    same = connection.execute(
+        "SELECT id, shadowed FROM runs WHERE key = ? ORDER BY origin = 'run' DESC, done + failed DESC, place", (key,)
+    ).fetchall()
+    _flag(connection, "shadowed", ((number, was, position > 0) for position, (number, was) in enumerate(same)))
+    grown = connection.execute(
+        "SELECT r.id, r.superseded, EXISTS (SELECT 1 FROM runs x WHERE x.extends = r.run_id AND x.at >= r.at"
+        "  AND x.machine = r.machine AND x.state = 'finished' AND NOT x.shadowed)"
+        " OR EXISTS (SELECT 1 FROM runs x WHERE x.run_id = r.run_id AND x.started_at = r.started_at"
+        "  AND x.machine = r.machine AND x.attempt > r.attempt AND x.state = 'finished' AND NOT x.shadowed)"
+        " FROM runs r WHERE r.run_id IN (?, ?)",
+        (run_id, extends or run_id),
+    ).fetchall()
+    _flag(connection, "superseded", grown)
+
+
+def _flag(connection: sqlite3.Connection, column: str, wanted: Iterable[tuple[int, int, int]]) -> None:
+    for number, was, now in wanted:
+        if bool(was) != bool(now):
+            connection.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (bool(now), number))  # noqa: S608
+            _reopen_after(connection, number)

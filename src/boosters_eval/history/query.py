@@ -1,0 +1,333 @@
+"""Questions to the history. Each looks for new, changed and removed runs first; what is listed loads no models."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.home import home as home_of
+from boosters_eval.history.index import IMPORTS, answered, streaming
+from boosters_eval.history.model import Change, HistoryFilter
+from boosters_eval.history.records import COUNTED, JOINED, RUN, SERIES, SeriesRow, entry_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from boosters_eval.history.model import MetricSeries, RunEntry
+
+EVERYTHING = HistoryFilter()
+_RECENT = 200  # runs from which costs are estimated
+_FEW = 500  # runs whose verdicts are completed at once
+
+
+def runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[RunEntry]:
+    """The runs, the latest first."""
+    found = answered(lambda connection: _found(connection, wanted), home)
+    return [_told(entry, home) for _, entry in found]
+
+
+def find(reference: str, home: Path | None = None) -> RunEntry:
+    """One run by its id, the beginning of its id, its name, or `last`; /ATTEMPT and @MACHINE tell several apart."""
+    name, _, machine = reference.partition("@")
+    name, _, attempt = name.partition("/")
+    if not name or (attempt and not attempt.isdecimal()):
+        raise ConfigError(f"RUN must be {_REFERENCE}. Got '{reference}' instead.")
+    last = HistoryFilter(machine=machine or None, limit=None if attempt else 1)
+    found, known = answered(
+        lambda connection: (
+            _found(connection, last)
+            if name == "last"
+            else _found(connection, EVERYTHING, _NAMED, (len(name), name, name)),
+            [row[0] for row in connection.execute("SELECT run_id FROM runs UNION SELECT name FROM runs")],
+        ),
+        home,
+    )
+    chosen = [entry for _, entry in found if entry.machine.startswith(machine)]
+    chosen = [entry for entry in chosen if not attempt or entry.attempt == int(attempt)]
+    if not chosen:
+        raise ConfigError(f"No run '{reference}' in the history of {home_of(home)}.{suggest(name, known)}")
+    exact = [entry for entry in chosen if name in (entry.run_id, entry.name)]
+    ids = list(dict.fromkeys(entry.run_id for entry in chosen))
+    if len(ids) > 1 and name != "last" and not exact:
+        raise ConfigError(f"The run id '{reference}' is ambiguous: {', '.join(ids[:5])}.")
+    return _told((exact or chosen)[0], home)
+
+
+_REFERENCE = "a run id, the beginning of one, a name, or 'last', with /ATTEMPT or @MACHINE where several have it"
+_NAMED = "(substr(r.run_id, 1, ?) = ? OR r.name = ?)"
+
+
+def series(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[MetricSeries]:
+    """What finished runs measured, in the order of time; a run to which a later one added seeds is left out."""
+    with streaming(home) as connection:
+        for number, entry in reversed(_found(connection, wanted, COUNTED)):
+            yield from _measured(connection, number, entry, wanted)
+
+
+def series_of(entry: RunEntry, home: Path | None = None) -> list[MetricSeries]:
+    """What one run measured, in the order of its plan."""
+    return answered(lambda connection: list(_measured(connection, _number(connection, entry), entry, EVERYTHING)), home)
+
+
+def changes(entry: RunEntry, home: Path | None = None) -> list[Change]:
+    """What one run measured against the run before, every metric."""
+
+    def ask(connection: sqlite3.Connection) -> list[Change]:
+        number = _number(connection, entry)
+        _complete(connection, [number], None)
+        return _changes(connection, number, entry, EVERYTHING)
+
+    return answered(ask, home)
+
+
+def listing(
+    wanted: HistoryFilter = EVERYTHING, home: Path | None = None
+) -> tuple[list[tuple[RunEntry, list[Change]]], int]:
+    """The runs, the latest first, with the changes that are judged, and how many runs there are without the limit.
+
+    Judged are the primary metric and, if they are fair, times of training; if metrics are asked for, those.
+    """
+
+    def ask(connection: sqlite3.Connection) -> tuple[list[tuple[RunEntry, list[Change]]], int]:
+        found = _found(connection, wanted)
+        count = len(found) if wanted.limit is None or len(found) < wanted.limit else _count(connection, wanted)
+        if wanted.metrics:
+            _complete(connection, [number for number, _ in found[:_FEW]], wanted.metrics)
+        told = ((entry, _changes(connection, number, entry, wanted)) for number, entry in found)
+        return [(entry, [one for one in made if wanted.metrics or _is_listed(one)]) for entry, made in told], count
+
+    found, count = answered(ask, home)
+    return [(_told(entry, home), made) for entry, made in found], count
+
+
+def _is_listed(change: Change) -> bool:
+    """Whether a listing tells it: the primary metric, times that were judged, and what has no number at all."""
+    timed = change.metric == "train_time_s" and change.verdict in ("better", "worse", "equivalent")
+    return change.primary or timed
+
+
+def walk(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterator[tuple[RunEntry, list[Change]]]:
+    """The runs, the oldest first, with all that they measured, whether it was judged or not."""
+    with streaming(home) as connection:
+        for number, entry in reversed(_found(connection, wanted)):
+            yield _told(entry, home), _changes(connection, number, entry, wanted)
+
+
+def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str], float]:
+    """Median seconds per cell on this machine, by data set, booster, library and training (as canonical JSON)."""
+    from boosters_eval.core.machine import MachineInfo  # noqa: PLC0415 (loads pydantic)
+
+    machine = MachineInfo.collect().digest
+    rows = answered(
+        lambda connection: connection.execute(
+            "SELECT c.dataset, c.booster, c.library, t.text, c.seconds, c.n"
+            " FROM costs c JOIN texts t ON t.id = c.training"
+            " WHERE c.run IN (SELECT r.id FROM runs r WHERE NOT r.shadowed AND r.kind = 'benchmark' AND r.machine = ?"
+            " ORDER BY r.at DESC LIMIT ?)",
+            (machine, _RECENT),
+        ).fetchall(),
+        home,
+    )
+    found: dict[tuple[str, str, str, str], list[float]] = {}
+    for *key, seconds, n in rows:
+        dataset, booster, library, training = key
+        found.setdefault((dataset, booster, library, training), []).extend([seconds] * n)
+    return {key: median(values) for key, values in found.items()}
+
+
+def names_known(home: Path | None = None) -> dict[str, list[str]]:
+    """All suites, data sets, libraries and metrics in the history, to tell what was misspelt."""
+
+    def ask(connection: sqlite3.Connection) -> dict[str, list[str]]:
+        def column(query: str) -> list[str]:
+            return [row[0] for row in connection.execute(query)]
+
+        texts = column("SELECT DISTINCT t.text FROM texts t WHERE t.id IN (SELECT DISTINCT names FROM series)")
+        return {
+            "suite": column("SELECT DISTINCT title FROM runs"),
+            "dataset": column("SELECT DISTINCT dataset FROM parts"),
+            "library": column("SELECT DISTINCT target FROM parts UNION SELECT DISTINCT library FROM parts"),
+            "metric": list(dict.fromkeys(name for text in texts for name, *_ in json.loads(text))),
+        }
+
+    return answered(ask, home)
+
+
+def _found(
+    connection: sqlite3.Connection, wanted: HistoryFilter, more: str = "", values: Sequence[Any] = ()
+) -> list[tuple[int, RunEntry]]:
+    """The runs that are meant, the latest first, with their numbers."""
+    where, given = _condition(connection, wanted)
+    if more:
+        where, given = f"{more} AND {where}", [*values, *given]
+    limit = "" if wanted.limit is None else f" LIMIT {int(wanted.limit)}"
+    query = f"SELECT {RUN} FROM runs r WHERE {where} ORDER BY r.at DESC{limit}"  # noqa: S608 (our names)
+    return [(row[0], entry_of(row)) for row in connection.execute(query, given)]
+
+
+def _count(connection: sqlite3.Connection, wanted: HistoryFilter) -> int:
+    where, given = _condition(connection, wanted)
+    return int(connection.execute(f"SELECT count(*) FROM runs r WHERE {where}", given).fetchone()[0])  # noqa: S608
+
+
+def _condition(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[str, list[Any]]:
+    where, given = ["NOT r.shadowed"], list[Any]()
+
+    def add(condition: str, *parameters: Any) -> None:
+        where.append(condition)
+        given.extend(parameters)
+
+    if wanted.suite is not None:
+        add("r.title = ?", wanted.suite)
+    if wanted.machine is not None:
+        add("(r.machine LIKE ? || '%' OR instr(lower(r.machine_label), lower(?)))", wanted.machine, wanted.machine)
+    if wanted.since is not None:
+        add("r.started_at >= ?", wanted.since)
+    if wanted.datasets or wanted.libraries:
+        condition, parameters = _pairs(wanted, "p")
+        add(f"EXISTS (SELECT 1 FROM parts p WHERE p.run = r.id AND {condition})", *parameters)  # noqa: S608 (our names)
+    if wanted.metrics:
+        condition, parameters = _pairs(wanted, "l")
+        add(
+            "EXISTS (SELECT 1 FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
+            " WHERE s.run = r.id AND s.names IN"
+            f" ({_names(connection, wanted.metrics)}) AND {condition})",
+            *parameters,
+        )
+    return " AND ".join(where), given
+
+
+def _pairs(wanted: HistoryFilter, table: str) -> tuple[str, list[str]]:
+    """The condition on data sets and libraries, and its values."""
+    parts, values = ["1"], list[str]()
+    if wanted.datasets:
+        parts.append(f"{table}.dataset IN ({_marks(wanted.datasets)})")
+        values += wanted.datasets
+    if wanted.libraries:
+        marks = _marks(wanted.libraries)
+        parts.append(f"({table}.target IN ({marks}) OR {table}.library IN ({marks}))")
+        values += [*wanted.libraries, *wanted.libraries]
+    return " AND ".join(parts), values
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _names(connection: sqlite3.Connection, metrics: Sequence[str]) -> str:
+    """The numbers of the few texts that name one of these metrics."""
+    texts = connection.execute("SELECT id, text FROM texts WHERE text LIKE '[[%'")
+    return ", ".join(str(number) for number, text in texts if {name for name, *_ in json.loads(text)} & set(metrics))
+
+
+def _rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[SeriesRow]:
+    condition, values = _pairs(wanted, "l")
+    query = f"SELECT {SERIES} FROM {JOINED} WHERE s.run = ? AND {condition}"  # noqa: S608 (our names)
+    return [SeriesRow(*row) for row in connection.execute(query, (number, *values))]
+
+
+def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[tuple[str, str, str, str, int]]:
+    condition, values = _pairs(wanted, "p")
+    query = (
+        "SELECT p.config, p.dataset, p.target, p.library, p.failed FROM parts p"  # noqa: S608 (our names)
+        f" WHERE p.run = ? AND {condition} ORDER BY p.rowid"
+    )
+    return connection.execute(query, (number, *values)).fetchall()
+
+
+def _measured(
+    connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter
+) -> Iterator[MetricSeries]:
+    rows = _rows(connection, number, wanted)
+    order = {
+        (config, target): place for place, (config, _, target, *_) in enumerate(_parts(connection, number, wanted))
+    }
+    for row in sorted(rows, key=lambda row: order.get((row.config, row.target), len(order))):
+        for name, *_ in row.measures():
+            found = row.series(entry, name) if not wanted.metrics or name in wanted.metrics else None
+            if found is not None:
+                yield found
+
+
+def _changes(connection: sqlite3.Connection, number: int, entry: RunEntry, wanted: HistoryFilter) -> list[Change]:
+    rows = _rows(connection, number, wanted)
+    made = []
+    for config, dataset, target, library, failed in _parts(connection, number, wanted):
+        who = {"config": config, "dataset": dataset, "target": target, "library": library}
+        known: dict[str, Any] = {**who, "version": entry.versions.get(target, ""), "failed": failed}
+        own = [row for row in rows if (row.config, row.target) == (config, target)]
+        if not own and failed and not wanted.metrics:  # what has no number at all must not look whole
+            nothing: dict[str, Any] = {"metric": "", "primary": True, "mean": float("nan"), "n": 0, "before": ""}
+            made.append(Change(**known, **nothing, verdict="failed"))
+        for row in own:
+            verdicts, means = row.judged(), row.means()
+            before, earlier = _earlier(connection, row)
+            unjudged = "" if row.before or entry.state != "finished" or entry.superseded else "first"
+            for name, _, primary, _ in row.measures():
+                if name in means and (not wanted.metrics or name in wanted.metrics):
+                    mean, n = means[name]
+                    made.append(
+                        Change(
+                            **known,
+                            metric=name,
+                            primary=bool(primary),
+                            mean=mean,
+                            n=n,
+                            verdict=verdicts.get(name, unjudged),
+                            before=before,
+                            before_mean=earlier.get(name, (None, 0))[0],
+                        )
+                    )
+    return made
+
+
+def _earlier(connection: sqlite3.Connection, row: SeriesRow) -> tuple[str, dict[str, tuple[float, int]]]:
+    """The key of the run before, and its means."""
+    if not row.before:
+        return "", {}
+    found = connection.execute(
+        f"SELECT r.key, {SERIES} FROM {JOINED} JOIN runs r ON r.id = s.run WHERE s.line = ? AND s.run = ?",  # noqa: S608
+        (row.line, row.before),
+    ).fetchone()
+    return ("", {}) if found is None else (found[0], SeriesRow(*found[1:]).means())
+
+
+def _complete(connection: sqlite3.Connection, numbers: Sequence[int], metrics: Sequence[str] | None) -> None:
+    """Judge what was not judged when the runs were indexed."""
+    rows = [row for number in numbers for row in _rows(connection, number, EVERYTHING)]
+    wanted = None if metrics is None else set(metrics)
+    lacking = [
+        row
+        for row in rows
+        if row.before and {n for n, *_ in row.measures() if wanted is None or n in wanted} - row.judged().keys()
+    ]
+    if lacking:
+        from boosters_eval.history.judging import judge_metrics  # noqa: PLC0415 (loads numpy)
+
+        try:
+            judge_metrics(connection, lacking, metrics)
+        except sqlite3.Error:  # the index may only be read: they stay without a verdict
+            return
+
+
+def _number(connection: sqlite3.Connection, entry: RunEntry) -> int:
+    found = connection.execute("SELECT id FROM runs WHERE key = ? AND NOT shadowed", (entry.key,)).fetchone()
+    if found is None:
+        raise ConfigError(f"Run {entry.run_id} is no longer in the history.")
+    return int(found[0])
+
+
+def _told(entry: RunEntry, home: Path | None) -> RunEntry:
+    """With the whole path of its files; an unfinished run may be running now."""
+    path = home_of(home) / ("runs" if entry.origin == "run" else IMPORTS) / entry.source
+    state = entry.state
+    if state == "unfinished" and entry.origin == "run":
+        from boosters_eval.engine.summaries import is_running  # noqa: PLC0415 (loads pydantic)
+
+        state = "running" if is_running(path) else state
+    return replace(entry, source=str(path), state=state)

@@ -1,0 +1,294 @@
+"""The history of many runs as data: a line per benchmark, competitor and metric, and the steps in it.
+
+What the JSON file holds, and what the page and the Markdown are written from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from boosters_eval.benchmark.tables.build import MEASURES
+from boosters_eval.core.model import Model
+from boosters_eval.core.text import clean
+from boosters_eval.history import query
+from boosters_eval.history.compare import sides_of
+from boosters_eval.metrics import label
+from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, find_steps
+from boosters_eval.stats.tables import mean_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from boosters_eval.history.model import HistoryFilter, MetricSeries, RunEntry
+
+_Key = tuple[str, str, str, str, str, str]  # config, target, machine, metric, data, settings
+
+MOST_POINTS = 500  # runs of a line that are searched and drawn
+_SHORT_SHA = 8
+_MEASURED = frozenset(column.name for column in MEASURES)
+_LABELS = {
+    **{column.name: column.label for column in MEASURES},
+    "build_time_s": "Build time (s)",
+    "fit_time_s": "Fit time (s)",
+    "cpu_time_s": "CPU time (s)",
+}
+
+
+class HistoryPoint(Model):
+    """One run of a line."""
+
+    run: str  # its id and attempt
+    started_at: str
+    commit: str  # short, with * if files had changed; empty if there is none
+    version: str
+    value: float | None  # the mean of the line's splits; None: not finite
+    low: float | None = None  # its 95 % interval
+    high: float | None = None
+    n: int
+    failed: int = 0
+    searched: bool = True  # False: it lacks a split of the line, or its time was not fairly taken
+
+    @property
+    def name(self) -> str:
+        """The commit, or the date of a run without one."""
+        return self.commit or self.started_at[:10]
+
+
+class HistoryStep(Model):
+    """A change of level in a line."""
+
+    run: str  # the first run on the new level
+    started_at: str
+    commit: str
+    last_commit: str  # of the last run on the old level
+    version_before: str
+    version_after: str
+    index: int  # of the first point on the new level
+    first: int  # of the first point on the old level
+    end: int  # after the last point on the new level
+    before: float  # medians
+    after: float
+    percent: float | None
+    verdict: Literal["better", "worse", "changed"]
+    p_value: float
+    n_before: int
+    n_after: int
+
+    @property
+    def name(self) -> str:
+        """The commit, or the date of a run without one."""
+        return self.commit or self.started_at[:10]
+
+
+class HistoryLine(Model):
+    """One metric of one competitor on one benchmark and one machine, run after run."""
+
+    config: str
+    dataset: str
+    target: str
+    library: str
+    metric: str
+    label: str
+    higher_is_better: bool | None
+    primary: bool
+    machine: str  # its digest
+    machine_label: str
+    variant: str = ""  # what tells it from another line of the same names: other data or settings
+    n_splits: int  # that its values are means of
+    points: tuple[HistoryPoint, ...]
+    steps: tuple[HistoryStep, ...] = ()
+    hidden: int = 0  # earlier runs, neither searched nor shown
+    notes: tuple[str, ...] = ()
+
+
+class HistoryReport(Model):
+    """All lines."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["boosters-eval history"] = "boosters-eval history"
+    alpha: float = DEFAULT_STEP_ALPHA  # of each line: the chance that one without a step gets one
+    n_runs: int
+    lines: tuple[HistoryLine, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps were found."""
+        return sum(len(line.steps) for line in self.lines)
+
+
+def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
+    """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
+    found = query.series(wanted, home)
+    return build_history_report(one for one in found if wanted.metrics or is_usual(one.metric))
+
+
+def build_history_report(series: Iterable[MetricSeries], *, alpha: float = DEFAULT_STEP_ALPHA) -> HistoryReport:
+    """The lines of what the runs measured, given in the order of time."""
+    kept: dict[_Key, deque[MetricSeries]] = {}
+    totals: Counter[_Key] = Counter()
+    runs: set[str] = set()
+    for one in series:
+        key = (one.config, one.target, one.entry.machine, one.metric, one.data_digest, one.settings)
+        kept.setdefault(key, deque(maxlen=MOST_POINTS)).append(one)
+        totals[key] += 1
+        runs.add(one.entry.key)
+    alike = Counter(key[:4] for key in kept)
+    turn: Counter[tuple[str, ...]] = Counter()
+    lines = []
+    for key, found in kept.items():
+        turn[key[:4]] += 1
+        variant = f"data or settings {turn[key[:4]]} of {alike[key[:4]]}" if alike[key[:4]] > 1 else ""
+        lines.append(_line(list(found), totals[key] - len(found), variant, alpha))
+    ordered = sorted(
+        lines, key=lambda line: (line.config, line.target, line.machine_label, line.variant, not line.primary)
+    )
+    return HistoryReport(alpha=alpha, n_runs=len(runs), lines=tuple(ordered), notes=_notes(lines, alpha))
+
+
+def _notes(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
+    searched = sum(sum(point.searched for point in line.points) > 1 for line in lines)
+    rule = (
+        f"A step is a change of level that a permutation test of ranks finds. A line without any gets one with a"
+        f" probability of {100 * alpha:g} % at most, if its runs scatter independently. Each line is tested on its own:"
+        f" of the {searched} lines that were searched, {alpha * searched:.2g} may show a step by chance. A slow drift,"
+        " and noise that lasts over several runs, look like steps."
+    )
+    mixed = "Runs on different machines are never in one line, nor are runs with other data or settings."
+    return (rule, mixed)
+
+
+def _line(series: list[MetricSeries], hidden: int, variant: str, alpha: float) -> HistoryLine:
+    last = series[-1]
+    splits = _common_splits(series)
+    points = tuple(_point(one, splits) for one in series)
+    steps = _steps(points, last.higher_is_better, alpha)
+    return HistoryLine(
+        config=last.config,
+        dataset=last.dataset,
+        target=last.target,
+        library=last.library,
+        metric=last.metric,
+        label=metric_label(last.metric),
+        higher_is_better=last.higher_is_better,
+        primary=last.primary,
+        machine=last.entry.machine,
+        machine_label=last.entry.machine_label,
+        variant=variant,
+        n_splits=len(splits),
+        points=points,
+        steps=steps,
+        hidden=hidden,
+        notes=tuple(_line_notes(series, points, hidden)),
+    )
+
+
+def _line_notes(series: list[MetricSeries], points: Sequence[HistoryPoint], hidden: int) -> Iterable[str]:
+    if hidden:
+        yield f"Only the latest {len(points)} runs are searched and shown; {hidden} earlier ones are left out."
+    if series[-1].metric in RESOURCES and not any(point.searched for point in points):
+        yield "Not searched for steps: the times were not taken in timing mode on a quiet machine."
+    elif left := sum(not point.searched for point in points):
+        what = "run is" if left == 1 else "runs are"
+        why = "a split is missing, a value is not finite, or a time was not fairly taken"
+        yield f"{left} {what} shown but not searched: {why}."
+
+
+def _common_splits(series: Sequence[MetricSeries]) -> frozenset[tuple[int, int | None, str | None]]:
+    """The splits that most runs have exactly, the latest if in doubt: a mean of others is another number."""
+    sets = [frozenset((one.seed, one.fold, one.split_digest) for one in run.observations) for run in reversed(series)]
+    return Counter(sets).most_common(1)[0][0]  # of equal counts, the first one seen
+
+
+def _point(run: MetricSeries, splits: frozenset[tuple[int, int | None, str | None]]) -> HistoryPoint:
+    used = [one for one in run.observations if (one.seed, one.fold, one.split_digest) in splits]
+    complete = len(used) == len(splits)
+    used = used if complete else list(run.observations)
+    values = [one.value for one in used]
+    usable = bool(values) and all(map(math.isfinite, values))
+    resource = run.metric in RESOURCES
+    interval = mean_interval(sides_of(run.metric, used), as_ratio=resource) if usable else None
+    return HistoryPoint(
+        run=run_name(run.entry),
+        started_at=run.entry.started_at,
+        commit=commit_of(run.entry),
+        version=clean(run.version),
+        value=math.fsum(values) / len(values) if usable else None,
+        low=interval[0] if interval else None,
+        high=interval[1] if interval else None,
+        n=len(used),
+        failed=run.failed,
+        searched=complete and usable and not (resource and not all(one.fair for one in used)),
+    )
+
+
+def _steps(
+    points: Sequence[HistoryPoint],
+    higher_is_better: bool | None,
+    alpha: float,
+) -> tuple[HistoryStep, ...]:
+    searched = [(index, point) for index, point in enumerate(points) if point.searched]
+    found = find_steps([point.value or 0.0 for _, point in searched], alpha=alpha)
+    edges = [0, *(step.index for step in found), len(searched)]
+    out = []
+    for step, (first, end) in zip(found, zip(edges, edges[2:], strict=False), strict=True):
+        (_, last), (at, begun) = searched[step.index - 1], searched[step.index]
+        rises = step.after > step.before
+        verdict = "changed" if higher_is_better is None or step.after == step.before else None
+        out.append(
+            HistoryStep(
+                run=begun.run,
+                started_at=begun.started_at,
+                commit=begun.commit,
+                last_commit=last.commit,
+                version_before=last.version,
+                version_after=begun.version,
+                index=at,
+                first=searched[first][0],
+                end=searched[end - 1][0] + 1,
+                before=step.before,
+                after=step.after,
+                percent=100 * (step.after - step.before) / abs(step.before) if step.before else None,
+                verdict=verdict or ("better" if rises == higher_is_better else "worse"),
+                p_value=step.p_value,
+                n_before=step.n_before,
+                n_after=step.n_after,
+            )
+        )
+    return tuple(out)
+
+
+def version_changes(points: Sequence[HistoryPoint]) -> list[int]:
+    """The indices of the runs whose version is not that of the run before."""
+    return [index for index, (a, b) in enumerate(pairwise(points), 1) if a.version != b.version]
+
+
+def is_usual(metric: str) -> bool:
+    """Whether a metric is shown without being asked for: all but the resources that no table has a column for."""
+    return metric not in RESOURCES or metric in _MEASURED
+
+
+def metric_label(name: str) -> str:
+    """A metric or a measurement as a person reads it."""
+    return _LABELS.get(name) or clean(label(name))
+
+
+def finite(value: float | None) -> float | None:
+    """The number, or None where a file cannot hold it."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def run_name(entry: RunEntry) -> str:
+    """A run as the commands take it."""
+    return f"{entry.run_id}/{entry.attempt}" if entry.attempt > 1 else entry.run_id
+
+
+def commit_of(entry: RunEntry) -> str:
+    """The short commit, with * if files had changed; several if the run was resumed at another one."""
+    commits = "+".join(clean(sha)[:_SHORT_SHA] for sha in entry.git_sha.split("+") if sha)
+    return f"{commits}*" if commits and entry.git_dirty else commits

@@ -1,0 +1,211 @@
+"""Builds are installed on first use, into their own folders, and used only as they were installed."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import threading
+from pathlib import Path
+
+import pytest
+
+from boosters_eval import BuildError, prepare_builds
+from boosters_eval.builds import pip
+from boosters_eval.builds.install import BuildOrder, install_order, install_reference
+from boosters_eval.builds.reference import parse_reference
+from boosters_eval.builds.saying import listening
+from boosters_eval.builds.sources import source_digest, source_files
+from boosters_eval.builds.store import all_builds, damaged_folders, find_build, remove_build
+from boosters_eval.runners.installed import library_digest
+from toys import code, write_runner, write_source, write_wheel
+
+
+def install(text, home, said=None, **options):
+    reference = parse_reference(text)
+    return install_reference(reference, home=home, say=None if said is None else said.append, **options)
+
+
+def listing(folder):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def test_two_at_once_install_once_and_the_second_uses_what_the_first_installed(shelf):
+    said, found = [], []
+    workers = [threading.Thread(target=lambda: found.append(install(shelf.old, shelf.home, said))) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len([text for text in said if text.startswith("Installing ")]) <= 1
+    assert found[0] == found[1]
+    assert (found[0].record.version, found[0].record.distribution) == ("1.0", "toybooster")
+    assert listing(found[0].site) == ["toybooster", "toybooster-1.0.dist-info"]
+
+
+def test_no_setting_of_the_user_installs_elsewhere_and_the_environment_stays_as_it_is(shelf, tmp_path, monkeypatch):
+    here, elsewhere = sysconfig.get_path("purelib"), tmp_path / "elsewhere"
+    settings = tmp_path / "pip.conf"
+    places = f"target = {elsewhere}\nprefix = {elsewhere}\nuser = true\nrequire-virtualenv = true\n"
+    settings.write_text(f"[install]\n{places}")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(settings))
+    for name in ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONUSERBASE"):
+        monkeypatch.setenv(name, str(elsewhere))
+    for name in ("PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PIP_DRY_RUN"):
+        monkeypatch.setenv(name, "1")
+    before = listing(here)
+    build = install(f"{shelf.library}@{write_wheel(tmp_path, '7.0')}", tmp_path / "home")
+    assert build.record.version == "7.0"
+    assert listing(here) == before
+    assert not elsewhere.exists()
+
+
+def test_an_edited_build_is_noticed_and_installed_again(shelf):
+    build = install(shelf.old, shelf.home)
+    file = build.site / "toybooster" / "__init__.py"
+    file.write_text(code(99.0))
+    assert not build.is_whole()
+    said = []
+    again = install(shelf.old, shelf.home, said)
+    assert "have changed since it was installed" in said[0]
+    assert file.read_text() == code(0.0)
+    assert again.is_whole()
+    record = (build.folder / "build.json").read_text()
+    (build.folder / "build.json").write_text("{")
+    assert build.folder in damaged_folders(shelf.home)
+    (build.folder / "build.json").write_text(record)
+
+
+def test_the_bytecode_that_an_import_writes_and_a_copied_store_change_nothing(shelf):
+    build = install(shelf.old, shelf.home)
+    subprocess.run([sys.executable, "-c", "import toybooster"], env={"PYTHONPATH": str(build.site)}, check=True)
+    file = build.site / "toybooster" / "__init__.py"
+    os.utime(file, (1, 1))
+    assert build.is_whole()
+
+
+def test_an_interrupted_installation_leaves_nothing_that_counts(shelf, tmp_path):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    runner = parse_reference(shelf.old).runner
+    order = BuildOrder(runner, "commit", "abc", "toy@abc", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        install_order(order, home=tmp_path)
+    assert all_builds(tmp_path) == damaged_folders(tmp_path) == []
+    left = tmp_path / "builds" / f".{order.build_id}-0123"  # of one that was killed
+    left.mkdir()
+    assert damaged_folders(tmp_path) == [left]
+    remove_build(left)
+    assert damaged_folders(tmp_path) == []
+
+
+def test_a_build_that_cannot_be_imported_is_one_sentence_that_offers_an_environment_of_its_own(tmp_path):
+    wheel = write_wheel(tmp_path, text="import a_module_that_nobody_has\n")
+    text = f"{write_runner(tmp_path)}@{wheel}"
+    with pytest.raises(BuildError) as caught:
+        install(text, tmp_path)
+    assert "cannot be imported: ModuleNotFoundError: No module named 'a_module_that_nobody_has'." in str(caught.value)
+    assert str(caught.value).endswith(f"boosters-eval builds add '{text}' --isolated")
+    assert all_builds(tmp_path) == damaged_folders(tmp_path) == []
+
+
+def test_a_wheel_of_another_python_says_what_pip_said_last(shelf, tmp_path):
+    with pytest.raises(BuildError) as caught:
+        install(f"{shelf.library}@{write_wheel(tmp_path, tag='cp27-cp27m-win32')}", tmp_path)
+    first, *others = caught.value.lines
+    assert first.endswith("cannot be installed; pip says:")
+    assert "is not a supported wheel on this platform" in others[-1]
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.slow
+def test_a_version_that_no_distribution_has_is_looked_for_under_each_name(shelf, tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    write_wheel(tmp_path, "3.0", name="toybooster_other")
+    assert install(f"{shelf.library}==3.0", tmp_path / "home").record.distribution == "toybooster_other"
+    with pytest.raises(BuildError) as caught:
+        install(f"{shelf.library}==9.9", tmp_path / "home")
+    assert "No matching distribution found" in caught.value.lines[-1]
+
+
+def test_a_source_folder_is_known_by_its_content_and_built_again_when_that_changes(tmp_path, monkeypatch):
+    library = write_runner(tmp_path)
+    folder = write_source(tmp_path / "src", "2.0")
+    text = f"{library}@{folder}"
+    first = install(text, tmp_path)
+    (folder / "build").mkdir()
+    (folder / "build" / "lib.txt").touch()  # what a build tool leaves there
+    said = []
+    assert install(text, tmp_path, said) == first
+    assert said == []
+    write_source(folder, "2.0", shift=0.25)
+    monkeypatch.setattr(pip, "find_spec", lambda _: None)
+    with pytest.raises(BuildError, match=r"does not have: run .* -m ensurepip"):
+        install(text, tmp_path)  # it is another build, which pip would have to make
+
+
+def test_offline_it_says_so_and_looks_under_no_other_name():
+    offline = pip.PipResult(
+        1, "WARNING: Retrying (Retry(total=4)) after\nERROR: No matching distribution found for a==1"
+    )
+    assert offline.is_offline
+    assert not offline.is_unknown
+    assert pip.PipResult(1, "ERROR: No matching distribution found for a==1").is_unknown
+    many = ", ".join(f"1.{i}" for i in range(50))
+    shown = pip.PipResult(1, f"ERROR: Could not find a version (from versions: {many})").last_lines
+    assert shown == ["ERROR: Could not find a version (from versions: ..., 1.44, 1.45, 1.46, 1.47, 1.48, 1.49)"]
+
+
+def test_in_a_repository_the_neighbours_of_a_folder_count_but_not_what_is_ignored(tmp_path):
+    folder = write_source(tmp_path / "python")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / "core.rs").write_text("1")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    subprocess.run(["git", "-C", str(tmp_path), "add", "core.rs"], check=True)
+
+    def now():
+        return source_digest(source_files(folder))
+
+    before = now()
+    (tmp_path / "noise.log").write_text("ignored")
+    assert now() == before
+    (tmp_path / "core.rs").write_text("2")
+    changed = now()
+    assert changed != before
+    (tmp_path / "new.rs").write_text("untracked, but not ignored")
+    assert now() not in {before, changed}
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_edited_while_it_is_built_is_no_build(tmp_path):
+    library = write_runner(tmp_path)
+    folder = write_source(tmp_path / "src")
+    backend = (folder / "backend.py").read_text()
+    (folder / "backend.py").write_text(f"{backend}\nopen('toybooster/__init__.py', 'a').write('# edited')\n")
+    with pytest.raises(BuildError, match=r"was changed while it was being built \(toybooster/__init__.py\)"):
+        install(f"{library}@{folder}", tmp_path)
+    assert all_builds(tmp_path) == []
+
+
+def test_an_installed_library_and_its_build_have_one_digest(tmp_path):
+    """By the same formula: what pip writes beside the files of a library does not count."""
+    pytest.importorskip("boosters")
+    from boosters_eval.runners import RUNNERS
+    from boosters_eval.runners.installed import digest_in
+
+    runner = RUNNERS["boosters"]
+    assert digest_in(runner, sysconfig.get_path("platlib")) == library_digest(runner)
+
+
+def test_prepared_builds_are_named_and_told(shelf):
+    said = []
+    names = prepare_builds([shelf.old, f"new={shelf.new}"], home=shelf.home, say=said.append)
+    assert names == ["toy@1.0", "new"]
+    heard = []
+    with listening(heard.append):
+        prepare_builds(shelf.old, home=shelf.home)
+    assert heard == []  # it is there
+    assert find_build(shelf.new, shelf.home).record.version == "1.1"
+    assert json.loads((find_build(shelf.new, shelf.home).folder / "build.json").read_text())["schema_version"] == 1

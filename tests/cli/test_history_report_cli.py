@@ -1,0 +1,85 @@
+"""The commands `history diff` and `history report`."""
+
+import json
+
+import pytest
+
+from boosters_eval.cli.app import run
+from boosters_eval.history import query
+from boosters_eval.history.report import HistoryReport
+from histories import a_history, a_series, an_entry
+
+
+@pytest.fixture
+def known(monkeypatch, tmp_path):
+    """A history of runs that were never carried out."""
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    series = [*a_history(24, targets=("boosters",))]
+    entries = {one.entry.run_id: one.entry for one in series}
+    monkeypatch.setattr(query, "series", lambda wanted, home=None: iter(series))
+    monkeypatch.setattr(query, "find", lambda reference, home=None: entries[reference])
+    monkeypatch.setattr(
+        query, "series_of", lambda entry, home=None: [one for one in series if one.entry.run_id == entry.run_id]
+    )
+
+
+def test_a_difference_names_both_runs_and_how_they_were_compared(known, capsys):
+    assert run(["history", "diff", "run00000", "run00023"]) == 0
+    said = capsys.readouterr().out
+    assert "before: run run00000 of 2026-01-05 09:00" in said
+    assert "after:  run run00023" in said
+    assert "paired over 5 shared splits" in said
+    assert "worse" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"), [("md", "# run00000 against"), ("html", "<!doctype html>"), ("csv", "table,"), ("json", "{")]
+)
+def test_a_difference_is_written_in_each_format(known, kind, start, tmp_path, capsys):
+    file = tmp_path / f"out.{kind}"
+    assert run(["history", "diff", "run00000", "run00023", "-o", str(file)]) == 0
+    assert file.read_text().startswith(start)
+    assert run(["history", "diff", "run00000", "run00023", "--format", kind]) == 0
+    assert capsys.readouterr().out == file.read_text()
+
+
+def test_a_report_is_written_in_each_format(known, tmp_path, capsys):
+    file = tmp_path / "out.html"
+    assert run(["history", "report", "-o", str(file)]) == 0
+    assert "<h1>History</h1>" in file.read_text()
+    assert capsys.readouterr().err == f"Written: {file}\n"
+    assert run(["history", "report"]) == 0
+    assert capsys.readouterr().out.startswith("# History\n\n24 runs, 3 lines, 2 steps.\n")
+    assert run(["history", "report", "--format", "json"]) == 0
+    found = HistoryReport.model_validate(json.loads(capsys.readouterr().out))
+    assert found.n_steps == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--format", "xml"], "The '--format' option must be html, md or json. Got 'xml' instead."),
+        (["-o", "x.pdf"], "The '--output' option must end in .html, .md or .json unless --format is given."),
+    ],
+)
+def test_another_format_is_refused(options, sentence, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path))
+    assert run(["history", "report", *options]) == 3
+    assert sentence in capsys.readouterr().err
+
+
+def test_an_empty_history_is_a_sentence_and_no_success(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    assert run(["history", "report", "-o", str(tmp_path / "page.html")]) == 2
+    assert "There is nothing to report: there are no runs in" in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_runs_without_a_common_benchmark_are_refused(known, monkeypatch, capsys):
+    other = [a_series([0.5], entry=an_entry(1), config="other")]
+    found = query.series_of
+    monkeypatch.setattr(
+        query, "series_of", lambda entry, home=None: other if entry.run_id == "run00001" else found(entry)
+    )
+    assert run(["history", "diff", "run00000", "run00001"]) == 3
+    assert "share no benchmark" in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""In which half a number changed."""
+
+import numpy as np
+import pytest
+
+from boosters_eval.core.repeat import Repeat
+from boosters_eval.stats.observations import Observation, Side
+from boosters_eval.stats.shifts import SearchRule, Yardstick, find_shift, place
+
+SCORES = Yardstick("rmse", higher_is_better=False, as_ratio=False, tolerance=0.01)
+TIMES = Yardstick("train_time_s", higher_is_better=False, as_ratio=True, tolerance=0.05)
+
+
+def side(values, digest=None):
+    return Side(
+        (
+            Repeat(seed),
+            Observation(
+                float(value), f"s{seed}", 800, 200, predictions_digest=digest and f"{digest}{seed}", resolution=0.0
+            ),
+        )
+        for seed, value in enumerate(values)
+    )
+
+
+def noisy(mean, n=10, spread=0.001, seed=0):
+    return side(mean * (1 + spread * np.random.default_rng(seed).standard_normal(n)))
+
+
+@pytest.mark.parametrize("yardstick", [SCORES, TIMES])
+@pytest.mark.parametrize(("after", "outcome"), [(1.2, "changed"), (0.8, "changed"), (1.001, "unchanged")])
+def test_a_change_counts_beyond_the_tolerance(yardstick, after, outcome):
+    assert find_shift(noisy(1.0), noisy(after, seed=1), yardstick, alpha=0.01).outcome == outcome
+
+
+def test_a_difference_that_is_sure_but_not_surely_beyond_the_tolerance_is_undecided():
+    found = find_shift(noisy(1.0), noisy(1.0102, seed=1), SCORES, alpha=0.01)
+    assert found.bounds[0] > 0
+    assert found.outcome == "undecided"
+
+
+def test_sides_without_a_common_split_are_undecided():
+    other = Side([(Repeat(99), Observation(2.0, "x", 800, 200, resolution=0.0))])
+    assert find_shift(noisy(1.0), other, SCORES, alpha=0.01).outcome == "undecided"
+
+
+@pytest.mark.parametrize("yardstick", [SCORES, TIMES])
+@pytest.mark.parametrize(("rising", "last"), [(True, 1.2), (False, 0.8)])
+@pytest.mark.parametrize("likeness", ["earlier", "later"])
+def test_a_candidate_is_told_to_belong_to_one_side(yardstick, rising, last, likeness):
+    mean = 1.0 if likeness == "earlier" else last
+    found = place(
+        noisy(1.0), noisy(mean, seed=1), noisy(last, seed=2), yardstick, rising=rising, level=0.001,
+        margin=yardstick.margin(1.0),
+    )  # fmt: skip
+    assert found.likeness == likeness
+    assert found.settled
+
+
+def test_of_two_changes_the_larger_one_in_the_direction_of_the_whole_is_followed():
+    margin = SCORES.margin(1.0)
+    small_first = place(
+        noisy(1.0), noisy(1.1, seed=1), noisy(1.5, seed=2), SCORES, rising=True, level=1e-3, margin=margin
+    )
+    assert small_first.likeness == "earlier"
+    # Far above both: it rose before the candidate, and fell back after it.
+    beyond = place(noisy(1.0), noisy(3.0, seed=1), noisy(1.1, seed=2), SCORES, rising=True, level=1e-3, margin=margin)
+    assert beyond.likeness == "later"
+
+
+def test_identical_predictions_decide_without_a_test():
+    earlier, later = side([1, 2, 1.5], "a"), side([1.2, 2.1, 1.9], "b")
+    for digest, likeness in (("a", "earlier"), ("b", "later")):
+        same = earlier if digest == "a" else later
+        candidate = side([one.value for one in same.values()], digest)
+        found = place(earlier, candidate, later, SCORES, rising=True, level=1e-6, margin=0.01)
+        assert (found.likeness, found.identical) == (likeness, True)
+
+
+def test_a_candidate_within_the_tolerance_of_both_sides_is_settled_as_undecided():
+    tolerant = Yardstick("rmse", higher_is_better=False, as_ratio=False, tolerance=0.5)
+    found = place(noisy(1.0), noisy(1.1, seed=1), noisy(1.2, seed=2), tolerant, rising=True, level=1e-3, margin=0.5)
+    assert (found.likeness, found.settled) == ("undecided", True)
+
+
+def test_the_error_rate_is_shared_by_all_tests_and_looks():
+    rule = SearchRule(versions=33, alpha=0.05, max_seeds=50)
+    assert rule.tries == 5 + 2
+    assert rule.seeds.level == pytest.approx(0.05 / 8 / len(rule.seeds.schedule))
+    assert SearchRule(versions=2).tries == 0
+    assert SearchRule(versions=3).tries == 1
