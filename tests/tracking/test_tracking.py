@@ -341,3 +341,25 @@ def test_run_that_is_going_on_is_not_sent_from_elsewhere(noting):
 
 def test_built_in_trackers_are_known_without_being_installed():
     assert {"mlflow", "wandb"} <= set(TRACKERS)
+
+
+def test_tracker_that_its_process_could_not_find_is_refused_at_once():
+    class Hidden(Tracker):
+        def begin(self, run): ...
+        def describe(self, competitor): ...
+        def log(self, competitor, cells): ...
+        def end(self, run, ending): ...
+
+    with pytest.raises(ConfigError, match="The tracker 'Hidden' is defined inside a function"):
+        chosen_trackers(Hidden)
+
+
+def test_process_that_cannot_be_started_costs_no_result(noting, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(observers, "Outpost", refuse)
+    with pytest.warns(BoostersEvalWarning) as warned:
+        results = run_prepared(prepare_tiny(tiny_config("none")), executor=shared_pool(), track=noting.NotingTracker)
+    assert len(results.results) == 1
+    assert str(warned[-1].message).startswith(f"Run {results.run_id} could not be tracked: BlockingIOError")

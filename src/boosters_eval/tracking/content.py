@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import statistics
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -49,14 +50,16 @@ class TrackedContent:
 
 def content_of(run: Run, folder: RunFolder, *, sealed: bool, ended: bool) -> TrackedContent:
     """What there is to send. A run that ended without its seal was interrupted."""
+    specs = fit_specs(run.plan)
+    planned = Counter((run.plan.specs[ref.spec].name, ref.target) for ref in run.plan.refs)
     competitors, cells, ends = [], {}, {}
-    for (spec, target), found in _grouped(run).items():
-        competitor = _competitor(run, spec, target, [item for item in found if isinstance(item, BenchmarkResult)])
+    for (name, target), found in _grouped(run).items():
+        results = [item for item in found if isinstance(item, BenchmarkResult)]
+        competitor = _competitor(run, specs[name], target, results)
         competitors.append(competitor)
-        steps = (_cell(outcome, spec) for outcome in found if isinstance(outcome, BenchmarkResult))
+        steps = (_cell(result, specs[name]) for result in results)
         cells[competitor.key] = tuple(sorted(steps, key=lambda cell: cell.step))
-        planned = sum(ref.target == target and run.plan.specs[ref.spec] is spec for ref in run.plan.refs)
-        ends[competitor.key] = _end(cells[competitor.key], found, planned)
+        ends[competitor.key] = _end(cells[competitor.key], found, planned[name, target])
     status = _status(run.missing, len(run.failures)) if sealed else TrackingStatus.INTERRUPTED
     whole = sealed and ended
     tracked = TrackedRun(
@@ -106,16 +109,15 @@ def _seconds(at: str) -> float:
     return datetime.fromisoformat(at).timestamp() if at else 0.0
 
 
-def _grouped(run: Run) -> dict[tuple[FitSpec, str], list[BenchmarkResult | Failure]]:
+def _grouped(run: Run) -> dict[tuple[str, str], list[BenchmarkResult | Failure]]:
     """The outcomes of each competitor that has any, in the plan's order."""
-    specs = fit_specs(run.plan)
     names = [spec.name for spec in run.plan.specs]
     found: dict[tuple[str, str], list[BenchmarkResult | Failure]] = {}
     for key, ref in zip(run.plan.keys, run.plan.refs, strict=True):
         outcome = run.outcomes.get(key)
         if isinstance(outcome, BenchmarkResult | Failure):
             found.setdefault((names[ref.spec], ref.target), []).append(outcome)
-    return {(specs[name], target): outcomes for (name, target), outcomes in found.items()}
+    return found
 
 
 def _status(missing: int, failed: int) -> TrackingStatus:

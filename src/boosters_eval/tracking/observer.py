@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError
 from boosters_eval.core.home import home
+from boosters_eval.core.modules import address_of
 from boosters_eval.engine.observer import Observer
 from boosters_eval.tracking.outpost import Outpost
 from boosters_eval.tracking.tracker import TRACKERS, Tracker
@@ -39,6 +40,7 @@ def chosen_trackers(given: Any, parameter: str = "track") -> dict[str, type[Trac
     if not found and parameter == "to":
         raise ConfigError("The 'to' parameter must name a tracker. Got nothing instead.")
     for name, tracker in found.items():
+        address_of(tracker, "tracker")  # its process must find it
         if fault := tracker.missing():
             raise MissingLibraryError(f"The tracker '{name}' {fault}")
     return found
@@ -111,7 +113,11 @@ class TrackingObserver(Observer):
 
     def __exit__(self, *error: object) -> None:
         wait = self._wait if error[0] is None else min(self._wait, _WAIT_INTERRUPTED)
-        for text in self.finish(wait):
+        try:
+            lacking = self.finish(wait)
+        except Exception as fault:  # noqa: BLE001 (no process can be started, say: the run has its results all the same)
+            lacking = [f"Run {self._run_id} could not be tracked: {fault!r}"]
+        for text in lacking:
             warnings.warn(text, BoostersEvalWarning, stacklevel=3)
 
     def finish(self, wait: float) -> list[str]:

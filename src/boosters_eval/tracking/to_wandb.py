@@ -36,9 +36,10 @@ class WandbTracker(Tracker):
     modules: ClassVar[tuple[str, ...]] = ("wandb",)
     install: ClassVar[str] = "pip install 'boosters-eval[tracking]'"
 
+    # By id, in this process: after a fault, and when seeds were added, they are gone on with.
+    _open: ClassVar[dict[str, Any]] = {}
+
     _run: TrackedRun
-    _parent: Any
-    _children: dict[str, Any]
 
     def __init__(self, state: Path) -> None:
         names = ("WANDB_MODE", "WANDB_BASE_URL", "WANDB_ENTITY", "WANDB_PROJECT", "WANDB_DIR")
@@ -61,12 +62,19 @@ class WandbTracker(Tracker):
 
     def begin(self, run: TrackedRun) -> str:
         """The run of the plan."""
-        self._run, self._children = run, {}
-        self._parent = self._init(run.key, run.name, "plan", run.facts)
-        if not self._parent.offline:
-            return str(self._parent.url)
-        files = Path(self._parent.dir).parent.parent  # .../wandb/offline-run-DATE-ID/files
+        self._run = run
+        parent = self._opened(run.key, run.name, "plan", run.facts)
+        if not parent.offline:
+            return str(parent.url)
+        files = Path(parent.dir).parent.parent  # .../wandb/offline-run-DATE-ID/files
         return f"offline, to be sent with 'wandb sync {os.path.relpath(files)}/offline-run-*-{run.key}*'"
+
+    def _opened(self, key: str, name: str, job_type: str, config: Mapping[str, str]) -> Any:
+        if key in self._open:
+            self._open[key].config.update(dict(config), allow_val_change=True)
+        else:
+            self._open[key] = self._init(key, name, job_type, config)
+        return self._open[key]
 
     def _init(self, key: str, name: str, job_type: str, config: Mapping[str, str]) -> Any:
         import wandb  # noqa: PLC0415 (takes seconds, so only in the tracker's own process)
@@ -96,26 +104,21 @@ class WandbTracker(Tracker):
         )
 
     def describe(self, competitor: TrackedCompetitor) -> None:
-        """A run of the group. It is opened when there is something to add to it."""
+        """A run of the group."""
         names = {"benchmark": competitor.benchmark, "competitor": competitor.competitor}
         config = {**names, **competitor.parameters, **{f"fact.{name}": text for name, text in competitor.facts.items()}}
-        if competitor.key in self._children:
-            self._children[competitor.key].config.update(config, allow_val_change=True)
-            return
-        key = competitor_id(self._run, competitor.key)
-        child = self._init(key, competitor.name, "benchmark", config)
+        child = self._opened(competitor_id(self._run, competitor.key), competitor.name, "benchmark", config)
         child.define_metric(_STEP, hidden=True)
         child.define_metric("*", step_metric=_STEP)
-        self._children[competitor.key] = child
 
     def log(self, competitor: TrackedCompetitor, cells: Sequence[TrackedCell]) -> None:
         """One row per cell; W&B has it on disk before it is sent."""
-        state = self._known()
+        state, child = self._known(), self._open[competitor_id(self._run, competitor.key)]
         there = state.cells.get(competitor.key, ())
         fresh = [cell for cell in cells if cell.key not in there]
         for cell in fresh:
             place = {"seed": cell.seed} if cell.fold is None else {"seed": cell.seed, "fold": cell.fold}
-            self._children[competitor.key].log({**cell.metrics, **place, _STEP: cell.step})
+            child.log({**cell.metrics, **place, _STEP: cell.step})
         if fresh:
             keys = (*there, *(cell.key for cell in fresh))
             self._keep(state.replace(cells={**state.cells, competitor.key: keys}))
@@ -125,15 +128,16 @@ class WandbTracker(Tracker):
         import wandb  # noqa: PLC0415
 
         for key, close in ending.competitors.items():
-            child = self._children[key]
+            child = self._open.pop(competitor_id(self._run, key))
             child.summary.update({f"mean.{name}": value for name, value in close.means.items()})
             child.summary.update({"cells": close.cells, "failures": dict(close.failures)})
             child.finish(exit_code=_EXIT[close.status])
+        parent = self._open.pop(run.key)
         if ending.files:
             artifact = wandb.Artifact(f"run-{run.key}", type="results")
             for name, path in ending.files.items():
                 artifact.add_file(str(path), name=name)
-            self._parent.log_artifact(artifact)
-        self._parent.summary.update({"status": ending.status.value})
-        self._parent.finish(exit_code=_EXIT[ending.status])
+            parent.log_artifact(artifact)
+        parent.summary.update({"status": ending.status.value})
+        parent.finish(exit_code=_EXIT[ending.status])
         self._keep(self._known().replace(content=run.content))
