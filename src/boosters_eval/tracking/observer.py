@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 WAIT_VARIABLE = "BOOSTERS_EVAL_TRACKING_WAIT"
 _WAIT = 60.0  # seconds after the last cell
 _WAIT_INTERRUPTED = 15.0  # somebody wants to go
+_SOON = 3.0  # after that, it is said that something is waited for
 
 
 def chosen_trackers(given: Any, parameter: str = "track") -> dict[str, type[Tracker]]:
@@ -76,7 +77,7 @@ class TrackingObserver(Observer):
         self._states = home(where) / "tracking"
         self._wait = allowed_wait() if wait is None else wait
         self._outposts: list[Outpost] = []
-        self._told: dict[str, str] = {}  # the fault of each tracker that was warned of
+        self._warned: set[str] = set()  # the trackers
         self._place: dict[str, Any] = {}
         self._run_id = ""
 
@@ -97,9 +98,8 @@ class TrackingObserver(Observer):
 
     def _start(self) -> None:
         if not self._outposts:
-            self._outposts = [
-                Outpost(name, tracker, states=self._states, wait=self._wait) for name, tracker in self._trackers.items()
-            ]
+            for name, tracker in self._trackers.items():
+                self._outposts.append(Outpost(name, tracker, states=self._states, wait=self._wait))
 
     def outcome(self, event: CellEnded) -> None:  # noqa: ARG002 (the journal has it)
         """Tell all that there is news."""
@@ -115,44 +115,55 @@ class TrackingObserver(Observer):
         wait = self._wait if error[0] is None else min(self._wait, _WAIT_INTERRUPTED)
         try:
             lacking = self.finish(wait)
+        except KeyboardInterrupt:  # ends only the waiting: the run has its results
+            lacking = [self._lacking(outpost, "it was not waited for") for outpost in self._outposts]
         except Exception as fault:  # noqa: BLE001 (no process can be started, say: the run has its results all the same)
             lacking = [f"Run {self._run_id} could not be tracked: {fault!r}"]
-        for text in lacking:
+        for text in filter(None, lacking):
             warnings.warn(text, BoostersEvalWarning, stacklevel=3)
 
     def finish(self, wait: float) -> list[str]:
-        """Say that nothing more will follow, and wait at most that long; a sentence per tracker that lacks something.
-
-        A further Ctrl-C ends the waiting.
-        """
+        """Say that nothing more will follow, and wait at most so long; a sentence per tracker that lacks something."""
         if not self._place:
             return []
         held = not self._outposts
-        self._start()
-        for outpost in self._outposts:
-            if held:
-                outpost.tell(**self._place, ended=True)  # at once, so that it need not be opened if it has all of it
-            outpost.hang_up()
-        deadline = time.monotonic() + wait
         try:
+            self._start()
             for outpost in self._outposts:
-                outpost.await_end(deadline)
+                if held:
+                    outpost.tell(**self._place, ended=True)  # at once: it is not opened if it has all of it
+                outpost.hang_up()
+            self._await_all(time.monotonic() + wait, wait)
         finally:
             for outpost in self._outposts:
                 outpost.close()
         for outpost in self._outposts:
             if outpost.done:
                 self._say(f"{outpost.name}: {outpost.where}")
-        return [self._lacking(outpost) for outpost in self._outposts if not outpost.done]
+        return [text for outpost in self._outposts if (text := self._lacking(outpost, "it did not answer in time"))]
 
-    def _lacking(self, outpost: Outpost) -> str:
+    def _await_all(self, deadline: float, wait: float) -> None:
+        soon = time.monotonic() + _SOON
+        slow = [outpost for outpost in self._outposts if not outpost.await_end(min(soon, deadline))]
+        if slow and deadline > soon:
+            names = " and ".join(outpost.name for outpost in slow)
+            self._say(f"Waiting for {names}, at most {wait:g} s; Ctrl-C ends the waiting.")
+            for outpost in slow:
+                outpost.await_end(deadline)
+
+    def _lacking(self, outpost: Outpost, reason: str) -> str:
+        """What to tell of a tracker that does not have everything, for this reason unless it told one; else ''."""
+        if outpost.done:
+            return ""
+        why = (outpost.trouble or reason).rstrip(".")
         return (
-            f"The tracker '{outpost.name}' does not have all of run {self._run_id}: {outpost.trouble.rstrip('.')}. Send"
-            f" the rest with 'boosters-eval track {self._run_id} --to {outpost.name}'."
+            f"The tracker '{outpost.name}' does not have all of run {self._run_id}: {why}. Send the rest with"
+            f" 'boosters-eval track {self._run_id} --to {outpost.name}'."
         )
 
     def _warn(self, outpost: Outpost) -> None:
-        if outpost.trouble and not self._told.get(outpost.name):
-            text = f"The tracker '{outpost.name}' failed and is tried again: {outpost.trouble}"
+        """Once: a server that is gone is to be known before the run has ended."""
+        if outpost.trouble and outpost.name not in self._warned:
+            self._warned.add(outpost.name)
+            text = f"The tracker '{outpost.name}' failed: {outpost.trouble}"
             warnings.warn(text, BoostersEvalWarning, stacklevel=3)
-            self._told[outpost.name] = outpost.trouble

@@ -94,7 +94,7 @@ class Outpost:
     def _death(self) -> str:
         """How it ended, with the last line that it printed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=5)
+            self._process.wait(timeout=0.5)
         self._output.seek(0)
         last = self._output.read().decode(errors="replace").strip().splitlines()[-1:]
         code = self._process.returncode
@@ -106,14 +106,14 @@ class Outpost:
         with contextlib.suppress(OSError):
             self._stdin.close()
 
-    def await_end(self, deadline: float) -> None:
-        """Until it has sent everything or given up, at most until then."""
+    def await_end(self, deadline: float) -> bool:
+        """Until it has sent everything or given up, at most until then; whether it has."""
         while self.listen() and not self.done:
             left = deadline - time.monotonic()
             if left <= 0:
-                self.trouble = self.trouble or "it did not answer in time"
-                return
+                return False
             select.select([self._replies], [], [], left)
+        return True
 
     def close(self) -> None:
         """End it, with all that it started."""
