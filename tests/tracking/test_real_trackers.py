@@ -232,18 +232,28 @@ def test_failed_cells_that_are_run_again_mend_the_same_run(place, server):
 
 
 def test_looks_of_seeds_auto_are_one_run(place, server):
-    call("compare", *QUICK, "-s", "auto", "--max-seeds", "10", "--track", "mlflow")
+    pair = ("-d", "diabetes", "-l", "boosters", "lightgbm", "-p", "n_estimators=20")  # too alike for five seeds
+    call("compare", *pair, "-s", "auto", "--max-seeds", "10", "--track", "mlflow", "wandb")
     results = results_of_last()
     assert results.metadata.facts.extends  # there was more than one look
     (parent,), children = server.family(results.run_id)
     experiment = parent.info.experiment_id
     key = parent.data.tags["boosters_eval.key"]
     assert len(server.client().search_runs([experiment], f"tags.`boosters_eval.key` = '{key}'")) == 1
-    assert not server.family(results.metadata.facts.extends)[0]
+    assert server.family(results.metadata.facts.extends) == ([], {})
+    seeds = {lib: sorted(r.seed for r in results.results if r.library == lib) for lib in ("boosters", "lightgbm")}
     for name, child in children.items():
-        steps = [metric.step for metric in server.client().get_metric_history(child.info.run_id, "rmse")]
-        mine = [result.seed for result in results.results if name.endswith(result.library)]
-        assert sorted(steps) == sorted(mine)
+        history = server.client().get_metric_history(child.info.run_id, "rmse")
+        assert sorted(metric.step for metric in history) == seeds[name.split()[-1]]
+        assert child.data.tags["boosters_eval.cells"] == "10"
+    runs = list(offline_runs(place).values())
+    assert sorted(run.job_type for run in runs) == ["benchmark", "benchmark", "plan"]
+    for run in runs:
+        assert run.exit_code == 0
+        assert sorted(row["seed"] for row in run.rows) == seeds.get(run.config.get("competitor"), [])
+    before, files = server.content(), sorted(place.glob("wandb/offline-run-*"))
+    assert call("track", "last", "--to", "mlflow", "wandb").stderr.count("nothing was sent") == 2
+    assert (server.content(), sorted(place.glob("wandb/offline-run-*"))) == (before, files)
 
 
 def test_server_that_is_gone_costs_a_warning_that_names_the_way_to_repair_it(place, server):
