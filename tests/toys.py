@@ -73,12 +73,14 @@ def write_runner(folder):
     return f"{folder}/toy_runner.py:ToyRunner"
 
 
-def write_wheel(folder, version="1.0", shift=0.0, *, name="toybooster", tag="py3-none-any", text=None):
+def write_wheel(
+    folder, version="1.0", shift=0.0, *, name="toybooster", package="toybooster", tag="py3-none-any", text=None
+):
     """A wheel, as a build tool would write it."""
     folder.mkdir(exist_ok=True, parents=True)
     info = f"{name}-{version}.dist-info"
     files = {
-        "toybooster/__init__.py": text if text is not None else code(shift),
+        f"{package}/__init__.py": text if text is not None else code(shift),
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }

@@ -250,7 +250,7 @@ def test_the_commit_that_made_it_worse_is_found_and_the_users_files_stay(toy, re
     )
     assert (found.earlier, found.later) == (commits[0].short, commits[2].short)
     assert "no compiler" in found.unusable[commits[1].short]
-    assert found.details[found.later] == "Change number 2"
+    assert f'not later than with {found.later} "Change number 2": {commits[1].short} could not be used.' in found.answer
     assert git(repository, "status", "--porcelain") == before
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 

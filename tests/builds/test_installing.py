@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from boosters_eval import BuildError, prepare_builds
+from boosters_eval.builds import install as installing
 from boosters_eval.builds import pip
 from boosters_eval.builds.install import BuildOrder, install_order, install_reference
 from boosters_eval.builds.reference import parse_reference
@@ -187,6 +189,26 @@ def test_a_folder_that_is_edited_while_it_is_built_is_no_build(tmp_path):
     with pytest.raises(BuildError, match=r"was changed while it was being built \(toybooster/__init__.py\)"):
         install(f"{library}@{folder}", tmp_path)
     assert all_builds(tmp_path) == []
+
+
+def test_an_isolated_build_holds_its_dependencies_and_stays_isolated_until_it_is_removed(shelf, tmp_path, monkeypatch):
+    helper = write_wheel(tmp_path, "4.2", name="helper", package="helper")
+    monkeypatch.setattr(installing, "base_requirements", lambda: [str(helper)])
+    monkeypatch.setattr(installing, "import_fault", lambda *_: "")  # no numpy here: it would take a minute
+    build = install(shelf.old, shelf.home, isolated=True)
+    assert build.record.packages == {"helper": "4.2"}
+    assert build.installation.isolated
+    assert install(shelf.old, shelf.home) == build
+    remove_build(build.folder)
+    plain = install(shelf.old, shelf.home)
+    assert not plain.installation.isolated
+    assert plain.record.digest != build.record.digest  # what it computes with counts too
+
+
+def test_the_dependencies_of_this_program_are_those_without_an_extra():
+    names = {re.match(r"[A-Za-z0-9-]+", text)[0].lower() for text in installing.base_requirements()}
+    assert {"numpy", "scipy", "pandas", "scikit-learn", "pydantic"} <= names
+    assert not names & {"pytest", "xgboost-cpu", "lightgbm", "ruff"}
 
 
 def test_an_installed_library_and_its_build_have_one_digest(tmp_path):

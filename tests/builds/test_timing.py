@@ -4,6 +4,7 @@ import pytest
 
 from boosters_eval import LocalPool, TrainingConfig, compare
 from boosters_eval.benchmark.observations import compare_rows
+from boosters_eval.runners.targets import forget
 from wheels import repacked
 
 pytestmark = pytest.mark.slow
@@ -11,6 +12,13 @@ pytestmark = pytest.mark.slow
 TRIES = 100
 SPLITS = 10
 SECTION = "One build and a copy of itself are told apart by their times"
+
+
+@pytest.fixture(autouse=True)
+def _no_copy_is_left():
+    yield
+    for label in ("one", "other"):
+        forget(label)
 
 
 @pytest.mark.filterwarnings("ignore::boosters_eval.BoostersEvalWarning")  # this machine may be busy

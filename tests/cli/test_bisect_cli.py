@@ -109,7 +109,7 @@ def test_the_steps_are_shown_as_they_end_and_the_answer_comes_first(boosters_eva
 
 def test_the_answer_is_written_as_markdown_or_json(boosters_eval, place, searched):
     searched(found())
-    boosters_eval(*VERSIONS, "-o", "answer.json", check=0)
+    assert found().answer in boosters_eval(*VERSIONS, "-o", "answer.json", check=0).stderr
     text = (place / "answer.json").read_text()
     assert json.loads(text)["schema_version"] == 1
     assert Bisection.model_validate_json(text) == found()

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import MAX_TEXT, check_writable, read_text, resolved, write_atomically
+from boosters_eval.core.files import (
+    MAX_TEXT,
+    check_writable,
+    read_text,
+    resolved,
+    write_atomically,
+    writing_atomically,
+)
 
 
 def test_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path):
@@ -102,3 +109,16 @@ def test_link_that_leads_to_itself_is_one_sentence(tmp_path):
             use(loop)
     with pytest.raises(ConfigError, match="Too many levels"):
         read_text(loop)
+
+
+def test_a_file_written_in_parts_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "out.txt"
+    with writing_atomically(path) as file:
+        file.write("a")
+        assert not path.exists()
+        file.write("b")
+    assert path.read_text() == "ab"
+    with pytest.raises(ZeroDivisionError), writing_atomically(path) as file:
+        file.write(str(1 / 0))
+    assert path.read_text() == "ab"
+    assert list(tmp_path.iterdir()) == [path]

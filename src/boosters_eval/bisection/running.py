@@ -89,12 +89,21 @@ class Bisector:
 
     def run(self) -> Bisection:
         """Compare the ends; if they differ, search between them."""
+        self._look_at_machine()
         last = len(self.candidates) - 1
         whole, seeds = self._ends(0, last)
         found = Located(0, last)
         if whole.outcome == "changed":
             found = locate(len(self.candidates), self._judge, self.rule.tries)
         return self._answer(whole, seeds, found)
+
+    def _look_at_machine(self) -> None:
+        """Refuse to take times that nobody could judge, before a version is installed."""
+        self.disturbances = disturbance.disturbances() if self.request.settings.timing_mode else ()
+        for item in self.disturbances:
+            if self.yardstick.metric in TIMES and not item.judged:
+                raise RunError(f"Times cannot be judged on this machine now: {item.text}; {item.remedy}.")
+            warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
 
     def _ends(self, first: int, last: int) -> tuple[Shift, int]:
         for position in (first, last):
@@ -280,6 +289,7 @@ class Bisector:
                 unusable=unusable,
                 undecided=undecided,
                 unknown=unknown,
+                detail=self.candidates[found.high].detail,
             ) + wording.share_sentence(share, ends=ends, found=here)
         return Bisection(
             answer=sentence,
@@ -340,17 +350,11 @@ def make_bisector(request: BisectionRequest, candidates: Sequence[Candidate], **
     )
     usual_tolerance = DEFAULT_TIME_TOLERANCE if metric in TIMES else DEFAULT_TOLERANCE
     tolerance = usual_tolerance if request.tolerance is None else request.tolerance
-    disturbances = disturbance.disturbances() if timed else ()
-    for item in disturbances:
-        if metric in TIMES and not item.judged:
-            raise RunError(f"Times cannot be judged on this machine now: {item.text}; {item.remedy}.")
-        warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
     return Bisector(
         replace(request, settings=settings),
         candidates,
         replace(benchmarks, name="bisect"),
         Yardstick(metric, better, metric in _NUMBERS, tolerance),
-        disturbances=disturbances,
         **given,
     )
 

@@ -75,14 +75,16 @@ def found_sentence(
     unusable: Sequence[str],
     undecided: Sequence[str],
     unknown: Sequence[str],
+    detail: str = "",
 ) -> str:
     """Where the number changed; if versions between the two are not decided, only between which."""
+    called = f' "{detail}"' if detail else ""
     text = f"{subject} changed"
     if shift is not None:
         text += f" from {numbers.number(shift.before)} to {numbers.number(shift.after)}"
         text += "" if shift.percent is None else f" ({numbers.percent(shift.percent / 100)})"
     if not unusable and not undecided and not unknown:
-        return f"{text} with {later} ({earlier} is the last before)."
+        return f"{text} with {later}{called} ({earlier} is the last before)."
     reasons = [
         f"{listed(names)} {what}"
         for names, what in (
@@ -92,7 +94,7 @@ def found_sentence(
         )
         if names
     ]
-    return f"{text} after {earlier} and not later than with {later}: {', '.join(reasons)}."
+    return f"{text} after {earlier} and not later than with {later}{called}: {', '.join(reasons)}."
 
 
 def share_sentence(share: float | None, *, ends: tuple[str, str], found: tuple[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -76,7 +77,7 @@ def surroundings(installation: Installation) -> str:
     """What else decides whether it can be imported: this interpreter and the packages of the environment."""
     found = [sys.version, sys.prefix]
     for entry in [] if installation.isolated else sys.path:
-        folder = Path(entry or ".")
-        if folder.is_dir():
-            found += sorted(path.name for path in folder.iterdir() if path.name.endswith((".dist-info", ".egg-info")))
+        with contextlib.suppress(OSError):  # an archive, or a folder that is not there
+            names = sorted(os.listdir(entry or "."))  # noqa: PTH208 (names alone)
+            found += [name for name in names if name.endswith((".dist-info", ".egg-info"))]
     return hashlib.sha256("\n".join(found).encode("utf-8", "surrogateescape")).hexdigest()

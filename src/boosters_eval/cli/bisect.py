@@ -211,6 +211,8 @@ class _GrowingTable:
 def _show(found: Any, chosen: str | None, presentation: Presentation) -> None:
     from boosters_eval.bisection.wording import COLUMNS, render_markdown, row, skipped_sentence
 
+    if presentation.output is not None and not presentation.quiet:
+        note(as_options(found.answer))
     if chosen == "json":
         emit(found.model_dump_json(indent=2) + "\n", presentation.output, quiet=presentation.quiet)
         return

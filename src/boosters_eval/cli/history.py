@@ -28,39 +28,41 @@ _LATEST = 30
 _SPANS = {"h": "hours", "d": "days", "w": "weeks"}
 _ORDER = ("worse", "failed", "better", "equivalent", "inconclusive", "not comparable", "first")
 
-Suite = Annotated[str | None, typer.Option("--suite", metavar="NAME", help="Only runs of this suite, or 'compare'.")]
-Datasets = Annotated[
+SuiteFilter = Annotated[
+    str | None, typer.Option("--suite", metavar="NAME", help="Only runs of this suite, or 'compare'.")
+]
+DatasetFilter = Annotated[
     list[str] | None, typer.Option("--dataset", "-d", metavar="NAME", help="Only runs on these data sets.")
 ]
-Libraries = Annotated[
+LibraryFilter = Annotated[
     list[str] | None,
     typer.Option("--library", "-l", metavar="NAME", help="Only runs of these libraries, or builds of them."),
 ]
-Metrics = Annotated[
+MetricFilter = Annotated[
     list[str] | None,
     typer.Option("--metric", "-m", metavar="NAME", help="Only runs that measured these; the verdict is on them."),
 ]
-Machine = Annotated[
+MachineFilter = Annotated[
     str | None,
     typer.Option("--machine", metavar="NAME", help="Only this machine: the start of its digest, or its CPU."),
 ]
-Since = Annotated[
+SinceFilter = Annotated[
     str | None,
     typer.Option("--since", metavar="TIME", help="Only runs since a date, 2026-01-31, or so long: 12h, 30d, 8w."),
 ]
-Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the latest so many runs.")]
+RunLimit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the latest so many runs.")]
 
 
 @history.callback()
 def list_history(
     context: typer.Context,
     *,
-    suite: Suite = None,
-    dataset: Datasets = None,
-    library: Libraries = None,
-    metric: Metrics = None,
-    machine: Machine = None,
-    since: Since = None,
+    suite: SuiteFilter = None,
+    dataset: DatasetFilter = None,
+    library: LibraryFilter = None,
+    metric: MetricFilter = None,
+    machine: MachineFilter = None,
+    since: SinceFilter = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Only the latest so many runs.")] = _LATEST,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
@@ -158,13 +160,13 @@ def import_files(
 @history.command()
 def export(
     *,
-    suite: Suite = None,
-    dataset: Datasets = None,
-    library: Libraries = None,
-    metric: Metrics = None,
-    machine: Machine = None,
-    since: Since = None,
-    limit: Limit = None,
+    suite: SuiteFilter = None,
+    dataset: DatasetFilter = None,
+    library: LibraryFilter = None,
+    metric: MetricFilter = None,
+    machine: MachineFilter = None,
+    since: SinceFilter = None,
+    limit: RunLimit = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
     format_: Annotated[
         str | None,

@@ -7,13 +7,13 @@ import typer
 
 from boosters_eval.cli.history import (
     REFERENCE,
-    Datasets,
-    Libraries,
-    Limit,
-    Machine,
-    Metrics,
-    Since,
-    Suite,
+    DatasetFilter,
+    LibraryFilter,
+    MachineFilter,
+    MetricFilter,
+    RunLimit,
+    SinceFilter,
+    SuiteFilter,
     chosen,
     nothing,
 )
@@ -85,13 +85,13 @@ def _rendered(found: "RunDifference", wanted: str) -> str:
 
 def report(
     *,
-    suite: Suite = None,
-    dataset: Datasets = None,
-    library: Libraries = None,
-    metric: Metrics = None,
-    machine: Machine = None,
-    since: Since = None,
-    limit: Limit = None,
+    suite: SuiteFilter = None,
+    dataset: DatasetFilter = None,
+    library: LibraryFilter = None,
+    metric: MetricFilter = None,
+    machine: MachineFilter = None,
+    since: SinceFilter = None,
+    limit: RunLimit = None,
     output: Output = None,
     format_: Annotated[
         str | None,

@@ -29,6 +29,7 @@ class _Progress:
         self.stop()
         if not text.endswith("...") or not sys.stderr.isatty():
             note(text)
+            sys.stderr.flush()
             return
         self._done.clear()
         self._thread = threading.Thread(target=self._tick, args=(message(text), time.monotonic()), daemon=True)

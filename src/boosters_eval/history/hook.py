@@ -7,7 +7,7 @@ import sqlite3
 import warnings
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.errors import BoostersEvalWarning
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,10 @@ def _record(home: Path | None) -> None:
     from boosters_eval.core.home import home as home_of  # noqa: PLC0415 (so that a failing import is caught too)
     from boosters_eval.history import index, store  # noqa: PLC0415
 
-    where = home_of(home)
+    try:
+        where = home_of(home)
+    except ConfigError:  # nothing was run there, and whoever tried has been told
+        return
     if not (where / "runs").is_dir():
         return
     try:

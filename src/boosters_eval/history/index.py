@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from boosters_eval.history.measured import Rows
+    from boosters_eval.history.measured import IndexRows
     from boosters_eval.history.model import Origin
 
 IMPORTS = "imports"
@@ -28,7 +28,7 @@ _FIRST_JOURNAL = "journal.jsonl"
 
 DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
 Answer = TypeVar("Answer")
-Place = tuple["Origin", str]  # what is read as a whole: a run's folder, or an imported file
+IndexedPlace = tuple["Origin", str]  # what is read as a whole: a run's folder, or an imported file
 
 
 class Stamp(NamedTuple):
@@ -117,11 +117,11 @@ def update(
     tell: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> None:
     """Bring the index up to date; with `at_most`, only with the latest so many that it does not have."""
-    known: dict[Place, Stamp] = {
+    known: dict[IndexedPlace, Stamp] = {
         (origin, name): Stamp(stamp, journals)
         for origin, name, stamp, journals in connection.execute("SELECT origin, name, stamp, journals FROM places")
     }
-    stale: list[Place] = []
+    stale: list[IndexedPlace] = []
     for place, stamp in _scan(home, known):
         if known.pop(place, None) != stamp:
             stale.append(place)
@@ -139,7 +139,7 @@ def update(
         judge_open(connection)
 
 
-def _scan(home: Path, known: dict[Place, Stamp]) -> Iterator[tuple[Place, Stamp]]:
+def _scan(home: Path, known: dict[IndexedPlace, Stamp]) -> Iterator[tuple[IndexedPlace, Stamp]]:
     """Every place and its stamp. For 10 000 of them each call counts, so paths are plain text."""
     for origin, folder in _FOLDERS.items():
         root = str(home / folder)
@@ -183,14 +183,16 @@ def _journals(path: str) -> str:
     return " ".join(names)
 
 
-def _mtime(home: Path, place: Place) -> float:
+def _mtime(home: Path, place: IndexedPlace) -> float:
     try:
         return (home / _FOLDERS[place[0]] / place[1]).stat().st_mtime
     except OSError:
         return 0.0
 
 
-def _read(connection: sqlite3.Connection, home: Path, stale: list[Place], tell: Callable[[int, int], None]) -> None:
+def _read(
+    connection: sqlite3.Connection, home: Path, stale: list[IndexedPlace], tell: Callable[[int, int], None]
+) -> None:
     left = iter(stale)
     done = 0
     while batch := list(islice(left, _AT_A_TIME)):
@@ -207,7 +209,7 @@ def _read(connection: sqlite3.Connection, home: Path, stale: list[Place], tell: 
         tell(done, len(stale))
 
 
-def _rows(home: Path, place: Place) -> tuple[Stamp | None, list[Rows]]:
+def _rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[IndexRows]]:
     """What a place holds, with its stamp, which is taken first: what is written meanwhile is noticed next time."""
     from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (loads pydantic)
     from boosters_eval.history.content import Content, read_attempt, read_results  # noqa: PLC0415
@@ -229,7 +231,7 @@ def _rows(home: Path, place: Place) -> tuple[Stamp | None, list[Rows]]:
         return None, []
 
 
-def _add(connection: sqlite3.Connection, place: Place, rows: Rows, texts: dict[str, int]) -> None:
+def _add(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows, texts: dict[str, int]) -> None:
     run = {**rows.run, "place": place[1]}
     marks = ", ".join(f":{name}" for name in run)
     cursor = connection.execute(f"INSERT INTO runs ({', '.join(run)}) VALUES ({marks})", run)  # noqa: S608 (our names)
@@ -285,7 +287,7 @@ def _text(connection: sqlite3.Connection, text: str, known: dict[str, int]) -> i
     return number
 
 
-def _drop(connection: sqlite3.Connection, place: Place) -> None:
+def _drop(connection: sqlite3.Connection, place: IndexedPlace) -> None:
     connection.execute("DELETE FROM places WHERE origin = ? AND name = ?", place)
     gone = connection.execute(
         "SELECT id, key, run_id, extends FROM runs WHERE origin = ? AND place = ?", place

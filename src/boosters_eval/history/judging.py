@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boosters_eval.history.model import MetricSeries, RunEntry
 
     Entries = Callable[[int], RunEntry]
-    Measured = Callable[[SeriesRow, str], MetricSeries | None]
+    SeriesGetter = Callable[[SeriesRow, str], MetricSeries | None]
 
 _AT_A_TIME = 500  # rows in one transaction, for which others wait less than a second
 
@@ -36,26 +36,24 @@ def judge_open(connection: sqlite3.Connection) -> None:
 def _judge_some(connection: sqlite3.Connection) -> bool:
     """Judge some of what is open, line by line; False if there is no more."""
     entries: Entries = lru_cache(maxsize=_AT_A_TIME)(partial(entry_by_id, connection))
-    measured: Measured = lru_cache(maxsize=8)(lambda row, metric: row.series(entries(row.run), metric))
-    places = connection.execute(
-        "SELECT line, at, run FROM series WHERE before IS NULL ORDER BY line, at LIMIT ?", (_AT_A_TIME,)
-    ).fetchall()
+    measured: SeriesGetter = lru_cache(maxsize=8)(lambda row, metric: row.series(entries(row.run), metric))
+    query = f"SELECT {SERIES} FROM {JOINED} WHERE s.before IS NULL ORDER BY s.line, s.at LIMIT ?"  # noqa: S608 (our names)
+    rows = [SeriesRow(*row) for row in connection.execute(query, (_AT_A_TIME,))]
     last: SeriesRow | None = None  # most often the one that the next row follows
     found = []
-    for place in places:
-        row = _row(connection, place)
+    for row in rows:
         before = _before(connection, row, entries(row.run), last)
         verdicts = {} if before is None else _verdicts(row, before, measured, row.usual())
-        found.append((0 if before is None else before.run, json.dumps(verdicts), *place))
+        found.append((0 if before is None else before.run, json.dumps(verdicts), row.line, row.at, row.run))
         last = row
     connection.executemany("UPDATE series SET before = ?, verdicts = ? WHERE line = ? AND at = ? AND run = ?", found)
-    return len(places) == _AT_A_TIME
+    return len(rows) == _AT_A_TIME
 
 
 def judge_metrics(connection: sqlite3.Connection, rows: Iterable[SeriesRow], metrics: Iterable[str] | None) -> None:
     """Judge these metrics, or all, where that has not been done yet."""
     entries: Entries = lru_cache(maxsize=_AT_A_TIME)(partial(entry_by_id, connection))
-    measured: Measured = lru_cache(maxsize=8)(lambda row, metric: row.series(entries(row.run), metric))
+    measured: SeriesGetter = lru_cache(maxsize=8)(lambda row, metric: row.series(entries(row.run), metric))
     wanted = None if metrics is None else set(metrics)
     with store.transaction(connection):
         for row in rows:
@@ -99,7 +97,7 @@ def _before(
     return last if last is not None and place == (last.line, last.at, last.run) else _row(connection, place)
 
 
-def _verdicts(row: SeriesRow, before: SeriesRow, measured: Measured, metrics: Iterable[str]) -> dict[str, str]:
+def _verdicts(row: SeriesRow, before: SeriesRow, measured: SeriesGetter, metrics: Iterable[str]) -> dict[str, str]:
     found = {}
     for metric in metrics:
         new, old = measured(row, metric), measured(before, metric)

@@ -30,7 +30,7 @@ _DIGEST = 16  # digits that are enough to tell predictions apart
 
 
 @dataclass
-class Group:
+class IndexGroup:
     """The scores, or the resources, of one competitor on one benchmark: a matrix of values, metric by repeat."""
 
     config: str
@@ -47,18 +47,18 @@ class Group:
 
 
 @dataclass
-class Rows:
+class IndexRows:
     """All that the index holds of one run."""
 
     run: dict[str, Any]
     parts: list[tuple[Any, ...]] = field(
         default_factory=list
     )  # config, dataset, target, library, done, failed, missing
-    groups: list[Group] = field(default_factory=list)
+    groups: list[IndexGroup] = field(default_factory=list)
     costs: list[tuple[Any, ...]] = field(default_factory=list)  # dataset, booster, library, training, seconds, n
 
 
-def rows_of(content: Content, origin: Origin, written: float) -> Rows:
+def rows_of(content: Content, origin: Origin, written: float) -> IndexRows:
     """The rows of one attempt or results file; `written` stands in for a start that was not recorded."""
     facts = content.facts
     sessions = [facts, *(facts.get("resumed") or ())]
@@ -68,7 +68,7 @@ def rows_of(content: Content, origin: Origin, written: float) -> Rows:
     names = [str(session["name"]) for session in sessions if session.get("name")]
     commits = list(dict.fromkeys(str(session["git_sha"]) for session in sessions if session.get("git_sha")))
     dirty = [session["git_dirty"] for session in sessions if session.get("git_dirty") is not None]
-    rows = Rows(
+    rows = IndexRows(
         {
             "key": key,
             "run_id": content.run_id,
@@ -98,7 +98,7 @@ def rows_of(content: Content, origin: Origin, written: float) -> Rows:
     return rows
 
 
-def _measure(content: Content, sessions: list[Raw], rows: Rows) -> None:
+def _measure(content: Content, sessions: list[Raw], rows: IndexRows) -> None:
     found: dict[tuple[str, str], list[Raw]] = {}
     done: Counter[tuple[str, str]] = Counter()
     failures = Counter(content.failures)
@@ -117,7 +117,7 @@ def _measure(content: Content, sessions: list[Raw], rows: Rows) -> None:
         rows.parts.append((config, dataset, target, library, finished, failed, cells - finished - failed))
         if results:
             for made in _groups(spec, settings[config], results, disturbed=disturbed):
-                rows.groups.append(Group(config, dataset, target, library, *made, failed))
+                rows.groups.append(IndexGroup(config, dataset, target, library, *made, failed))
             if cost := _cost(dataset, library, spec, results):
                 rows.costs.append(cost)
 

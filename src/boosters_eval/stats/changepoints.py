@@ -41,7 +41,7 @@ _MOST_ARRANGEMENTS = 20_000  # of two levels: up to these, each is looked at ins
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LevelStep:
     """A change of level between two neighbouring runs of a sequence."""
 
     index: int  # of the first value on the new level
@@ -62,7 +62,7 @@ class _Split:
     p_value: float  # over the share of the level that the test has
 
 
-def find_steps(values: Sequence[float] | FloatArray, *, alpha: float = DEFAULT_STEP_ALPHA) -> tuple[Step, ...]:
+def find_steps(values: Sequence[float] | FloatArray, *, alpha: float = DEFAULT_STEP_ALPHA) -> tuple[LevelStep, ...]:
     """The steps in values that are given in the order of time; the same values always give the same steps.
 
     A line without a step gets one with probability `alpha` at most. After each step that is found the level is shared
@@ -117,14 +117,14 @@ def _confirmed(
         del kept[max(doubtful, key=kept.__getitem__)]
 
 
-def _steps(sequence: FloatArray, found: Mapping[int, float]) -> tuple[Step, ...]:
+def _steps(sequence: FloatArray, found: Mapping[int, float]) -> tuple[LevelStep, ...]:
     edges = [0, *sorted(found), len(sequence)]
     p_values = [found[place] for place in edges[1:-1]]
     for index in range(1, len(edges) - 1):
         edges[index] = edges[index - 1] + _placed(sequence[edges[index - 1] : edges[index + 1]])
     stretches = [sequence[start:stop] for start, stop in pairwise(edges)]
     return tuple(
-        Step(place, float(np.median(before)), float(np.median(after)), len(before), len(after), p_value)
+        LevelStep(place, float(np.median(before)), float(np.median(after)), len(before), len(after), p_value)
         for place, (before, after), p_value in zip(edges[1:-1], pairwise(stretches), p_values, strict=True)
     )
 
