@@ -265,7 +265,7 @@ def test_server_that_is_gone_costs_a_warning_that_names_the_way_to_repair_it(pla
         run_id = json.loads(done.stdout)["run_id"]
         (way,) = re.findall(r"Send the rest with 'boosters-eval (track \w+ --to mlflow)'", done.stderr)
         failed = call(*way.split(), code=2, MLFLOW_TRACKING_URI=uri)
-        assert failed.stderr.startswith(f"Error: The tracker 'mlflow' does not have all of run {run_id}: ")
+        assert f"Error: The tracker 'mlflow' does not have all of run {run_id}: " in failed.stderr
     call(*way.split())
     (parent,), children = server.family(run_id)
     assert (parent.info.status, len(children)) == ("FINISHED", 2)
