@@ -60,6 +60,9 @@ ONLY_PARSED = {
     "boosters-eval datasets fetch covertype",
     "boosters-eval datasets show NAME",
     "boosters-eval explain",
+    # These need a CUDA device.
+    "boosters-eval compare -d synthetic_bin_large -l xgboost catboost --device cuda",
+    "boosters-eval compare -d synthetic_bin_large -l xgboost --variants 'cpu:n_threads=-1' 'gpu:device=cuda'",
     # These of trackers need their packages, and a server.
     "boosters-eval compare -d california -l xgboost lightgbm --track mlflow",
     "boosters-eval run --suite quick --track mlflow wandb",

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, Runner
     from boosters_eval.runners.conformance import ConformanceError, check_runner
-    from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
+    from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
     from boosters_eval.stats.bootstrap import BootstrapInputError
     from boosters_eval.stats.inference import StatisticsInputError
     from boosters_eval.tracking.tracker import TRACKERS, Tracker
@@ -147,7 +147,7 @@ _HOME = {
     "metrics.task": ("Task",),
     "runners": ("RUNNERS", "Runner"),
     "runners.conformance": ("ConformanceError", "check_runner"),
-    "runners.parameters": ("BoosterType", "GrowthStrategy", "Profile", "TrainingConfig"),
+    "runners.parameters": ("BoosterType", "Device", "GrowthStrategy", "Profile", "TrainingConfig"),
     "stats.bootstrap": ("BootstrapInputError",),
     "stats.inference": ("StatisticsInputError",),
     "tracking.tracker": ("TRACKERS", "Tracker"),
@@ -185,6 +185,7 @@ __all__ = [
     "DataSettings",
     "DatasetConfig",
     "DatasetError",
+    "Device",
     "Executor",
     "ExitCode",
     "Failure",

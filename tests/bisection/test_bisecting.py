@@ -34,6 +34,9 @@ def toy(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    yield
+    if "toy" in RUNNERS:  # another module has a toy of its own
+        RUNNERS.unregister("toy")
 
 
 class MadeUp(be.Executor):
@@ -127,6 +130,11 @@ def test_the_version_with_which_a_score_changed_is_found_and_a_broken_one_is_ski
     )
     assert [step.answer for step in found.steps] == ["changed", "unusable", "later", "earlier"]
     assert told == list(found.steps)
+
+
+def test_the_runs_of_a_bisection_are_in_the_history(bisect, tmp_path):
+    bisect(78.0, 300.0)
+    assert (tmp_path / "home" / "history.sqlite").exists()
 
 
 def test_a_version_that_cannot_be_trained_is_skipped_with_the_reason(bisect):

@@ -18,6 +18,7 @@ from boosters_eval.bisection.model import Bisection, BisectionStep, NumberShift
 from boosters_eval.bisection.search import Located, locate
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, BuildError, ConfigError, RunError
+from boosters_eval.history.hook import recording
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.stats.shifts import SearchRule, Shift, Yardstick, find_shift, place
@@ -91,10 +92,11 @@ class Bisector:
         """Compare the ends; if they differ, search between them."""
         self._look_at_machine()
         last = len(self.candidates) - 1
-        whole, seeds = self._ends(0, last)
-        found = Located(0, last)
-        if whole.outcome == "changed":
-            found = locate(len(self.candidates), self._judge, self.rule.tries)
+        with recording(self.request.settings.home):
+            whole, seeds = self._ends(0, last)
+            found = Located(0, last)
+            if whole.outcome == "changed":
+                found = locate(len(self.candidates), self._judge, self.rule.tries)
         return self._answer(whole, seeds, found)
 
     def _look_at_machine(self) -> None:

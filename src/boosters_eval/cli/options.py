@@ -312,17 +312,29 @@ def chosen(kind: str, value: str, enum: Any) -> Any:
     return enum(value)
 
 
-def training_of(param: list[str] | None, growth: str | None) -> Any:
-    """The canonical parameters that `--param` and `--growth` ask for."""
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", help="What models are trained on: cpu or cuda. Default: cpu.")
+]
+
+
+def training_of(param: list[str] | None, growth: str | None, device: str | None) -> Any:
+    """The canonical parameters that `--param`, `--growth` and `--device` ask for."""
     from boosters_eval.benchmark.suites import parse_parameters
-    from boosters_eval.runners.parameters import GrowthStrategy, TrainingConfig
+    from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig
 
     base = parse_parameters(param or [], TrainingConfig())
-    if growth is None:
-        return base
-    if any(text.partition("=")[0].strip() in ("growth", "growth_strategy") for text in param or []):
-        raise ConfigError("Use either --growth or --param growth=..., not both.")
-    return base.replace(growth_strategy=chosen("growth", growth, GrowthStrategy))
+    named = {part.partition("=")[0].strip() for text in param or [] for part in text.split(",")}
+    if growth is not None:
+        if named & {"growth", "growth_strategy"}:
+            raise ConfigError("Use either --growth or --param growth=..., not both.")
+        base = base.replace(growth_strategy=chosen("growth", growth, GrowthStrategy))
+    if device is not None:
+        if "device" in named:
+            raise ConfigError("Use either --device or --param device=..., not both.")
+        if device not in [member.value for member in Device]:
+            raise ConfigError(f"The '--device' option must be cpu or cuda. Got '{device}' instead.")
+        base = base.replace(device=Device(device))
+    return base
 
 
 def settings_of(execution: Execution) -> dict[str, Any]:
