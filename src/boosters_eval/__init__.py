@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         prepare_suite,
         run_prepared,
         run_suite,
+        track_run,
         verify_run,
     )
     from boosters_eval.baseline import is_regression
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
     from boosters_eval.stats.bootstrap import BootstrapInputError
     from boosters_eval.stats.inference import StatisticsInputError
+    from boosters_eval.tracking.tracker import TRACKERS, Tracker
 
 # Names are resolved on first use, so that `import boosters_eval` and the command line start fast.
 _HOME = {
@@ -93,6 +95,7 @@ _HOME = {
         "prepare_suite",
         "run_prepared",
         "run_suite",
+        "track_run",
         "verify_run",
     ),
     "baseline": ("is_regression",),
@@ -147,6 +150,7 @@ _HOME = {
     "runners.parameters": ("BoosterType", "Device", "GrowthStrategy", "Profile", "TrainingConfig"),
     "stats.bootstrap": ("BootstrapInputError",),
     "stats.inference": ("StatisticsInputError",),
+    "tracking.tracker": ("TRACKERS", "Tracker"),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -157,6 +161,7 @@ __all__ = [
     "OBSERVERS",
     "RUNNERS",
     "SUITES",
+    "TRACKERS",
     "WORKLOADS",
     "BenchmarkConfig",
     "BenchmarkError",
@@ -216,6 +221,7 @@ __all__ = [
     "StatisticsInputError",
     "Table",
     "Task",
+    "Tracker",
     "TrainingConfig",
     "UnknownNameError",
     "UnsupportedError",
@@ -240,6 +246,7 @@ __all__ = [
     "register_suite",
     "run_prepared",
     "run_suite",
+    "track_run",
     "verify_run",
 ]
 

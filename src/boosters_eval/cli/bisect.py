@@ -26,7 +26,7 @@ from boosters_eval.core.text import counted
 _WIDTHS = (4, 12, 24, 16, 5)  # of the columns of the table that grows, except the last
 _WHICH = "Which versions"
 # A bisection decides by itself which test is used and what is a success, and its runs are found by their steps.
-_LEFT_OUT = ("test", "highlight_significant", "continue_on_error", "name")
+_LEFT_OUT = ("test", "highlight_significant", "continue_on_error", "name", "track")
 
 
 @with_options(data=DataOptions, execution=Execution, presentation=Presentation, without=_LEFT_OUT)

@@ -202,7 +202,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     """Run the plan and show its progress. A dry run or an interruption ends the command here."""
     from boosters_eval.api import check_names, run_prepared
 
-    check_names(execution.executor, execution.observer)
+    check_names(execution.executor, execution.observer, execution.track)
     tell = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
         tell(f"Note: {as_options(sentence)}")
@@ -216,7 +216,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
         _check_earlier(prepared)
     watchers = observers(execution, prepared, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
-        return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell)
+        return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell, track=execution.track)
 
 
 def audit_lines(audits: Any, *, verbose: bool) -> Iterator[str]:

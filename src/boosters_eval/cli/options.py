@@ -111,6 +111,14 @@ class Execution:
             rich_help_panel=_RUN,
         ),
     ] = None
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--track",
+            help="Send the run to trackers: mlflow, wandb, or one of your own. Default: nothing is sent.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None
     name: Annotated[
         str | None, typer.Option("--name", help="A name for the run, which --run accepts.", rich_help_panel=_RUN)
     ] = None
@@ -331,9 +339,15 @@ def training_of(param: list[str] | None, growth: str | None, device: str | None)
 
 def settings_of(execution: Execution) -> dict[str, Any]:
     """The options that are settings of a run."""
-    others = ("continue_on_error", "executor", "observer")
+    others = ("continue_on_error", "executor", "observer", "track")
     given = {name: value for name, value in asdict(execution).items() if name not in others}
     return {**given, "command": tuple(typed())}
+
+
+def refuse_tracking(execution: Execution) -> None:
+    """Where an earlier run is read, nothing runs that could be tracked."""
+    if execution.track:
+        raise ConfigError("Use either --track or an earlier run, not both: 'boosters-eval track RUN --to' sends that.")
 
 
 def typed() -> list[str]:
