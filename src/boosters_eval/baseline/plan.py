@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.requests import Benchmarks
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import Settings
+    from boosters_eval.engine.cell import Build
     from boosters_eval.stats.sequential import SequentialRule
     from boosters_eval.stats.significance import Comparison, Verdict
 
@@ -110,9 +111,16 @@ def _recorded_builds(baseline: Baseline) -> Iterator[str]:
     """Which builds the baseline was recorded with: no suite has them, so they must be named to be compared."""
     builds = {name: build for name, build in baseline.libraries.items() if build.library not in (None, name)}
     if builds:
-        named = " ".join(f"{name}={build.library}==VERSION" for name, build in builds.items())
+        named = " ".join(_named_again(name, build) for name, build in builds.items())
         told = ", ".join(f"{name} ({build.library} {build.version})" for name, build in builds.items())
         yield f"the baseline has builds that no suite has: {told}; name what takes their place, as in --library {named}"
+
+
+def _named_again(label: str, build: Build) -> str:
+    """How a build of this label is named: by a name of the user's own, or by its version or path."""
+    if label.startswith(f"{build.library}@"):
+        return f"{build.library}@PATH"
+    return label if label.startswith(f"{build.library}==") else f"{label}={build.library}==VERSION"
 
 
 def _registered(name: str) -> BenchmarkSuite:

@@ -8,20 +8,21 @@ import os
 import secrets
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from filelock import FileLock, Timeout
 from pydantic import Field
 
+from boosters_eval.builds.reference import parts_of
 from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, suggest
-from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.core.files import read_text, resolved, write_atomically
 from boosters_eval.core.home import home
 from boosters_eval.core.model import Model
 from boosters_eval.runners.installation import Installation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 BuildOrigin = Literal["version", "wheel", "source", "commit"]
 _LEAVING = ".removed-"
@@ -72,6 +73,7 @@ class StoredBuild:
             digest=record.digest,
             path=(str(self.site.absolute()),),
             isolated=record.isolated,
+            stamp=stamp_of(self.site),
         )
 
     @property
@@ -129,6 +131,7 @@ def find_build(text: str, where: Path | None = None) -> StoredBuild:
     """A build by its id, the beginning of it, or what it was installed from, such as xgboost==3.0.5."""
     builds = all_builds(where)
     named = [build for build in builds if text in (build.record.build_id, build.record.reference)]
+    named = named or [build for build in builds if _is_of(build.record, text)]
     begun = [build for build in builds if len(text) >= 4 and build.record.build_id.startswith(text)]
     found = named or begun
     if len(found) > 1:
@@ -138,6 +141,16 @@ def find_build(text: str, where: Path | None = None) -> StoredBuild:
         known = [build.record.reference for build in builds]
         raise ConfigError(f"There is no build '{text}' in {builds_folder(where)}.{suggest(text, known)}")
     return found[0]
+
+
+def _is_of(record: BuildRecord, text: str) -> bool:
+    """Whether a text names what was installed, however it spells the paths and whatever it calls the build."""
+    given, known = parts_of(text), parts_of(record.reference)
+    if given is None or known is None or given[1] != known[1]:
+        return False
+    if given[0] != record.library and Path(given[0]).name != Path(known[0]).name:  # both may be files
+        return False
+    return given[2] == known[2] or (given[1] == "@" and resolved(Path(given[2]).expanduser()) == Path(known[2]))
 
 
 @contextlib.contextmanager
@@ -179,6 +192,13 @@ def content_of(site: Path) -> str:
         with open(path, "rb") as file:  # noqa: PTH123 (a thousand files)
             digest.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     return digest.hexdigest()
+
+
+def changed_since(installation: Installation) -> str:
+    """How the files of a build are not those that it was named with; '' if they are."""
+    if not installation.stamp or all(stamp_of(Path(folder)) == installation.stamp for folder in installation.path):
+        return ""
+    return f"the files of its build in {', '.join(installation.path)} have changed since it was named"
 
 
 def stamp_of(site: Path) -> str:
