@@ -114,3 +114,6 @@ def test_a_baseline_with_builds_tells_how_something_takes_their_place(home):
     assert any(note.startswith(told) and note.endswith("--library head=boosters==VERSION") for note in prepared.notes)
     prepared, _ = plan_run(Request("minimal", ("boosters",), seeds=2), Settings(), baseline)
     assert not any(note.startswith(told) for note in prepared.notes)
+    unnamed = {"boosters==0.2.0": head, "boosters@0.2.0": head}  # such a label cannot be given as a name
+    prepared, _ = plan_run(Request("minimal", seeds=2), Settings(), baseline.model_copy(update={"libraries": unnamed}))
+    assert any(note.endswith("--library boosters==0.2.0 boosters@PATH") for note in prepared.notes)
