@@ -138,6 +138,13 @@ def test_a_label_that_means_another_build_by_then_fails_its_cells(toys, kept_poo
     assert "the plan has the build" in results.errors[0].error_message
 
 
+def test_a_build_whose_place_the_installed_library_has_taken_by_then_fails_its_cells(toys, kept_pool, monkeypatch):
+    prepared = prepare_comparison(TINY, [f"toy={toys.old}"], seeds=1)
+    monkeypatch.syspath_prepend(resolve_build(f"new={toys.new}").installation.path[0])  # as if it were installed
+    competitor_names(["toy"])
+    assert "the plan has the build" in run_prepared(prepared).errors[0].error_message
+
+
 def test_two_threads_that_use_one_name_each_get_the_build_that_they_named(toys):
     named, found = threading.Barrier(2), {}
 

@@ -334,11 +334,13 @@ def _registered(target: str, runner: type[Runner], address: Mapping[str, Any]) -
 
 def _check_build(runner: type[Runner], address: Mapping[str, Any]) -> None:
     """Refuse a build that is not the plan's, that was imported from elsewhere than its folder, or that was edited."""
-    if runner.installation is None:
+    installation = runner.installation
+    if installation is None and address["build"].get("library") is None:
         return
     planned, found = address["build"]["digest"], installed_build(runner).digest
     fault = "" if planned == found else f"the plan has the build {planned} of {runner.name}, but {found} is known now"
-    fault = fault or foreign(runner.module, runner.installation.path) or changed_since(runner.installation)
+    if installation is not None:
+        fault = fault or foreign(runner.module, installation.path) or changed_since(installation)
     if fault:
         raise ImportError(f"{fault}.")
 
