@@ -20,7 +20,7 @@ from boosters_eval.builds.install import BuildOrder, install_order, install_refe
 from boosters_eval.builds.reference import parse_reference
 from boosters_eval.builds.saying import listening
 from boosters_eval.builds.sources import source_digest, source_files
-from boosters_eval.builds.store import all_builds, damaged_folders, find_build, remove_build
+from boosters_eval.builds.store import all_builds, damaged_folders, find_build, locked, remove_build
 from boosters_eval.runners.installed import library_digest
 from toys import code, write_runner, write_source, write_wheel
 
@@ -45,6 +45,28 @@ def test_two_at_once_install_once_and_the_second_uses_what_the_first_installed(s
     assert found[0] == found[1]
     assert (found[0].record.version, found[0].record.distribution) == ("1.0", "toybooster")
     assert listing(found[0].site) == ["toybooster", "toybooster-1.0.dist-info"]
+
+
+def test_who_waits_for_the_installation_of_another_says_so(shelf, tmp_path):
+    order = BuildOrder(parse_reference(shelf.old).runner, "commit", "abc", "toy@abc", lambda _: [])
+    said, waiting = [], threading.Event()
+
+    def hear(text):
+        said.append(text)
+        waiting.set()
+
+    def wait():
+        with pytest.raises(BuildError, match="toy@abc cannot be installed"):
+            install_order(order, home=tmp_path, say=hear)
+
+    worker = threading.Thread(target=wait)
+    with locked(order.build_id, tmp_path):
+        worker.start()
+        assert waiting.wait(60)
+        with pytest.raises(BuildError, match="is being installed, so it was not removed"):
+            remove_build(tmp_path / "builds" / order.build_id)
+    worker.join()
+    assert said == ["Waiting for another process, which is installing toy@abc ...", "Installing toy@abc ..."]
 
 
 def test_no_setting_of_the_user_installs_elsewhere_and_the_environment_stays_as_it_is(shelf, tmp_path, monkeypatch):

@@ -88,7 +88,8 @@ def install_order(
     known = _usable(order, home, say)
     if known is not None:
         return known
-    with locked(order.build_id, home):
+    waiting = f"Waiting for another process, which is installing {order.reference} ..."
+    with locked(order.build_id, home, busy=lambda: tell(say, waiting)):
         return _usable(order, home, say) or _installed(order, home, say)
 
 

@@ -22,7 +22,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.runners.installation import Installation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 BuildOrigin = Literal["version", "wheel", "source", "commit"]
 _LEAVING = ".removed-"
@@ -154,21 +154,31 @@ def _is_of(record: BuildRecord, text: str) -> bool:
 
 
 @contextlib.contextmanager
-def locked(build_id: str, where: Path | None = None, *, wait: bool = True) -> Iterator[None]:
-    """Only one process at a time installs or removes a build."""
+def locked(build_id: str, where: Path | None = None, *, busy: Callable[[], None] | None = None) -> Iterator[None]:
+    """Only one process at a time installs or removes a build. Who finds it locked waits, after `busy`, if that is given.
+
+    Without it, that is an error.
+    """
     root = builds_folder(where)
+    (root / _LOCKS).mkdir(parents=True, exist_ok=True)
+    lock = FileLock(root / _LOCKS / f"{build_id}.lock")
     try:
-        (root / _LOCKS).mkdir(parents=True, exist_ok=True)
-        with FileLock(root / _LOCKS / f"{build_id}.lock", timeout=-1 if wait else 0):
-            yield
+        lock.acquire(timeout=0)
     except Timeout:
-        raise BuildError(f"The build {build_id} is being installed, so it was not removed.") from None
+        if busy is None:
+            raise BuildError(f"The build {build_id} is being installed, so it was not removed.") from None
+        busy()
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def remove_build(folder: Path) -> None:
     """Remove a build as a whole, or what is left of one: it is renamed first, so that no half of it is ever found."""
     build_id = folder.name.lstrip(".").partition("-")[0]
-    with locked(build_id, folder.parent.parent, wait=False):
+    with locked(build_id, folder.parent.parent):
         try:
             if folder.is_symlink():
                 folder.unlink()
