@@ -155,9 +155,9 @@ def _is_of(record: BuildRecord, text: str) -> bool:
 
 @contextlib.contextmanager
 def locked(build_id: str, where: Path | None = None, *, busy: Callable[[], None] | None = None) -> Iterator[None]:
-    """Only one process at a time installs or removes a build. Who finds it locked waits, after `busy`, if that is given.
+    """Only one process at a time installs or removes a build.
 
-    Without it, that is an error.
+    Who finds it locked calls `busy` and waits; without `busy`, that is an error.
     """
     root = builds_folder(where)
     (root / _LOCKS).mkdir(parents=True, exist_ok=True)
