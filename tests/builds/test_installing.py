@@ -21,7 +21,7 @@ from boosters_eval.builds.reference import parse_reference
 from boosters_eval.builds.saying import listening
 from boosters_eval.builds.sources import source_digest, source_files
 from boosters_eval.builds.store import all_builds, damaged_folders, find_build, locked, remove_build
-from boosters_eval.runners.installed import library_digest
+from boosters_eval.runners.installed import installed_build, library_digest
 from toys import code, write_runner, write_source, write_wheel
 
 
@@ -297,6 +297,7 @@ def test_an_isolated_build_holds_its_dependencies_and_stays_isolated_until_it_is
     build = install(shelf.old, shelf.home, isolated=True)
     assert build.record.packages == {"helper": "4.2"}
     assert build.installation.isolated
+    assert installed_build(parse_reference(shelf.old).runner.at("own", build.installation)).packages == "helper 4.2"
     assert install(shelf.old, shelf.home) == build
     remove_build(build.folder)
     plain = install(shelf.old, shelf.home)

@@ -73,6 +73,7 @@ class StoredBuild:
             digest=record.digest,
             path=(str(self.site.absolute()),),
             isolated=record.isolated,
+            packages=", ".join(f"{name} {version}" for name, version in record.packages.items()),
             stamp=stamp_of(self.site),
         )
 
