@@ -14,9 +14,10 @@ from boosters_eval.benchmark.requests import benchmarks_of
 from boosters_eval.benchmark.suites import SUITES, resolve_suite
 from boosters_eval.builds.resolve import competitor_names
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from boosters_eval.baseline.findings import CheckRules, Finding
     from boosters_eval.baseline.model import Baseline
@@ -74,6 +75,8 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
         benchmarks = _recorded_only(benchmarks, baseline)
     if baseline is not None and request.libraries is None:
         benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_recorded_builds(baseline)))
+    if baseline is not None:
+        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_unrecorded_builds(baseline, libraries or ())))
     seeds, most = request.seeds, None
     if seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
@@ -114,6 +117,18 @@ def _recorded_builds(baseline: Baseline) -> Iterator[str]:
         named = " ".join(_named_again(name, build) for name, build in builds.items())
         told = ", ".join(f"{name} ({build.library} {build.version})" for name, build in builds.items())
         yield f"the baseline has builds that no suite has: {told}; name what takes their place, as in --library {named}"
+
+
+def _unrecorded_builds(baseline: Baseline, named: Sequence[str]) -> Iterator[str]:
+    """Which builds will not be judged, although the baseline has their library: it knows them by another name."""
+    recorded = {result.library for result in baseline.results}
+    for name in named:
+        library = library_of(name)
+        if name not in recorded and library in recorded:
+            yield (
+                f"the baseline has {library}, but not {name}, which is not judged by it; to judge it, give it that"
+                f" name, as in --library {library}={name if name.startswith(f'{library}==') else f'{library}@PATH'}"
+            )
 
 
 def _named_again(label: str, build: Build) -> str:
