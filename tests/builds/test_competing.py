@@ -71,6 +71,16 @@ def test_the_plan_says_what_a_build_is_a_build_of_and_its_digest_decides_the_run
     assert other.plan.keys == first.plan.keys
 
 
+def test_builds_of_one_version_whose_files_differ_are_different_runs():
+    library, found = RUNNERS["lightgbm"], []
+    for digest in ("0" * 16, "1" * 16):
+        installation = Installation(library="lightgbm", version="4.7.0", digest=digest, path=("/nowhere",))
+        known_as("mine", library.at("mine", installation))
+        found.append(prepare_comparison(TINY, ["mine"], seeds=1).plan)
+    assert found[0].keys == found[1].keys
+    assert found[0].run_id != found[1].run_id
+
+
 def test_the_same_build_under_two_names_is_refused(toys):
     with pytest.raises(ConfigError, match=r"'a' and 'b' are the same build of toy \(1.0, digest [0-9a-f]{16}\)"):
         competitor_names([f"a={toys.old}", f"b={toys.old}"])

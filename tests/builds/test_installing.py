@@ -98,7 +98,7 @@ def test_what_the_configuration_of_pip_adds_is_no_part_of_a_build(shelf, tmp_pat
 def test_an_interrupted_pip_takes_along_what_it_has_started(tmp_path, monkeypatch):
     started = tmp_path / "started"
     interpreter = tmp_path / "python"
-    interpreter.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > {started}.part\nmv {started}.part {started}\nwait\n")
+    interpreter.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {started}.part\nmv {started}.part {started}\nwait\n")
     interpreter.chmod(0o700)
 
     def interrupt(*_):
@@ -245,19 +245,22 @@ def test_in_a_repository_the_neighbours_of_a_folder_count_but_not_what_is_ignore
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("GIT_DIR", ".git"),
-        ("GIT_DIR", "/elsewhere/.git"),
+        ("GIT_DIR", "../other/.git"),
         ("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1"),
         ("PATH", "/nowhere"),
     ],
 )
 def test_neighbours_count_also_in_a_hook_and_where_git_is_missing_or_refuses(tmp_path, monkeypatch, name, value):
-    folder = write_source(tmp_path / "python")
-    (tmp_path / "core.rs").write_text("1")
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    root = tmp_path / "mine"
+    folder = write_source(root / "python")
+    (root / "core.rs").write_text("1")
+    (root / ".gitignore").write_text("*.rs\n")
+    for repository in (root, tmp_path / "other"):
+        subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    subprocess.run(["git", "-C", str(root), "add", "-f", "core.rs"], check=True)
     monkeypatch.setenv(name, value)
     before = source_files(folder)
-    (tmp_path / "core.rs").write_text("2")
+    (root / "core.rs").write_text("2")
     assert source_files(folder) != before
     assert source_files(folder)["."] == "python"
 
