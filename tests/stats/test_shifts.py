@@ -83,6 +83,13 @@ def test_a_candidate_within_the_tolerance_of_both_sides_is_settled_as_undecided(
     assert (found.likeness, found.settled) == ("undecided", True)
 
 
+def test_the_two_tests_of_a_candidate_share_its_level():
+    """It may be within the tolerance of both sides, so both of them could be wrong."""
+    found = place(noisy(1.0), noisy(1.1, seed=1), noisy(1.2, seed=2), SCORES, rising=True, level=0.02, margin=0.01)
+    one_sided = [part.comparison.alpha / 2 for part in (found.before, found.after)]
+    assert sum(one_sided) == pytest.approx(0.02)
+
+
 def test_the_error_rate_is_shared_by_all_tests_and_looks():
     rule = SearchRule(versions=33, alpha=0.05, max_seeds=50)
     assert rule.tries == 5 + 2
