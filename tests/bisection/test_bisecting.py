@@ -1,10 +1,12 @@
 """Bisections by real runs of a library as small as can be: its versions are folders, wheels or commits."""
 
+import os
 import re
 import subprocess
 import sys
 
 import pytest
+from filelock import FileLock
 
 import boosters_eval as be
 import toys
@@ -14,7 +16,7 @@ from boosters_eval.bisection.candidates import candidates_of
 from boosters_eval.bisection.model import Candidate
 from boosters_eval.bisection.request import BisectionRequest
 from boosters_eval.bisection.running import make_bisector
-from boosters_eval.builds.commits import build_commit, commits_between
+from boosters_eval.builds.commits import build_commit, commits_between, kept_wheels
 from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import BuildError
 from boosters_eval.runners import RUNNERS
@@ -270,6 +272,28 @@ def test_a_commit_is_built_once_per_command_wherever_the_wheel_is_written(reposi
     assert build_commit(repository, "HEAD", BUILD) != first
 
 
+def test_what_a_killed_build_left_is_removed_and_what_another_one_uses_stays(repository, tmp_path):
+    left, used = (tmp_path / f"boosters-eval-commit-{name}" for name in ("left", "used"))
+    for folder in (left, used):
+        folder.mkdir()
+        git(repository, "worktree", "add", "--detach", str(folder / "tree"), "HEAD~1")
+    with FileLock(used / "lock"):
+        build_commit(repository, "HEAD", BUILD)
+    assert not left.exists()
+    assert [line.split()[0] for line in git(repository, "worktree", "list").splitlines()] == [
+        str(repository),
+        str(used / "tree"),
+    ]
+
+
+def test_asking_for_the_wheel_of_a_commit_counts_as_a_use(repository):
+    build_commit(repository, "HEAD", BUILD)
+    (kept,) = kept_wheels()
+    os.utime(kept.folder, (0, 0))
+    build_commit(repository, "HEAD", BUILD)
+    assert kept.used > 0
+
+
 def test_a_build_that_leaves_no_wheel_is_said(repository):
     with pytest.raises(BuildError, match="left no wheel"):
         build_commit(repository, "HEAD", "true")
@@ -287,6 +311,22 @@ def test_a_build_that_leaves_no_wheel_is_said(repository):
 def test_commits_that_are_no_range_are_refused(repository, commits, sentence):
     with pytest.raises(ConfigError, match=sentence):
         commits_between(repository, commits)
+
+
+def test_a_good_commit_from_a_side_branch_is_followed_only_by_those_that_contain_it(repository):
+    """What is on the line before the merge lacks the good commit, so a difference there would be no change after it."""
+    git(repository, "checkout", "-q", "-b", "side", "HEAD~2")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "On the side")
+    git(repository, "checkout", "-q", "main")
+    git(repository, "merge", "-q", "--no-ff", "-m", "Merged", "side")
+    assert [commit.subject for commit in commits_between(repository, "side..main")] == ["On the side", "Merged"]
+
+
+def test_what_a_shallow_clone_lacks_is_said(repository, tmp_path):
+    git(repository, "tag", "good", "HEAD~2")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
+    with pytest.raises(ConfigError, match=r"no commit 'good', .* is shallow: 'git fetch --unshallow'"):
+        commits_between(tmp_path / "shallow", "good..HEAD")
 
 
 def test_only_first_parents_are_searched(repository):
