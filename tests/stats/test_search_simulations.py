@@ -111,7 +111,7 @@ def test_of_a_gradual_drift_only_steps_beyond_the_tolerance_are_named(simulated)
 @pytest.mark.slow
 def test_of_two_changes_of_just_the_tolerance_neither_is_named(simulated):
     """The hardest case for the tests of a candidate: all between the ends are within the tolerance of both."""
-    section, repetitions = "A bisection names a wrong version", 2000
+    section, repetitions = "A bisection names a wrong version", 1000
     rng = np.random.default_rng(12)
     plateau = [1.0, *[1.01] * 7, 1.02]
     found = (Versions(rng, plateau, 0.001).search() for _ in range(repetitions))

@@ -257,15 +257,11 @@ def _failures(row: Contender) -> str:
 
 def _without_partner(ours: Contender, rival: Contender, metric: str) -> str:
     """Which of the two lacks values that the other one has; a split that only one could be scored on is no pass."""
-    measured = [{r.repeat for r in row.results if value_of(r, metric) is not None} for row in (ours, rival)]
-    if not measured[0] & measured[1]:
+    mine, theirs = ({r.repeat for r in row.results if value_of(r, metric) is not None} for row in (ours, rival))
+    if not mine & theirs:
         return ""  # nothing can be compared, which is said as such
-    lacking = [
-        f"{row.name} lacks {counted(len(others - own), 'value')} that the other one has"
-        for row, own, others in ((ours, *measured), (rival, *reversed(measured)))
-        if others - own
-    ]
-    return ", ".join(lacking)
+    lacking = [(row.name, len(values)) for row, values in ((ours, theirs - mine), (rival, mine - theirs)) if values]
+    return ", ".join(f"{name} lacks {counted(count, 'value')} that the other one has" for name, count in lacking)
 
 
 def _absent_name(item: Absence) -> str:
