@@ -17,6 +17,7 @@ from boosters_eval.bisection.model import Candidate
 from boosters_eval.bisection.request import BisectionRequest
 from boosters_eval.bisection.running import make_bisector
 from boosters_eval.builds.commits import build_commit, commits_between, kept_wheels
+from boosters_eval.cli.wording import as_options
 from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import BuildError
 from boosters_eval.runners import RUNNERS
@@ -174,6 +175,7 @@ def test_what_cannot_be_told_is_said(bisect):
     found = bisect(78.0, 78.78, noise=0.3)
     assert (found.state, found.exit_code) == ("undecided", 1)
     assert found.answer.startswith("It cannot be told whether rmse of toy on diabetes changed by more than 1.0 %")
+    assert "Use more seeds, such as --max-seeds 20, or" in as_options(found.answer)
 
 
 def test_a_change_that_is_not_the_whole_difference_is_said_to_be_a_part(bisect):
@@ -363,8 +365,9 @@ def test_versions_that_cannot_be_searched_are_refused_in_a_sentence(given, sente
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"tolerance": -1}, "'tolerance' parameter must be a share below 1. Got -1"),
-        ({"alpha": 0}, "'alpha' parameter must be a share below 1"),
+        ({"tolerance": -1}, "'tolerance' parameter must be a share from 0 to below 1. Got -1"),
+        ({"alpha": 0}, "'alpha' parameter must be a chance above 0 and below 0.5. Got 0"),
+        ({"alpha": 0.9, "max_seeds": 2}, "'alpha' parameter must be a chance above 0 and below 0.5. Got 0.9"),
         ({"max_seeds": 1}, "'max_seeds' parameter must be a count from 2"),
         ({"metric": "auc"}, "does not fit the task"),
         ({"dataset": ["iris", "wine"]}, "on one data set and one booster. Got 2"),
