@@ -167,6 +167,12 @@ def test_missing_outcomes_and_flaky_cells_are_never_a_pass():
     assert not collection(flaky).regressions("base").passed
 
 
+def test_an_unfinished_attempt_is_never_a_pass():
+    check = remember(collection(scores()), unfinished_attempt=2).regressions("base")
+    assert check.exit_code is ExitCode.EXECUTION_ERROR
+    assert check.problems == ("attempt 2 of the run is unfinished",)
+
+
 def test_in_timing_mode_a_slower_competitor_fails():
     check = collection(timed(1.2)).regressions("base")
     assert [finding.quantity for finding in check.regressions] == ["training time"]

@@ -184,6 +184,19 @@ def test_a_change_that_is_not_the_whole_difference_is_said_to_be_a_part(bisect):
     assert found.share == pytest.approx(0.43, abs=0.02)
 
 
+def test_a_number_that_fell_is_found_as_well(bisect):
+    found = bisect(300.0, 299.0, 78.0, 78.2)
+    assert (found.earlier, found.later) == ("1", "2")
+    assert "(-73.9 %) with 2" in found.answer
+
+
+@pytest.mark.parametrize(("metric", "timed", "measured"), [("memory", True, True), ("rmse", False, False)])
+def test_memory_is_measured_in_timing_mode(metric, timed, measured):
+    versions = [Candidate(name, lambda _: "never resolved") for name in "ab"]
+    settings = make_bisector(BisectionRequest("toy", "diabetes", Settings(), metric), versions).request.settings
+    assert (settings.timing_mode, settings.measure_memory) == (timed, measured)
+
+
 def test_of_a_drift_within_the_tolerance_no_version_is_named(bisect):
     found = bisect(*(78.0 * 1.004**number for number in range(5)))
     assert found.state == "undecided"
