@@ -27,7 +27,7 @@ _AT_A_TIME = 200  # runs in one transaction: others wait for less than a second,
 _FIRST_JOURNAL = "journal.jsonl"
 
 DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
-Found = TypeVar("Found")
+Reply = TypeVar("Reply")
 IndexedPlace = tuple["Origin", str]  # what is read as a whole: a run's folder, or an imported file
 
 
@@ -45,7 +45,7 @@ def opened(home: Path | None = None) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def answered(question: Callable[[sqlite3.Connection], Found], home: Path | None = None) -> Found:
+def answered(question: Callable[[sqlite3.Connection], Reply], home: Path | None = None) -> Reply:
     """The answer to a question. If the index turns out to be damaged, it is made anew, and asked again."""
     where = home_of(home)
     try:

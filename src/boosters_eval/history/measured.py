@@ -228,7 +228,7 @@ def _cost(dataset: str, library: str, spec: Raw, results: list[Raw]) -> tuple[An
 def _label(machine: Raw) -> str:
     """A machine as a person tells it from others."""
     cpus = machine.get("cpus_available") or machine.get("cpu_threads")
-    parts = [str(machine.get("cpu_model") or ""), f"{cpus} CPUs" if cpus else ""]
+    parts = [str(machine.get("cpu_model") or ""), f"{cpus} CPUs" if cpus else "", str(machine.get("gpu") or "")]
     return ", ".join(filter(None, parts))
 
 
