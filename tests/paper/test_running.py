@@ -226,13 +226,13 @@ def test_a_version_that_is_not_exact_leaves_the_row_out_and_listing_installs_not
 
 def test_a_version_that_cannot_be_installed_leaves_the_row_out(home, tmp_path, monkeypatch):
     def refused(text):
-        raise BuildError(f"{text} cannot be installed.")
+        raise BuildError(f"{text} cannot be installed; pip says:", ["ERROR: no such version"])
 
     monkeypatch.setattr("boosters_eval.paper.planning.resolve_build", refused)
     path = write(tmp_path, {"row": {"library": "xgboost==0.0.0"}}, dataset={"name": "Breast_Cancer"})
     planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
     assert planned.plan is None
-    assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed."
+    assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed; pip says: ERROR: no such version"
 
 
 @pytest.mark.slow
