@@ -8,13 +8,15 @@ import pytest
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.history import report as report_module
-from boosters_eval.history.difference import difference_of, document_of, tables_of
+from boosters_eval.history.difference import compare_runs, difference_of, document_of, tables_of
 from boosters_eval.history.markdown import render_history_markdown
+from boosters_eval.history.model import HistoryFilter
 from boosters_eval.history.page import render_history_page
-from boosters_eval.history.report import HistoryReport, build_history_report
+from boosters_eval.history.report import HistoryReport, build_history_report, history_report
 from boosters_eval.reports.html.page import render_page
 from boosters_eval.reports.text import render_markdown
 from histories import a_history, a_series, an_entry
+from written_runs import SEEDS, written_run
 
 
 def lines_of(series):
@@ -120,11 +122,63 @@ def test_the_json_is_a_strict_model_that_is_read_back(found):
 def test_markdown_has_the_steps_first_and_escapes_names():
     series = [a_series([0.5 + (i > 5)], entry=an_entry(i), config="a|b", target="<x>") for i in range(12)]
     text = render_history_markdown(build_history_report(series))
-    assert "12 runs, 1 lines, 1 steps." in text
+    assert "12 runs, 1 line, 1 step." in text
     assert text.index("## Steps") < text.index("## a\\|b")
     assert "&lt;x&gt;" in text
     assert "0.5000 → 1.500 (+200 %)" in text
-    assert "No step was found in any line." in render_history_markdown(build_history_report(series[:3]))
+    assert "No step was found in any line." in render_history_markdown(build_history_report(series[6:] + series[6:]))
+
+
+@pytest.mark.parametrize("render", [render_history_markdown, render_history_page])
+def test_too_few_runs_are_not_told_as_no_step(render):
+    text = render(build_history_report(a_history(9)))
+    assert "Nothing could be found yet: a step takes 10 comparable runs, and no line has more than 9." in text
+    assert "no step found" not in text
+    assert "may show a step by chance" not in text
+    mixed = [a_series([0.5], entry=an_entry(i), target="old" if i < 10 else "new") for i in range(13)]
+    text = render(build_history_report(mixed))
+    assert "No step was found in any line. 1 line with fewer than 10 comparable runs could not have any." in text
+
+
+def test_a_value_beyond_all_bounds_does_not_keep_the_others_from_being_searched():
+    values = [0.5] * 8 + [1e200] + [0.5001] * 8
+    (line,) = build_history_report(a_series([value], entry=an_entry(i)) for i, value in enumerate(values)).lines
+    assert [(step.index, step.verdict) for step in line.steps] == [(9, "worse")]
+    assert not line.points[8].searched
+
+
+def test_runs_in_which_all_cells_failed_are_told(tmp_path):
+    for day in range(1, 13):
+        failed = SEEDS if day in (4, 7) else ()
+        written_run(tmp_path, day, version=f"1.{day}", failed=failed)
+    written_run(tmp_path, 13, libraries=("xgboost",), failed=SEEDS)
+    found = history_report(home=tmp_path)
+    assert [(one.target, one.commit, one.failed) for one in found.failures] == [
+        ("boosters", "c0ffee4", len(SEEDS)),
+        ("boosters", "c0ffee7", len(SEEDS)),
+        ("xgboost", "c0ffee13", len(SEEDS)),
+    ]
+    note = "All cells failed in 2 runs, which have no point: c0ffee7, c0ffee4."
+    assert all(note in line.notes for line in found.lines)
+    alone = "xgboost on diabetes/gbdt: All cells failed in one run, which has no point: c0ffee13."
+    assert found.notes[-1] == alone
+    for text in (render_history_page(found), render_history_markdown(found)):
+        assert note in text
+        assert alone in text
+    assert not history_report(HistoryFilter(libraries=("lightgbm",)), tmp_path).failures
+
+
+def test_a_competitor_whose_cells_all_failed_is_worse_than_before(tmp_path):
+    fine = written_run(tmp_path, 1, libraries=("boosters", "xgboost")).run_id
+    gone = written_run(tmp_path, 2, libraries=("boosters", "xgboost"), version="1.1", failed=SEEDS).run_id
+    found = compare_runs(fine, gone, metrics=["rmse"], home=tmp_path)
+    assert [(one.target, one.verdict, one.how, one.after, one.version_after) for one in found.changes] == [
+        (name, "worse", f"no number: {len(SEEDS)} cells failed", None, "1.1") for name in ("boosters", "xgboost")
+    ]
+    back = compare_runs(gone, fine, metrics=["rmse"], home=tmp_path)
+    assert {(one.verdict, one.how) for one in back.changes} == {
+        ("inconclusive", f"no number: {len(SEEDS)} cells failed before")
+    }
 
 
 def test_a_tiny_change_is_not_written_as_none():

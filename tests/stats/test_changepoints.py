@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boosters_eval.stats.changepoints import fewest_runs, find_steps
+from boosters_eval.stats.changepoints import fewest_for_any_step, fewest_runs, find_steps
 from boosters_eval.stats.inference import StatisticsInputError
 
 
@@ -64,6 +64,18 @@ def test_a_step_is_found_beside_an_outlier():
     values = [1.0] * 20 + [1.5] * 20
     values[5], values[30] = 1e9, -1e9
     assert places(values) == [20]
+
+
+def test_an_outlier_does_not_make_all_other_runs_equal():
+    values = [0.5] * 20 + [0.5001] * 20
+    values[5] = 1e15
+    assert places(values) == [20]
+
+
+def test_no_step_is_found_in_fewer_runs_than_said():
+    assert fewest_for_any_step() == min(fewest_runs(k) for k in range(2, 20)) == 10
+    assert places(list(range(9))) == []
+    assert places(list(range(10))) == [5]
 
 
 def test_rounding_is_not_a_step():

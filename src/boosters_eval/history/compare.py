@@ -50,6 +50,8 @@ def against(before: MetricSeries, after: MetricSeries, *, alpha: float = ALPHA) 
     reason = _refusal(before, after)
     if reason:
         return _refused(NOT_COMPARABLE, reason, before, after, alpha)
+    if not after.observations and not before.observations:
+        return _refused("inconclusive", "no number in either run", before, after, alpha)
     if not after.observations:
         return _refused("worse", _no_number(after), before, after, alpha)
     if not before.observations:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from boosters_eval.core.errors import ConfigError
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
 
 _Key = tuple[str, str, str]  # benchmark, competitor, metric
+_Failures = Mapping[tuple[str, str], int]  # the failed cells of a benchmark and competitor without a number
 
 
 class ComparedRun(Model):
@@ -78,18 +82,31 @@ class RunDifference(Model):
 
 def compare_runs(before: str, after: str, *, metrics: Sequence[str] = (), home: Path | None = None) -> RunDifference:
     """The second run against the first, each by its id, the beginning of its id, its name, or `last`."""
-    first, second = query.find(before, home), query.find(after, home)
-    return difference_of((first, query.series_of(first, home)), (second, query.series_of(second, home)), metrics)
+    first, second = (
+        (entry, query.series_of(entry, home), query.failures_of(entry, home))
+        for entry in (query.find(before, home), query.find(after, home))
+    )
+    return difference_of(first[:2], second[:2], metrics, failed=(first[2], second[2]))
 
 
 def difference_of(
     before: tuple[RunEntry, Sequence[MetricSeries]],
     after: tuple[RunEntry, Sequence[MetricSeries]],
     metrics: Sequence[str] = (),
+    *,
+    failed: tuple[_Failures, _Failures] = ({}, {}),
 ) -> RunDifference:
-    """What changed from one run to the other; `metrics` chooses, by default all scores and the usual resources."""
+    """What changed from one run to the other; `metrics` chooses, by default all scores and the usual resources.
+
+    `failed` tells of each run what has no number because all its cells failed.
+    """
     sides = [{_key(one): one for one in series if _is_wanted(one.metric, metrics)} for _, series in (before, after)]
-    keys = list(dict.fromkeys([*sides[1], *sides[0]]))
+    first, second = sides
+    sides = [
+        {**_without_a_number(before[0], failed[0], second), **first},
+        {**_without_a_number(after[0], failed[1], first), **second},
+    ]
+    keys = list(dict.fromkeys([*second, *first]))
     runs = [run_name(entry) for entry, _ in (before, after)]
     if not {key[0] for key in sides[0]} & {key[0] for key in sides[1]}:
         raise ConfigError(
@@ -104,6 +121,25 @@ def difference_of(
         changes=tuple(sorted(changes, key=lambda one: order[one.config])),
         notes=tuple(_notes(before[0], after[0])),
     )
+
+
+def _without_a_number(
+    entry: RunEntry, failed: _Failures, other: Mapping[_Key, MetricSeries]
+) -> dict[_Key, MetricSeries]:
+    """What a run would have told, had not every cell failed, as far as the other run tells it."""
+    return {
+        key: replace(
+            one,
+            entry=entry,
+            version=entry.versions.get(one.target, ""),
+            failed=failed[one.config, one.target],
+            mean=math.nan,
+            n=0,
+            observations=(),
+        )
+        for key, one in other.items()
+        if (one.config, one.target) in failed
+    }
 
 
 def _is_wanted(metric: str, metrics: Sequence[str]) -> bool:

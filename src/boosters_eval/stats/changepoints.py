@@ -100,6 +100,14 @@ def fewest_runs(on_new_level: int, *, alpha: float = DEFAULT_STEP_ALPHA) -> int 
     return total
 
 
+def fewest_for_any_step(*, alpha: float = DEFAULT_STEP_ALPHA) -> int:
+    """How many runs a line must have before any step can be found in it: half of them on either side say the most."""
+    total = 2 * SHORTEST_STRETCH
+    while SINGLE_SHARE * alpha * math.comb(total, total // 2) < 2:
+        total += 1
+    return total
+
+
 def _confirmed(
     sequence: FloatArray, levels: NDArray[np.int64], found: Mapping[int, float], alpha: float
 ) -> dict[int, float]:
@@ -148,7 +156,10 @@ def _without_rounding(values: FloatArray) -> NDArray[np.int64]:
     if not values.size:
         return np.zeros(0, dtype=np.int64)
     order = np.argsort(values, kind="stable")
-    apart = np.diff(values[order]) > max(SAME * float(np.abs(values).max()), TINY)
+    sizes = np.abs(values[order])
+    # Beside the values' own size, so that one run far off does not make all others equal.
+    size = np.maximum(np.maximum(sizes[1:], sizes[:-1]), np.median(sizes))
+    apart = np.diff(values[order]) > np.maximum(SAME * size, TINY)
     groups = np.empty(len(values), dtype=np.int64)
     groups[order] = np.concatenate([[0], np.cumsum(apart)])
     return groups
