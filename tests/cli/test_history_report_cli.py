@@ -17,6 +17,7 @@ def known(monkeypatch, tmp_path):
     series = [*a_history(24, targets=("boosters",))]
     entries = {one.entry.run_id: one.entry for one in series}
     monkeypatch.setattr(query, "series", lambda wanted, home=None: iter(series))
+    monkeypatch.setattr(query, "failures_of", lambda entry, home=None: {})
     monkeypatch.setattr(query, "find", lambda reference, home=None: entries[reference])
     monkeypatch.setattr(
         query, "series_of", lambda entry, home=None: [one for one in series if one.entry.run_id == entry.run_id]

@@ -60,7 +60,12 @@ def test_machines_data_and_settings_are_never_mixed_in_a_line():
     mixed += [a_series([0.5, 0.6], entry=an_entry(12), settings="b", data_digest="other")]
     found = build_history_report(mixed).lines
     assert [len(line.points) for line in found] == [6, 6, 1]
-    assert [line.variant for line in found] == [f"data or settings {i} of 3" for i in (1, 2, 3)]
+    assert [line.variant for line in found] == [
+        "data 1 of 2, settings 1 of 2",
+        "data 1 of 2, settings 2 of 2",
+        "data 2 of 2, settings 2 of 2",
+    ]
+    assert [line.variant for line in build_history_report(mixed[:12]).lines] == ["settings 1 of 2", "settings 2 of 2"]
     assert not any(line.steps for line in found)
 
 
@@ -90,6 +95,13 @@ def test_unfair_times_and_values_that_are_not_finite_are_shown_but_not_searched(
     (line,) = build_history_report([a_series([0.5, float("nan")])]).lines
     assert (line.points[0].value, line.points[0].searched) == (None, False)
     render_history_page(build_history_report([a_series([0.5, float("nan")])]))
+
+
+def test_the_interval_of_a_time_does_not_reach_below_zero():
+    (line,) = build_history_report([a_series([0.01, 0.02, 0.4], "train_time_s")]).lines
+    assert line.points[0].low == 0
+    (line,) = build_history_report([a_series([0.01, 0.02, 0.4], "r2")]).lines
+    assert line.points[0].low < 0
 
 
 def test_a_long_line_is_cut_and_says_so(monkeypatch):
@@ -222,3 +234,5 @@ def test_what_only_one_run_has_is_shown_and_no_pass():
 def test_runs_without_a_common_benchmark_are_refused():
     with pytest.raises(ConfigError, match="The runs 'run00000' and 'run00001' share no benchmark"):
         difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1), config="other")])
+    with pytest.raises(ConfigError, match=r"The '--metric' option must name what both runs measured: rmse\. Got 'auc'"):
+        difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1))], ["auc"])

@@ -85,6 +85,18 @@ def test_a_step_is_drawn_between_its_runs_and_its_levels_lie_on_them(visit):
     assert figure.locator("line.whisker").count() == 40
 
 
+def test_intervals_that_would_hide_the_values_are_a_band(visit):
+    charts = visit().page.locator("#lines figure[data-name^='california/gbdt boosters']")
+    drawn = {
+        "RMSE": charts.filter(
+            has_text="RMSE: the mean of 5 splits per run, with its 95 % interval, which is wider"
+        ).first,
+        "times": charts.filter(has_text="Train time").first,
+    }
+    marks = {name: [one.locator(kind).count() for kind in (".whisker", ".area")] for name, one in drawn.items()}
+    assert marks == {"RMSE": [0, 1], "times": [40, 0]}
+
+
 @pytest.mark.parametrize(("name", "last"), [("story", 39), ("long", 149), ("quiet", 2), ("one", 0)])
 def test_the_latest_run_is_named_on_the_axis(visit, name, last):
     ticks = visit(name).page.locator("#lines figure").first.locator("text.tick").all_text_contents()

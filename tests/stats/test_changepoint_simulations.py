@@ -44,6 +44,21 @@ def test_a_line_without_a_step_gets_one_in_at_most_one_percent(draw, name, n, si
     assert simulated(SECTION, f"no step, {name}, {n} runs: any step", wrong, REPETITIONS, "≤ 1 %") <= 0.0165
 
 
+def test_a_line_that_is_looked_at_after_every_run_shows_a_step_more_often(simulated):
+    """What the rule does not promise: the level is that of one look, and each new run is another."""
+    rng = np.random.default_rng(5)
+    repetitions, ends = REPETITIONS // 5, (30, 100)
+    seen = dict.fromkeys(ends, 0)
+    for _ in range(repetitions):
+        values = normal(rng, ends[-1])
+        first = next((n for n in range(10, ends[-1] + 1) if find_steps(values[:n])), None)
+        for end in ends:
+            seen[end] += first is not None and first <= end
+    for end in ends:
+        claim = f"no step, looked at after every run from 10 to {end}: any step at any time"
+        assert simulated(SECTION, claim, seen[end], repetitions, "none") > 0.01
+
+
 @pytest.mark.parametrize("n", [60, 200])
 def test_a_line_with_two_steps_gets_a_third_one_in_about_one_percent(n, simulated):
     rng = np.random.default_rng(7 + n)

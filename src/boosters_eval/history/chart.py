@@ -51,12 +51,13 @@ def history_chart(drawn: HistoryLine, series: int) -> Figure | None:
     left = y_room(vertical)
     last = len(drawn.points) - 1
     across = Scale(0, last, left + 8, WIDTH - RIGHT) if last else Scale(-1, 1, left + 8, WIDTH - RIGHT)
+    runs = _runs(found, across, vertical, banded=clipped or len(found) > _FEW)
     parts = [
         *y_axis(vertical, left, column),
         line(left, bottom, WIDTH - 6, bottom, "axis"),
         *_ticks(drawn.points, across, bottom),
         *_versions(drawn.points, across, top, bottom),
-        f'<g class="{colour(series)}">{"".join(_runs(found, across, vertical))}</g>',
+        f'<g class="{colour(series)}">{"".join(runs)}</g>',
         *_steps(drawn, across, vertical, bottom),
     ]
     return Figure(
@@ -80,15 +81,15 @@ def _vertical(
     return fit(kept, bottom - 4, top + 4), kept != every
 
 
-def _runs(found: Sequence[tuple[int, HistoryPoint]], across: Scale, vertical: Scale) -> Iterator[str]:
-    """Each run with its interval, or a trace with a band if there are many."""
+def _runs(found: Sequence[tuple[int, HistoryPoint]], across: Scale, vertical: Scale, *, banded: bool) -> Iterator[str]:
+    """Each run with its interval; a band if bars would hide the values, and a trace alone if there are many."""
     bounded = [
         (across(index), _within(vertical, point.low), _within(vertical, point.high))
         for index, point in found
         if point.low is not None and point.high is not None
     ]
     few = len(found) <= _FEW
-    if few:
+    if not banded or len(bounded) == 1:
         for x, low, high in bounded:
             yield line(x, low, x, high, "whisker")
     elif bounded:

@@ -109,9 +109,7 @@ def difference_of(
     keys = list(dict.fromkeys([*second, *first]))
     runs = [run_name(entry) for entry, _ in (before, after)]
     if not {key[0] for key in sides[0]} & {key[0] for key in sides[1]}:
-        raise ConfigError(
-            f"The runs '{runs[0]}' and '{runs[1]}' share no benchmark{' with this metric' if metrics else ''}."
-        )
+        raise ConfigError(_nothing_shared((before, after), runs, metrics))
     levels = _levels(sides, keys)
     changes = [_change(sides[0].get(key), sides[1].get(key), levels[key]) for key in keys]
     order = {config: position for position, config in enumerate(dict.fromkeys(key[0] for key in keys))}
@@ -121,6 +119,19 @@ def difference_of(
         changes=tuple(sorted(changes, key=lambda one: order[one.config])),
         notes=tuple(_notes(before[0], after[0])),
     )
+
+
+def _nothing_shared(
+    sides: Sequence[tuple[RunEntry, Sequence[MetricSeries]]], runs: Sequence[str], metrics: Sequence[str]
+) -> str:
+    known = [{(one.config, one.metric) for one in series} for _, series in sides]
+    both = {config for config, _ in known[0]} & {config for config, _ in known[1]}
+    if metrics and both:
+        names = sorted({metric for config, metric in known[0] & known[1] if config in both})
+        return (
+            f"The '--metric' option must name what both runs measured: {', '.join(names)}. Got '{' '.join(metrics)}'."
+        )
+    return f"The runs '{runs[0]}' and '{runs[1]}' share no benchmark."
 
 
 def _without_a_number(

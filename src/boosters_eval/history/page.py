@@ -118,7 +118,7 @@ def _card(lines: list[HistoryLine], series: int) -> str:
     others = [line for line in lines if line not in shown]
     more = ""
     if others:
-        title = f"{len(others)} further metric{'' if len(others) == 1 else 's'} without a step"
+        title = f"{len(others)} further metric{'' if len(others) == 1 else 's'}"
         more = f'<details class="more"><summary>{title}</summary>{_drawn(others, series)}</details>'
     machine = f"on {first.machine_label}" if first.machine_label else "on an unknown machine"
     machine += f"; {first.variant}" if first.variant else ""

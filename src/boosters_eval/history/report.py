@@ -170,12 +170,12 @@ def build_history_report(
     failed: dict[tuple[str, ...], list[HistoryFailure]] = {}
     for failure in lost:
         failed.setdefault((failure.config, failure.target, failure.machine), []).append(failure)
-    alike = Counter(key[:4] for key in kept)
-    turn: Counter[tuple[str, ...]] = Counter()
+    alike: dict[tuple[str, ...], list[_Key]] = {}
+    for key in kept:
+        alike.setdefault(key[:4], []).append(key)
     lines = []
     for key, found in kept.items():
-        turn[key[:4]] += 1
-        variant = f"data or settings {turn[key[:4]]} of {alike[key[:4]]}" if alike[key[:4]] > 1 else ""
+        variant = _variant(key, alike[key[:4]])
         lines.append(_line(list(found), totals[key] - len(found), variant, alpha, failed.get(key[:3], ())))
     ordered = sorted(
         lines, key=lambda line: (line.config, line.target, line.machine_label, line.variant, not line.primary)
@@ -186,13 +186,23 @@ def build_history_report(
     return HistoryReport(alpha=alpha, n_runs=len(runs), lines=tuple(ordered), failures=lost, notes=notes)
 
 
+def _variant(key: _Key, alike: list[_Key]) -> str:
+    """What tells a line from others of the same names, in the order of their first runs; empty if there is none."""
+    parts = (
+        (name, list(dict.fromkeys(one[at] for one in alike)), key[at]) for name, at in (("data", 4), ("settings", 5))
+    )
+    return ", ".join(
+        f"{name} {values.index(own) + 1} of {len(values)}" for name, values, own in parts if len(values) > 1
+    )
+
+
 def _notes(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
     least = fewest_for_any_step(alpha=alpha)
     searched = sum(line.n_searched >= least for line in lines)
     rule = (
         f"A step is a change of level that a permutation test of ranks finds; it takes {least} comparable runs or more."
-        f" At each look, a line without any gets one with a probability of {100 * alpha:g} % at most, if its runs scatter"
-        " independently: a slow drift, or a machine that is slower for a few runs, looks like a step."
+        f" At each look, a line without any gets one with a probability of {100 * alpha:g} % at most, if its runs"
+        " scatter independently: a slow drift, or a machine that is slower for a few runs, looks like a step."
     )
     if searched > 1:
         chance = f"of the {searched} lines that were searched, {alpha * searched:.2g} may show a step by chance"
@@ -285,7 +295,7 @@ def _point(run: MetricSeries, splits: frozenset[tuple[int, int | None, str | Non
         commit=commit_of(run.entry),
         version=clean(run.version),
         value=math.fsum(values) / len(values) if usable else None,
-        low=interval[0] if interval else None,
+        low=(max(interval[0], 0.0) if resource else interval[0]) if interval else None,
         high=interval[1] if interval else None,
         n=len(used),
         failed=run.failed,
