@@ -34,7 +34,8 @@ def test_a_difference_names_both_runs_and_how_they_were_compared(known, capsys):
 
 
 @pytest.mark.parametrize(
-    ("kind", "start"), [("md", "# run00000 against"), ("html", "<!doctype html>"), ("csv", "table,"), ("json", "{")]
+    ("kind", "start"),
+    [("md", "# run00023 against run00000"), ("html", "<!doctype html>"), ("csv", "table,"), ("json", "{")],
 )
 def test_a_difference_is_written_in_each_format(known, kind, start, tmp_path, capsys):
     file = tmp_path / f"out.{kind}"

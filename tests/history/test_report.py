@@ -216,7 +216,11 @@ def test_two_runs_are_compared_number_by_number():
     text = render_markdown(tables_of(found))
     assert "| 4.6.0 → 4.7.0 |" in text
     assert "paired over 5 shared splits" in text
-    assert "<title>run00000 against run00039</title>" in render_page(document_of(found))
+    assert "\n\nWorse: boosters Train time (s).\n\n" in text
+    assert tables_of(difference(first, first)).tables[0].answer == "Nothing was found to be better or worse."
+    page = render_page(document_of(found))
+    assert "<title>run00039 against run00000</title>" in page
+    assert '<span class="verdict worse">worse</span>' in page
     assert [change.metric for change in difference(first, last, ["mae"]).changes] == ["mae", "mae"]
 
 

@@ -248,12 +248,17 @@ def tables_of(found: RunDifference) -> Report:
     return Report(tuple(_table(config, changes) for config, changes in by_config.items()), found.notes)
 
 
+def title_of(found: RunDifference) -> str:
+    """The later run is judged against the earlier one, so it is named first."""
+    return f"{found.after.run} against {found.before.run}"
+
+
 def document_of(found: RunDifference) -> ReportDocument:
     """The difference for the page."""
     report = tables_of(found)
     words = [change.verdict for change in found.changes]
     return ReportDocument(
-        title=f"{found.before.run} against {found.after.run}",
+        title=title_of(found),
         lead=f"Before: {run_text(found.before)}. After: {run_text(found.after)}.",
         facts=tuple(
             Fact(label=word.capitalize(), value=str(words.count(word)), alarm=word == "worse" and word in words)
@@ -291,10 +296,21 @@ def _table(config: str, changes: Sequence[NumberChange]) -> ReportTable:
     return ReportTable(
         name=config,
         row_names=("Competitor", "Metric"),
+        answer=_answer(changes),
         columns=_COLUMNS,
         rows=tuple(Row((change.target, change.label), tuple(_cells(change))) for change in changes),
         notes=tuple(f"{', '.join(who)}: {note}" for note, who in notes.items()),
     )
+
+
+def _answer(changes: Sequence[NumberChange]) -> str:
+    """What is worse and what is better, in one sentence."""
+    named = {
+        word: ", ".join(f"{one.target} {one.label}" for one in changes if one.verdict == word)
+        for word in ("worse", "better")
+    }
+    said = "; ".join(f"{word}: {names}" for word, names in named.items() if names)
+    return f"{said[0].upper()}{said[1:]}." if said else "Nothing was found to be better or worse."
 
 
 def _cells(change: NumberChange) -> Iterable[TableCell]:
