@@ -69,6 +69,16 @@ def test_machines_data_and_settings_are_never_mixed_in_a_line():
     assert not any(line.steps for line in found)
 
 
+def test_machines_of_the_same_make_are_told_apart_by_their_digests():
+    entries = [an_entry(0, machine="abcdef0"), an_entry(1, machine="fedcba0"), an_entry(2, machine_label="Apple M2")]
+    found = build_history_report(a_series([0.5], entry=entry) for entry in entries)
+    assert {line.machine_label for line in found.lines} == {
+        "AMD EPYC, 8 cores abcdef",
+        "AMD EPYC, 8 cores fedcba",
+        "Apple M2",
+    }
+
+
 def test_runs_with_other_splits_do_not_look_like_a_step():
     few = [a_series([0.5, 0.6], entry=an_entry(i)) for i in range(10)]
     more = [a_series([0.5, 0.6, 0.9, 0.9], entry=an_entry(10 + i)) for i in range(8)]
@@ -126,7 +136,7 @@ def test_a_commit_that_had_changes_is_marked_and_a_run_without_one_is_named_by_i
 def test_the_json_is_a_strict_model_that_is_read_back(found):
     text = found.model_dump_json()
     assert HistoryReport.model_validate_json(text) == found
-    assert json.loads(text)["kind"] == "boosters-eval history"
+    assert json.loads(text)["kind"] == "boosters-eval history report"
     with pytest.raises(ConfigError, match="no parameter 'extra'"):
         HistoryReport.model_validate({**json.loads(text), "extra": 1})
 

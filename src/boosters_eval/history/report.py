@@ -32,6 +32,7 @@ _Key = tuple[str, str, str, str, str, str]  # config, target, machine, metric, d
 _NAMED = 5  # runs without a number that a note names
 MOST_POINTS = 500  # runs of a line that are searched and drawn
 _SHORT_SHA = 8
+_SHORT_MACHINE = 6
 _MEASURED = frozenset(column.name for column in MEASURES)
 _LABELS = {
     **{column.name: column.label for column in MEASURES},
@@ -134,7 +135,7 @@ class HistoryReport(Model):
     """All lines."""
 
     schema_version: Literal[1] = 1
-    kind: Literal["boosters-eval history"] = "boosters-eval history"
+    kind: Literal["boosters-eval history report"] = "boosters-eval history report"
     alpha: float = DEFAULT_STEP_ALPHA  # of each line: the chance that one without a step gets one
     n_runs: int
     lines: tuple[HistoryLine, ...]
@@ -177,6 +178,7 @@ def build_history_report(
     for key, found in kept.items():
         variant = _variant(key, alike[key[:4]])
         lines.append(_line(list(found), totals[key] - len(found), variant, alpha, failed.get(key[:3], ())))
+    lines = _with_machines_told_apart(lines)
     ordered = sorted(
         lines, key=lambda line: (line.config, line.target, line.machine_label, line.variant, not line.primary)
     )
@@ -184,6 +186,19 @@ def build_history_report(
     alone = [told for key, told in failed.items() if key not in drawn]
     notes = (*_notes(lines, alpha), *(f"{told[0].target} on {told[0].config}: {_lost(told)}" for told in alone))
     return HistoryReport(alpha=alpha, n_runs=len(runs), lines=tuple(ordered), failures=lost, notes=notes)
+
+
+def _with_machines_told_apart(lines: list[HistoryLine]) -> list[HistoryLine]:
+    """Machines of the same make are named by the beginning of their digests too, as in the list of runs."""
+    machines: dict[str, set[str]] = {}
+    for line in lines:
+        machines.setdefault(line.machine_label, set()).add(line.machine)
+    return [
+        line.replace(machine_label=f"{line.machine_label} {line.machine[:_SHORT_MACHINE]}".lstrip())
+        if len(machines[line.machine_label]) > 1
+        else line
+        for line in lines
+    ]
 
 
 def _variant(key: _Key, alike: list[_Key]) -> str:
