@@ -12,7 +12,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
 from boosters_eval.history import query
 from boosters_eval.history.compare import ALPHA, NOT_COMPARABLE, HistoryComparison, against
-from boosters_eval.history.report import commit_of, finite, is_usual, metric_label, run_name
+from boosters_eval.history.report import SHORT_MACHINE, commit_of, finite, is_usual, metric_label, run_name
 from boosters_eval.history.wording import level_texts, percent_text
 from boosters_eval.reports.document import Fact, ReportDocument
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
@@ -274,7 +274,8 @@ def run_text(run: ComparedRun) -> str:
     """A run in a few words."""
     commit = f", commit {run.commit}" if run.commit else ""
     when = run.started_at[:16].replace("T", " ")
-    return f"run {run.run} of {when}{commit} on {run.machine_label or 'an unknown machine'}"
+    machine = " ".join(filter(None, [run.machine_label, run.machine[:SHORT_MACHINE]]))
+    return f"run {run.run} of {when}{commit} on {machine or 'an unknown machine'}"
 
 
 _COLUMNS = (

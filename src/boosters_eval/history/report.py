@@ -32,7 +32,7 @@ _Key = tuple[str, str, str, str, str, str]  # config, target, machine, metric, d
 _NAMED = 5  # runs without a number that a note names
 MOST_POINTS = 500  # runs of a line that are searched and drawn
 _SHORT_SHA = 8
-_SHORT_MACHINE = 6
+SHORT_MACHINE = 6
 _MEASURED = frozenset(column.name for column in MEASURES)
 _LABELS = {
     **{column.name: column.label for column in MEASURES},
@@ -194,7 +194,7 @@ def _with_machines_told_apart(lines: list[HistoryLine]) -> list[HistoryLine]:
     for line in lines:
         machines.setdefault(line.machine_label, set()).add(line.machine)
     return [
-        line.replace(machine_label=f"{line.machine_label} {line.machine[:_SHORT_MACHINE]}".lstrip())
+        line.replace(machine_label=f"{line.machine_label} {line.machine[:SHORT_MACHINE]}".lstrip())
         if len(machines[line.machine_label]) > 1
         else line
         for line in lines
