@@ -167,6 +167,15 @@ def test_nothing_is_cut_off_or_on_each_other(visit, name, width, scheme):
     assert seen.page.evaluate("() => document.documentElement.scrollWidth") == width
 
 
+def test_no_word_of_the_steps_is_broken_on_paper(visit):
+    seen = visit("story", viewport={"width": 720, "height": 1000})
+    seen.page.emulate_media(media="print")
+    words = seen.page.locator("#steps tbody tr").first.locator("td:nth-child(2), .verdict, td.num")
+    line = "one => { const r = document.createRange(); r.selectNodeContents(one); return r.getClientRects().length; }"
+    assert {words.nth(index).evaluate(line) for index in range(words.count())} == {1}
+    assert faults(seen.page) == []
+
+
 def test_the_page_fits_on_paper(visit):
     seen = visit("hostile", viewport={"width": 720, "height": 1000})
     seen.page.emulate_media(media="print")
