@@ -8,6 +8,7 @@ from boosters_eval.cli.app import run
 from boosters_eval.history import query
 from boosters_eval.history.report import HistoryReport
 from histories import a_history, a_series, an_entry
+from written_runs import SEEDS, written_run
 
 
 @pytest.fixture
@@ -85,3 +86,13 @@ def test_runs_without_a_common_benchmark_are_refused(known, monkeypatch, capsys)
     )
     assert run(["history", "diff", "run00000", "run00001"]) == 3
     assert "share no benchmark" in capsys.readouterr().err
+
+
+def test_runs_in_which_everything_failed_are_told_as_such(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path))
+    for day in (1, 2):
+        written_run(tmp_path, day, version=f"1.{day}", failed=SEEDS, facts={"name": f"run-{day}"})
+    assert run(["history", "report"]) == 2
+    assert "There is nothing to report: all cells failed in every run that is meant." in capsys.readouterr().err
+    assert run(["history", "diff", "run-1", "run-2"]) == 3
+    assert "has a number: all cells failed." in capsys.readouterr().err

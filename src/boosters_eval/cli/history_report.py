@@ -108,6 +108,8 @@ def report(
     check_output(output)
     wanted = chosen(suite, dataset, library, metric, machine, since, limit)
     found = history_report(wanted)
+    if not found.lines and found.failures:
+        raise RunError("There is nothing to report: all cells failed in every run that is meant.")
     if not found.lines:
         raise RunError(f"There is nothing to report: {nothing(wanted)}")
     if kind == "html":

@@ -109,6 +109,8 @@ def difference_of(
     keys = list(dict.fromkeys([*second, *first]))
     runs = [run_name(entry) for entry, _ in (before, after)]
     if not {key[0] for key in sides[0]} & {key[0] for key in sides[1]}:
+        if failed[0].keys() & failed[1].keys():
+            raise ConfigError(f"Neither '{runs[0]}' nor '{runs[1]}' has a number: all cells failed.")
         raise ConfigError(_nothing_shared((before, after), runs, metrics))
     levels = _levels(sides, keys)
     changes = [_change(sides[0].get(key), sides[1].get(key), levels[key]) for key in keys]
