@@ -66,7 +66,7 @@ def find_steps(values: Sequence[float] | FloatArray, *, alpha: float = DEFAULT_S
     """The steps in values that are given in the order of time; the same values always give the same steps.
 
     A line without a step gets one with probability `alpha` at most. After each step that is found the level is shared
-    by the stretches that there are, so that it also holds for a step too many in a line that has some.
+    by the stretches that there are, so that it nearly holds for a step too many in a line that has some.
     """
     if not 0 < alpha < 1:
         raise StatisticsInputError(f"The 'alpha' parameter must be between 0 and 1. Got {alpha} instead.")
