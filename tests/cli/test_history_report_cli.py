@@ -17,7 +17,7 @@ def known(monkeypatch, tmp_path):
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
     series = [*a_history(24, targets=("boosters",))]
     entries = {one.entry.run_id: one.entry for one in series}
-    monkeypatch.setattr(query, "series", lambda wanted, home=None: iter(series))
+    monkeypatch.setattr(query, "series", lambda wanted, home=None, per_line=None: iter(series))
     monkeypatch.setattr(query, "failures_of", lambda entry, home=None: {})
     monkeypatch.setattr(query, "find", lambda reference, home=None: entries[reference])
     monkeypatch.setattr(

@@ -150,9 +150,10 @@ class HistoryReport(Model):
 
 def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
     """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
-    found = query.series(wanted, home)
+    found = query.series(wanted, home, per_line=MOST_POINTS)
     lost = (_failure(*told) for told in query.failures(wanted, home))
-    return build_history_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
+    report = build_history_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
+    return report.replace(n_runs=max(report.n_runs, query.count_measured(wanted, home)))
 
 
 def build_history_report(
@@ -165,7 +166,7 @@ def build_history_report(
     for one in series:
         key = (one.config, one.target, one.entry.machine, one.metric, one.data_digest, one.settings)
         kept.setdefault(key, deque(maxlen=MOST_POINTS)).append(one)
-        totals[key] += 1
+        totals[key] += 1 + one.left_out
         runs.add(one.entry.key)
     lost = tuple(failures)
     failed: dict[tuple[str, ...], list[HistoryFailure]] = {}
