@@ -135,7 +135,9 @@ def test_values_of_wrong_types_are_damage_of_one_run_and_stop_no_other(tmp_path,
 def rechained(path, changes):
     """Write a run anew with other values in its facts or in each of its results, with a chain that holds."""
     facts_path, journal_path = path / "environment.json", path / "journal.jsonl"
-    facts = json.loads(facts_path.read_text()) | {name: value for (kind, name), value in changes.items() if kind == "facts"}
+    facts = json.loads(facts_path.read_text()) | {
+        name: value for (kind, name), value in changes.items() if kind == "facts"
+    }
     facts_path.unlink()
     facts_path.write_text(json.dumps(facts))
     own = {name: value for name, value in facts.items() if name != "resumed"}

@@ -148,7 +148,9 @@ def test_a_cell_that_is_there_twice_is_refused(tmp_path):
     content = json.loads(file.read_text())
     content["results"].append(content["results"][0])
     file.write_text(json.dumps(content))
-    assert "more than one result of boosters on diabetes/gbdt for seed 42." in transfer.import_file(file, tmp_path).fault
+    assert (
+        "more than one result of boosters on diabetes/gbdt for seed 42." in transfer.import_file(file, tmp_path).fault
+    )
 
 
 def test_a_pipe_is_refused_without_waiting_for_it(tmp_path):

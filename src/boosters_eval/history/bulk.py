@@ -73,7 +73,7 @@ def _judge(group: list[Pair], splits: SplitsKnown, found: dict[tuple[int, int], 
                 found[row.line, row.run][name] = verdict
 
 
-def _verdicts(  # noqa: PLR0913 (one call)
+def _verdicts(
     name: str,
     a: NDArray[np.float64],
     b: NDArray[np.float64],
@@ -108,7 +108,8 @@ def _splits(text: str) -> SplitsKnown | None:
     """None if the splits are not random, not recorded, or the same for several seeds."""
     _, repeats = loaded(text)
     observations = [
-        Observation(0.0, split, n_train, n_valid) for _, _, split, n_train, n_valid, kind, *_ in repeats
+        Observation(0.0, split, n_train, n_valid)
+        for _, _, split, n_train, n_valid, kind, *_ in repeats
         if split and kind == "random"
     ]
     distinct = {one.split_digest for one in observations}, {(seed, fold) for seed, fold, *_ in repeats}

@@ -68,9 +68,7 @@ def hold(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN")  # others keep adding: what is not judged yet has no verdict
 
 
-def answered(
-    question: Callable[[sqlite3.Connection], Found], home: Path | None = None, *, look: bool = True
-) -> Found:
+def answered(question: Callable[[sqlite3.Connection], Found], home: Path | None = None, *, look: bool = True) -> Found:
     """The answer to a question. If the index turns out to be damaged, it is made anew, and asked again.
 
     Without `look` it is taken as it is: for a second question of one program, which has just looked for new runs.
@@ -276,7 +274,7 @@ def _read(
 
 def _has(connection: sqlite3.Connection, place: IndexedPlace, stamp: Stamp | None) -> bool:
     query = "SELECT stamp, journals FROM places WHERE origin = ? AND name = ?"
-    return connection.execute(query, place).fetchone() == stamp
+    return bool(connection.execute(query, place).fetchone() == stamp)
 
 
 def _rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[IndexRows]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import replace
 from datetime import datetime
 from statistics import median
@@ -16,6 +15,7 @@ from boosters_eval.history.model import Change, HistoryFilter
 from boosters_eval.history.records import COUNTED, JOINED, PER_SECOND, RUN, SERIES, SeriesRow, data_digest, entry_of
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
@@ -85,7 +85,7 @@ def series(
 
 def count_measured(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> int:
     """How many runs `series` is about."""
-    measured = f"{COUNTED} AND EXISTS (SELECT 1 FROM series m WHERE m.run = r.id)"
+    measured = f"{COUNTED} AND EXISTS (SELECT 1 FROM series m WHERE m.run = r.id)"  # noqa: S608 (our names)
     return answered(lambda connection: len(_found(connection, wanted, measured)), home, look=False)
 
 
@@ -361,7 +361,7 @@ def _changes(
     return made
 
 
-def _changes_of(  # noqa: PLR0913 (one call)
+def _changes_of(
     connection: sqlite3.Connection,
     row: SeriesRow,
     entry: RunEntry,

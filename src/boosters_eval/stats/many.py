@@ -74,7 +74,8 @@ def _usable(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
 
 
 def _scale(a: FloatArray, b: FloatArray) -> FloatArray:
-    return np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))
+    found: FloatArray = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))
+    return found
 
 
 def _read(
