@@ -228,13 +228,13 @@ def test_a_version_that_is_not_exact_leaves_the_row_out_and_listing_installs_not
 
 def test_a_version_that_cannot_be_installed_leaves_the_row_out(home, tmp_path, monkeypatch):
     def refused(names):
-        raise BuildError(f"{names[0]} cannot be installed.")
+        raise BuildError(f"{names[0]} cannot be installed; pip says:", ["ERROR: no such version"])
 
     monkeypatch.setattr("boosters_eval.paper.planning.competitor_names", refused)
     path = write(tmp_path, {"row": {"library": "xgboost==0.0.0"}}, dataset={"name": "Breast_Cancer"})
     planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
     assert planned.plan is None
-    assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed."
+    assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed; pip says: ERROR: no such version"
 
 
 def test_a_row_of_a_library_means_the_installed_one_whatever_took_its_place_before(home, tmp_path):

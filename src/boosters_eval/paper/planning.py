@@ -111,7 +111,7 @@ def _planned(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pi
             case _:
                 return PlannedTarget(target, "Nothing is bound to this row.")
     except BoostersEvalError as error:
-        return PlannedTarget(target, str(error))
+        return PlannedTarget(target, " ".join(str(error).split()))
 
 
 def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None) -> PlannedTarget:
