@@ -1,11 +1,16 @@
 """The index follows the runs: what is new, grown, damaged or gone is noticed at the next question."""
 
+import hashlib
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
+from boosters_eval.engine.lines import LINE, START, line_digest
 from boosters_eval.history import index, query
+from boosters_eval.history.compare import against
 from boosters_eval.history.hook import record_runs
 from boosters_eval.history.model import HistoryFilter
 from written_runs import LEGACY, MACHINE, SEEDS, written_run
@@ -104,6 +109,51 @@ def test_damage_is_never_told_as_fine(tmp_path, name, damage):
     assert list(query.series(home=tmp_path)) == []
 
 
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("facts", "machine"), "a text"),
+        (("facts", "resumed"), 5),
+        (("facts", "git_sha"), "\ud800"),
+        (("result", "metrics"), ["rmse"]),
+        (("result", "metrics"), {"rmse": "much"}),
+        (("result", "n_train"), "all"),
+        (("result", "n_valid"), 10**30),
+    ],
+)
+def test_values_of_wrong_types_are_damage_of_one_run_and_stop_no_other(tmp_path, where, value):
+    """A chain proves that nothing was changed, not that what was written makes sense."""
+    written_run(tmp_path, 1)
+    folder = written_run(tmp_path, 2, version="1.1")
+    written_run(tmp_path, 3, version="1.2")
+    rechained(folder.path, {where: value})
+    assert [(day, state) for day, state, _ in listed(tmp_path)][-1] == ("01", "finished")
+    assert {entry.run_id: entry.state for entry in query.runs(home=tmp_path)}[folder.run_id] == "damaged"
+    assert verdicts(tmp_path)["03"] == "equivalent"
+
+
+def rechained(path, changes):
+    """Write a run anew with other values in its facts or in each of its results, with a chain that holds."""
+    facts_path, journal_path = path / "environment.json", path / "journal.jsonl"
+    facts = json.loads(facts_path.read_text()) | {
+        name: value for (kind, name), value in changes.items() if kind == "facts"
+    }
+    facts_path.unlink()
+    facts_path.write_text(json.dumps(facts))
+    own = {name: value for name, value in facts.items() if name != "resumed"}
+    begin = {"facts": hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:32]}
+    previous, lines = START, []
+    for line in journal_path.read_bytes().splitlines(keepends=True):
+        kind = LINE.fullmatch(line)[4].decode()
+        raw = json.loads(line) | {"prev": previous}
+        raw[kind] |= begin if kind == "begin" else {}
+        raw[kind] |= {name: value for (of, name), value in changes.items() if of == kind}
+        lines.append(json.dumps(raw, separators=(",", ":")).encode() + b"\n")
+        previous = line_digest(lines[-1])
+    journal_path.unlink()
+    journal_path.write_bytes(b"".join(lines))
+
+
 def test_a_lost_journal_is_damage(tmp_path):
     folder = written_run(tmp_path, 1)
     query.runs(home=tmp_path)
@@ -158,6 +208,46 @@ def test_times_are_judged_only_where_they_are_fair(tmp_path):
     )
 
 
+def test_only_the_latest_runs_of_a_line_are_read_if_only_they_are_wanted(tmp_path):
+    for day in range(1, 6):
+        data = {"data_digest": "0" * 64} if day < 3 else {}
+        written_run(tmp_path, day, version=f"1.{day}", **data)
+    found = [(one.entry.started_at[8:10], one.left_out) for one in query.series(home=tmp_path, per_line=2)]
+    assert found == [("01", 0), ("02", 0), ("04", 1), ("05", 0)]
+    assert query.count_measured(home=tmp_path) == 5
+
+
+def test_verdicts_on_many_runs_at_once_are_those_of_one_comparison(tmp_path):
+    """Values that differ, are the same, and came with failures or other splits, judged in both ways."""
+    for day, (value, step) in enumerate(((0.5, 0.001), (0.5, 0.001), (0.6, 0.002), (0.55, 0.03), (0.54, 0.001)), 1):
+        timed = {"timed": True, "timing_mode": True, "train_time_s": value, "peak_memory_mb": 100.0 + day}
+        written_run(tmp_path, day, value, step=step, version=f"1.{day}", failed=SEEDS[:1] if day == 4 else (), **timed)
+    told = {
+        (entry.started_at[8:10], change.metric): change.verdict
+        for entry, _ in query.listing(home=tmp_path)[0]
+        for change in query.changes(entry, tmp_path)
+    }
+    last: dict = {}
+    for one in query.series(home=tmp_path):
+        expected = against(last[one.metric], one).verdict if one.metric in last else "first"
+        assert (one.metric, told[one.entry.started_at[8:10], one.metric]) == (one.metric, expected)
+        last[one.metric] = one
+    assert {"better", "worse", "equivalent", "inconclusive"} <= set(told.values())
+
+
+def test_showing_a_usual_run_loads_no_scipy(tmp_path):
+    """It takes longer to load than the whole answer may take."""
+    written_run(tmp_path, 1)
+    written_run(tmp_path, 2, 0.6, version="1.1")
+    record_runs(tmp_path)
+    script = (
+        "import sys; from pathlib import Path; from boosters_eval.history import query; home = Path(sys.argv[1]);"
+        "print({c.verdict for c in query.changes(query.find('last', home), home)}, 'scipy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{'worse'} False"
+
+
 def test_filters_choose_runs(tmp_path):
     written_run(tmp_path, 1)
     written_run(tmp_path, 2, version="1.1", libraries=("xgboost",), machine={**MACHINE, "digest": "bbbb"})
@@ -167,6 +257,8 @@ def test_filters_choose_runs(tmp_path):
     assert days(machine="aaaa") == ["01"]
     assert days(machine="test cpu") == ["02", "01"]
     assert days(since="2026-01-02T00:00:00+00:00") == ["02"]
+    assert days(since="2026-01-02T20:00:00+09:00") == ["02"]
+    assert days(since="2026-01-02T08:00:00-09:00") == []
     assert days(suite="nightly", datasets=("diabetes",), metrics=("rmse",)) == ["02", "01"]
     assert days(metrics=("auc",)) == days(datasets=("iris",)) == days(suite="quick") == []
 

@@ -164,6 +164,74 @@ def test_two_programs_may_index_at_once(tmp_path):
     assert told(tmp_path) == [(f"2026-01-{day:02d}", "equivalent" if day > 1 else "first") for day in range(12, 0, -1)]
 
 
+def test_an_answer_is_of_one_state_of_the_index(indexed):
+    """Another program that drops runs between two reads of one answer once left runs without any number."""
+
+    def ask(connection):
+        before = connection.execute("SELECT count(*) FROM series").fetchone()
+        with closing(store.connect(indexed, wait_s=0.05)) as other, pytest.raises(sqlite3.Error, match="locked"):
+            store.clear(other)
+        return before, connection.execute("SELECT count(*) FROM series").fetchone()
+
+    before, after = index.answered(ask, indexed)
+    assert before == after
+
+
+def test_what_another_program_has_read_meanwhile_is_not_read_again(tmp_path, monkeypatch):
+    written_run(tmp_path, 1)
+    rows = index._rows
+
+    def slow(home, place):
+        monkeypatch.setattr(index, "_rows", rows)
+        record_runs(home)
+        return rows(home, place)
+
+    monkeypatch.setattr(index, "_rows", slow)
+    numbers = index.answered(lambda connection: connection.execute("SELECT id FROM runs").fetchall(), tmp_path)
+    assert numbers == [(1,)]
+
+
+def test_what_is_not_judged_yet_is_not_told_as_the_first(indexed, monkeypatch):
+    monkeypatch.setattr(index, "_judge_open", lambda _: None)
+    with closing(store.connect(indexed)) as connection:
+        connection.execute("UPDATE series SET before = NULL, verdicts = ''")
+    assert {verdict for _, verdict in told(indexed)} == {""}
+
+
+def test_a_locked_index_is_not_removed_while_a_question_is_asked(indexed):
+    kept = (indexed / store.FILE).stat().st_ino
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+
+    def busy(connection):
+        if connection.execute("PRAGMA database_list").fetchone()[2]:
+            raise error
+        return connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+
+    with pytest.warns(BoostersEvalWarning, match="locked"):
+        assert index.answered(busy, indexed) == 2
+    assert (indexed / store.FILE).stat().st_ino == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("_SCHEMA", store._SCHEMA + "CREATE TABLE more (x);\n"), ("_REVISION", 99), ("__version__", "9.9")],
+)
+def test_an_index_with_other_tables_rules_or_of_another_release_is_made_anew(indexed, monkeypatch, name, value):
+    before = store.version()
+    monkeypatch.setattr(store, name, value)
+    assert store.version() != before
+    assert told(indexed) == EXPECTED
+    with closing(sqlite3.connect(indexed / store.FILE)) as made:
+        assert made.execute("PRAGMA user_version").fetchone() == (store.version(),)
+
+
+def test_a_name_on_disk_that_is_no_text_is_passed_by(indexed):
+    os.mkdir(os.fsencode(indexed / "runs") + b"/\xff")  # noqa: PTH102 (not a name for a Path)
+    (indexed / "runs" / "loop").symlink_to("loop")
+    assert told(indexed) == EXPECTED
+
+
 def test_a_failure_of_the_hook_is_a_warning(indexed, monkeypatch):
     monkeypatch.setattr(index, "update", lambda *_, **__: 1 / 0)
     with pytest.warns(BoostersEvalWarning, match="division by zero"):

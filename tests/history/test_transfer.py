@@ -1,6 +1,7 @@
 """Results of other machines come in as files, and go out as one."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -135,6 +136,26 @@ def test_a_file_without_results_is_refused_in_a_sentence(tmp_path, content, sent
 def test_results_without_time_and_machine_are_refused(tmp_path):
     file = results_file(tmp_path / "ci.json", written_run(tmp_path / "ci", 1), machine={})
     assert "does not say when and on which machine it ran" in transfer.import_file(file, tmp_path).fault
+
+
+def test_a_start_that_is_no_time_is_refused(tmp_path):
+    file = results_file(tmp_path / "ci.json", written_run(tmp_path / "ci", 1), started_at="yesterday")
+    assert "does not say when" in transfer.import_file(file, tmp_path).fault
+
+
+def test_a_cell_that_is_there_twice_is_refused(tmp_path):
+    file = results_file(tmp_path / "ci.json", written_run(tmp_path / "ci", 1))
+    content = json.loads(file.read_text())
+    content["results"].append(content["results"][0])
+    file.write_text(json.dumps(content))
+    assert (
+        "more than one result of boosters on diabetes/gbdt for seed 42." in transfer.import_file(file, tmp_path).fault
+    )
+
+
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "it is no regular file" in transfer.import_file(tmp_path / "pipe", tmp_path).fault
 
 
 def test_an_export_that_was_cut_off_is_told_and_what_it_has_is_imported(tmp_path):

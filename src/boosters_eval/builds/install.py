@@ -88,7 +88,8 @@ def install_order(
     known = _usable(order, home, say)
     if known is not None:
         return known
-    with locked(order.build_id, home):
+    waiting = f"Waiting for another process, which is installing {order.reference} ..."
+    with locked(order.build_id, home, busy=lambda: tell(say, waiting)):
         return _usable(order, home, say) or _installed(order, home, say)
 
 
@@ -174,6 +175,8 @@ def _fill(order: BuildOrder, partial: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     if done is None or done.code != 0:
         said = done.last_lines if done else []
+        if done and done.is_full:
+            raise BuildError(f"{order.reference} cannot be installed into {partial.parent}: No space left on device.")
         why = " because an index that pip looks at cannot be reached" if done and done.is_offline else ""
         raise BuildError(f"{order.reference} cannot be installed{why}; pip says:", said)
 
@@ -196,6 +199,11 @@ def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
         raise BuildError(f"{order.reference} is not a build of {order.runner.name} ({wanted}): it installs {there}.")
     mine = found.pop(names[0])
     beside = {item.name: item.version for item in sorted(found.values(), key=lambda item: item.name)}
+    if beside and not order.isolated:
+        raise BuildError(
+            f"{order.reference} cannot be used: pip has installed {', '.join(beside)} as well, which its configuration"
+            " asks for ('pip config list' shows it). Only the library itself may differ."
+        )
     digest = digest_in(order.runner, str(site))
     if order.isolated:  # it computes with all of them
         digest = hashlib.sha256(f"{digest} {sorted(beside.items())}".encode()).hexdigest()[:16]

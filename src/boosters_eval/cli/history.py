@@ -97,7 +97,7 @@ def show(
     from boosters_eval.history import query
 
     entry = query.find(reference)
-    changes = query.changes(entry)
+    changes = query.changes(entry, look=False)
     if json:
         print_json({**_record(entry), "changes": [_change(change) for change in changes]})
         return ExitCode.SUCCESS
@@ -125,7 +125,7 @@ def show(
         print_rows(columns, [_numbers(change) for change in changes], keys=2)
         before = next((change.before for change in changes if change.before), "")
         if before:
-            run_id, attempt, started, _ = before.split("/")
+            run_id, attempt, started, _ = before.rsplit("/", 3)
             note(f"Note: the run before is {run_id}/{attempt}, of {started}.")
     return ExitCode.SUCCESS
 
@@ -284,7 +284,7 @@ def nothing(wanted: "HistoryFilter") -> str:
     from boosters_eval.core.home import home
     from boosters_eval.history import query
 
-    known = query.names_known()
+    known = query.names_known(look=False)
     if not any(known.values()):
         return f"there are no runs in {home()}."
     asked = {
@@ -394,7 +394,7 @@ def _versions(entry: "RunEntry") -> str:
 def _when(entry: "RunEntry") -> str:
     try:
         return f"{datetime.fromisoformat(entry.started_at).astimezone():%Y-%m-%d %H:%M}"
-    except ValueError:
+    except (ValueError, OverflowError):
         return entry.started_at or "-"
 
 

@@ -7,27 +7,31 @@ import json
 import os
 import sqlite3
 import struct
+import time
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from boosters_eval.core.errors import RunError
 from boosters_eval.core.home import home as home_of
 from boosters_eval.history import store
+from boosters_eval.history.records import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from boosters_eval.history.measured import IndexRows
+    from boosters_eval.history.measured import IndexGroup, IndexRows
     from boosters_eval.history.model import Origin
 
 IMPORTS = "imports"
 _FOLDERS: dict[Origin, str] = {"run": "runs", "import": IMPORTS}
 _AT_A_TIME = 200  # runs in one transaction: others wait for less than a second, and memory stays flat
-_FIRST_JOURNAL = "journal.jsonl"
+_TRIES = 5
+_ONE_JOURNAL = "journal.jsonl"
 
 DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
 Reply = TypeVar("Reply")
+Known = dict[object, int]  # numbers of texts and lines
 IndexedPlace = tuple["Origin", str]  # what is read as a whole: a run's folder, or an imported file
 
 
@@ -37,23 +41,51 @@ class Stamp(NamedTuple):
     text: str
     journals: str
 
+    @property
+    def mtime_ns(self) -> int:
+        """The time of the folder or file itself."""
+        return int(self.text.partition(" ")[0].partition(";")[0])
+
 
 @contextlib.contextmanager
-def opened(home: Path | None = None) -> Iterator[sqlite3.Connection]:
+def opened(home: Path | None = None, *, look: bool = True) -> Iterator[sqlite3.Connection]:
     """The index, up to date. Where it cannot be used, one in memory takes its place."""
-    with contextlib.closing(_current(home_of(home))) as connection:
+    with contextlib.closing(_current(home_of(home), look=look)) as connection:
         yield connection
 
 
-def answered(question: Callable[[sqlite3.Connection], Reply], home: Path | None = None) -> Reply:
-    """The answer to a question. If the index turns out to be damaged, it is made anew, and asked again."""
+def hold(connection: sqlite3.Connection) -> None:
+    """Hold on to one state of the index, in which all is judged, until the connection is closed.
+
+    Without that, another program could drop or replace what an answer has found before it is read.
+    """
+    for _ in range(_TRIES):
+        connection.execute("BEGIN")
+        if not _is_open(connection):
+            return
+        connection.execute("COMMIT")
+        _judge_open(connection)
+    connection.execute("BEGIN")  # others keep adding: what is not judged yet has no verdict
+
+
+def answered(question: Callable[[sqlite3.Connection], Reply], home: Path | None = None, *, look: bool = True) -> Reply:
+    """The answer to a question. If the index turns out to be damaged, it is made anew, and asked again.
+
+    Without `look` it is taken as it is: for a second question of one program, which has just looked for new runs.
+    """
     where = home_of(home)
     try:
-        with opened(where) as connection:
+        with opened(where, look=look) as connection:
+            hold(connection)
             return question(connection)
-    except DAMAGE:
+    except DAMAGE as error:
+        if isinstance(error, sqlite3.Error) and not store.is_damage(error):  # locked for too long, or a full disk
+            with contextlib.closing(_instead(where, error)) as connection:
+                hold(connection)
+                return question(connection)
         store.discard(where)
     with opened(where) as connection:
+        hold(connection)
         return question(connection)
 
 
@@ -69,18 +101,24 @@ def streaming(home: Path | None = None) -> Iterator[sqlite3.Connection]:
         raise RunError(f"{where / store.FILE} is damaged: it was removed, and is made anew if you ask again.") from None
 
 
-def _current(home: Path) -> sqlite3.Connection:
+def _current(home: Path, *, look: bool) -> sqlite3.Connection:
     if not any((home / folder).is_dir() for folder in _FOLDERS.values()):
         return store.in_memory(home, copied=False)
     trouble: sqlite3.Error | OSError | None = None
     for _ in range(2):
         try:
-            return _updated(store.connect(home), home)
+            connection = store.connect(home)
+            return _updated(connection, home) if look else connection
         except (sqlite3.Error, OSError) as error:
             trouble = error
             if not store.is_damage(error):
                 break
             store.discard(home)
+    return _instead(home, trouble)
+
+
+def _instead(home: Path, trouble: sqlite3.Error | OSError | None) -> sqlite3.Connection:
+    """An index in memory, for what is wrong with that on disk."""
     if trouble is not None:
         store.warn(home, trouble)
     try:
@@ -118,44 +156,74 @@ def update(
 ) -> None:
     """Bring the index up to date; with `at_most`, only with the latest so many that it does not have."""
     known: dict[IndexedPlace, Stamp] = {
-        (origin, name): Stamp(stamp, journals)
-        for origin, name, stamp, journals in connection.execute("SELECT origin, name, stamp, journals FROM places")
+        (origin, name): Stamp(*stamp)
+        for origin, name, *stamp in connection.execute("SELECT origin, name, stamp, journals FROM places")
     }
-    stale: list[IndexedPlace] = []
-    for place, stamp in _scan(home, known):
-        if known.pop(place, None) != stamp:
-            stale.append(place)
+    changed = sorted(_scan(home, known), key=lambda found: found[1].mtime_ns)  # the oldest first, as lines grow
+    stale = [place for place, _ in changed]
     if known:
         with store.transaction(connection):
             for place in known:
                 _drop(connection, place)
     if at_most is not None and len(stale) > at_most:
-        stale = sorted(stale, key=lambda place: _mtime(home, place), reverse=True)[:at_most]
+        stale = stale[-at_most:]
     if stale:
         _read(connection, home, stale, tell)
-    if connection.execute("SELECT 1 FROM series WHERE before IS NULL LIMIT 1").fetchone():
-        from boosters_eval.history.judging import judge_open  # noqa: PLC0415 (loads numpy)
-
-        judge_open(connection)
+    if _is_open(connection):
+        _judge_open(connection)
 
 
-def _scan(home: Path, known: dict[IndexedPlace, Stamp]) -> Iterator[tuple[IndexedPlace, Stamp]]:
-    """Every place and its stamp. For 10 000 of them each call counts, so paths are plain text."""
+def _is_open(connection: sqlite3.Connection) -> bool:
+    """Whether something is not judged yet."""
+    return connection.execute("SELECT 1 FROM series WHERE before IS NULL LIMIT 1").fetchone() is not None
+
+
+def _judge_open(connection: sqlite3.Connection) -> None:
+    from boosters_eval.history.judging import judge_open  # noqa: PLC0415 (loads pydantic)
+
+    judge_open(connection)
+
+
+def _scan(home: Path, known: dict[IndexedPlace, Stamp]) -> list[tuple[IndexedPlace, Stamp]]:
+    """The places that are new or have changed; those that are found are taken out of `known`.
+
+    Every question does this for all runs, so that paths are plain text, and a folder with one journal is a case of
+    its own.
+    """
+    changed: list[tuple[IndexedPlace, Stamp]] = []
+    stat = os.stat
     for origin, folder in _FOLDERS.items():
         root = str(home / folder)
         try:
-            entries = os.scandir(root)
+            names = os.listdir(root)  # noqa: PTH208
         except (FileNotFoundError, NotADirectoryError):
             continue
-        with entries:
-            for entry in entries:
-                name = entry.name
-                if name[0] == "." or (origin == "import" and not name.endswith(".json")):
-                    continue
-                place = (origin, name)
-                before = known.get(place)
-                with contextlib.suppress(FileNotFoundError):
-                    yield place, _stamp(f"{root}/{name}", before.journals if before else None, origin)
+        for name in names:
+            if name[0] == "." or (origin == "import" and not name.endswith(".json")) or not _is_text(name):
+                continue
+            place = (origin, name)
+            before = known.get(place)
+            path = f"{root}/{name}"
+            try:
+                if before is not None and before.journals == _ONE_JOURNAL:
+                    own, file = stat(path).st_mtime_ns, stat(f"{path}/{_ONE_JOURNAL}")
+                    if before.text == f"{own};{file.st_mtime_ns} {file.st_size}":
+                        del known[place]
+                        continue
+            except OSError:
+                pass  # the journal is gone, or all of it
+            try:
+                stamp = _stamp(path, before.journals if before else None, origin)
+            except OSError:  # it was just removed, or is a link that leads nowhere
+                continue
+            if known.pop(place, None) != stamp:
+                changed.append((place, stamp))
+    return changed
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name on disk is one that this program could have written."""
+    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _stamp(path: str, journals: str | None, origin: Origin) -> Stamp:
@@ -183,13 +251,6 @@ def _journals(path: str) -> str:
     return " ".join(names)
 
 
-def _mtime(home: Path, place: IndexedPlace) -> float:
-    try:
-        return (home / _FOLDERS[place[0]] / place[1]).stat().st_mtime
-    except OSError:
-        return 0.0
-
-
 def _read(
     connection: sqlite3.Connection, home: Path, stale: list[IndexedPlace], tell: Callable[[int, int], None]
 ) -> None:
@@ -197,16 +258,23 @@ def _read(
     done = 0
     while batch := list(islice(left, _AT_A_TIME)):
         read = [(place, *_rows(home, place)) for place in batch]
-        texts: dict[str, int] = {}  # known for this transaction only: another program may start anew after it
+        numbers: Known = {}  # for this transaction only: another program may start anew after it
         with store.transaction(connection):
             for place, stamp, found in read:
+                if _has(connection, place, stamp):  # another program was faster
+                    continue
                 _drop(connection, place)
                 if stamp is not None:
                     connection.execute("INSERT INTO places VALUES (?, ?, ?, ?)", (*place, *stamp))
                     for rows in found:
-                        _add(connection, place, rows, texts)
+                        _add(connection, place, rows, numbers)
         done += len(batch)
         tell(done, len(stale))
+
+
+def _has(connection: sqlite3.Connection, place: IndexedPlace, stamp: Stamp | None) -> bool:
+    query = "SELECT stamp, journals FROM places WHERE origin = ? AND name = ?"
+    return bool(connection.execute(query, place).fetchone() == stamp)
 
 
 def _rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[IndexRows]]:
@@ -217,6 +285,7 @@ def _rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[IndexRows
 
     origin, name = place
     path = home / _FOLDERS[origin] / name
+    stamp: Stamp | None = None
     try:
         stamp = _stamp(str(path), None, origin)
         if origin == "import":
@@ -229,9 +298,12 @@ def _rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[IndexRows
         return stamp, [rows_of(read_attempt(folder, attempt), origin, written) for attempt in attempts]
     except FileNotFoundError:  # it was just removed
         return None, []
+    except OSError as error:
+        fault = f"cannot be read: {error.strerror}"
+        return stamp, [rows_of(Content(name, 1, fault=fault), origin, time.time())] if stamp else []
 
 
-def _add(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows, texts: dict[str, int]) -> None:
+def _add(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows, known: Known) -> None:
     run = {**rows.run, "place": place[1]}
     marks = ", ".join(f":{name}" for name in run)
     cursor = connection.execute(f"INSERT INTO runs ({', '.join(run)}) VALUES ({marks})", run)  # noqa: S608 (our names)
@@ -239,18 +311,26 @@ def _add(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows, t
     connection.executemany(
         "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ((number, *part) for part in rows.parts)
     )
-    for group in rows.groups:
-        line = _line(connection, run["machine"], group)
-        ids = [_text(connection, text, texts) for text in (group.names, group.repeats)]
-        connection.execute(
-            "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (line, at, number, *ids, group.marks, group.values, group.failed),
-        )
+    connection.executemany(
+        "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                _line(connection, run["machine"], group, known),
+                at,
+                number,
+                _text(connection, group.names, known),
+                _text(connection, group.repeats, known),
+                group.marks,
+                group.values,
+                group.failed,
+            )
+            for group in rows.groups
+        ],
+    )
     connection.executemany(
         "INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
-            (number, dataset, booster, library, _text(connection, training, texts), seconds, n)
+            (number, dataset, booster, library, _text(connection, training, known), seconds, n)
             for dataset, booster, library, training, seconds, n in rows.costs
         ),
     )
@@ -259,25 +339,19 @@ def _add(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows, t
         _reopen_after(connection, number)
 
 
-def _line(connection: sqlite3.Connection, machine: str, group: object) -> int:
-    names = ("config", "dataset", "target", "library", "settings", "group")
-    values = (machine, *(getattr(group, name) for name in names))
-    found = connection.execute(
-        "SELECT id FROM lines WHERE machine = ? AND config = ? AND dataset = ? AND target = ? AND library = ?"
-        " AND settings = ? AND measures = ?",
-        values,
-    ).fetchone()
-    if found is None:
-        cursor = connection.execute(
-            "INSERT INTO lines (machine, config, dataset, target, library, settings, measures)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            values,
-        )
-        return int(cursor.lastrowid or 0)
-    return int(found[0])
+def _line(connection: sqlite3.Connection, machine: str, group: IndexGroup, known: Known) -> int:
+    values = (machine, group.config, group.dataset, group.target, group.library, group.settings, group.group)
+    number = known.get(values)
+    if number is None:
+        columns = ("machine", "config", "dataset", "target", "library", "settings", "measures")
+        marks, where = ", ".join("?" * len(columns)), " AND ".join(f"{name} = ?" for name in columns)
+        connection.execute(f"INSERT OR IGNORE INTO lines ({', '.join(columns)}) VALUES ({marks})", values)  # noqa: S608
+        number = int(connection.execute(f"SELECT id FROM lines WHERE {where}", values).fetchone()[0])  # noqa: S608
+        known[values] = number
+    return number
 
 
-def _text(connection: sqlite3.Connection, text: str, known: dict[str, int]) -> int:
+def _text(connection: sqlite3.Connection, text: str, known: Known) -> int:
     """The number of a text that many runs share, such as the splits of a benchmark."""
     number = known.get(text)
     if number is None:
@@ -302,13 +376,13 @@ def _drop(connection: sqlite3.Connection, place: IndexedPlace) -> None:
 
 def _reopen_after(connection: sqlite3.Connection, run: int | None) -> None:
     """What follows a run in a line must be judged again, as must the run itself."""
-    connection.execute("UPDATE series SET before = NULL, verdicts = '{}' WHERE run = ?", (run,))
+    connection.execute("UPDATE series SET before = NULL, verdicts = '' WHERE run = ? AND before NOT NULL", (run,))
     rows = connection.execute("SELECT line, at FROM series WHERE run = ?", (run,)).fetchall()
     connection.executemany(
-        "UPDATE series SET before = NULL, verdicts = '{}' WHERE line = :line AND at = ("
-        " SELECT min(s.at) FROM series s JOIN runs r ON r.id = s.run WHERE s.line = :line AND s.at > :at"
-        " AND r.state = 'finished' AND NOT r.shadowed AND NOT r.superseded)",
-        ({"line": line, "at": at} for line, at in rows),
+        "UPDATE series SET before = NULL, verdicts = '' WHERE line = :line AND at = ("  # noqa: S608 (our names)
+        " SELECT s.at FROM series s CROSS JOIN runs r ON r.id = s.run WHERE s.line = :line AND s.at > :at"
+        f" AND {COUNTED} ORDER BY s.at LIMIT 1) AND before NOT NULL",
+        [{"line": line, "at": at} for line, at in rows],
     )
 
 

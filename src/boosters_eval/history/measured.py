@@ -9,11 +9,12 @@ import struct
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.records import BUSY
+from boosters_eval.history.records import PER_SECOND
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.runners.parameters import TrainingConfig
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _OVERHEAD = 0.05  # seconds per cell in addition to building, training and predicting
 SCORES, MEASURED = "scores", "resources"  # what is measured on the same splits, and what depends on the machine too
+_MOST = 2**63
 _DIGEST = 16  # digits that are enough to tell predictions apart
 
 
@@ -59,7 +61,38 @@ class IndexRows:
 
 
 def rows_of(content: Content, origin: Origin, written: float) -> IndexRows:
-    """The rows of one attempt or results file; `written` stands in for a start that was not recorded."""
+    """The rows of one attempt or results file; `written` stands in for a start that was not recorded.
+
+    The content is plain JSON, whose types nobody has checked: what does not fit is damage, and must not stop the rest.
+    """
+    try:
+        rows = _rows(content, origin, written)
+        _check_storable(rows)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, struct.error) as error:
+        return _damaged_rows(content, origin, written, error)
+    return rows
+
+
+def _damaged_rows(content: Content, origin: Origin, written: float, error: Exception) -> IndexRows:
+    """The run without anything of what it says, since something of it cannot be right."""
+    fault = f"has content that cannot be read ({type(error).__name__})"
+    run_id = content.run_id.encode(errors="replace").decode()
+    return _rows(type(content)(run_id, min(content.attempt, _MOST - 1), fault=fault), origin, written)
+
+
+def _check_storable(rows: IndexRows) -> None:
+    """Refuse what the index cannot hold: half a surrogate, a number beyond 64 bits, a list where a text should be."""
+    texts = [group.names + group.repeats + group.marks + group.settings for group in rows.groups]
+    for value in (*rows.run.values(), *texts, *(one for row in (*rows.parts, *rows.costs) for one in row)):
+        if isinstance(value, str):
+            value.encode()
+        elif isinstance(value, int):
+            value.to_bytes(8, signed=True)
+        elif value is not None and not isinstance(value, float):
+            raise TypeError(f"{type(value).__name__} instead of a text or a number")
+
+
+def _rows(content: Content, origin: Origin, written: float) -> IndexRows:
     facts = content.facts
     sessions = [facts, *(facts.get("resumed") or ())]
     machine = "+".join(sorted({str((session.get("machine") or {}).get("digest") or "") for session in sessions}))
@@ -109,6 +142,7 @@ def _measure(content: Content, sessions: list[Raw], rows: IndexRows) -> None:
             found.setdefault(pair, []).append(result)
     disturbed = any(not item.get("judged") for session in sessions for item in session.get("disturbances") or ())
     settings = {name: _settings(spec) for name, spec in content.specs.items()} if found else {}
+    trainings = {name: json.dumps(spec.get("training"), sort_keys=True) for name, spec in content.specs.items()}
     for (config, target), cells in content.cells.items():
         spec, results = content.specs.get(config, {}), found.get((config, target))
         finished, failed = done[config, target], failures[config, target]
@@ -118,7 +152,7 @@ def _measure(content: Content, sessions: list[Raw], rows: IndexRows) -> None:
         if results:
             for made in _groups(spec, settings[config], results, disturbed=disturbed):
                 rows.groups.append(IndexGroup(config, dataset, target, library, *made, failed))
-            if cost := _cost(dataset, library, spec, results):
+            if cost := _cost(dataset, library, trainings[config], spec, results):
                 rows.costs.append(cost)
 
 
@@ -130,16 +164,26 @@ def _groups(
     scores = list(dict.fromkeys(name for result in results for name in result["metrics"]))
     users = {metric["name"]: metric for metric in spec.get("user_metrics") or ()}
     primary = spec.get("primary_metric")
-    known = [[name, _direction(name, users), name == primary, users.get(name, {}).get("digest", "")] for name in scores]
+    known = [(name, _direction(name, users), name == primary, users.get(name, {}).get("digest", "")) for name in scores]
     values = _packed([[result["metrics"].get(name) for result in results] for name in scores])
-    yield settings, SCORES, json.dumps(known), *shared, values
+    yield settings, SCORES, _names(tuple(known)), *shared, values
     columns = {name: [result.get(name) for result in results] for name in RESOURCES}
     resources = {name: column for name, column in columns.items() if column.count(None) < len(column)}
     if resources:
-        timed = _digest([settings, spec.get("n_threads", 1), bool((spec.get("timing") or {}).get("timed"))])
-        names = json.dumps([[name, False, False, ""] for name in resources])
+        timed = _timed(settings, spec.get("n_threads", 1), bool((spec.get("timing") or {}).get("timed")))
+        names = _names(tuple((name, False, False, "") for name in resources))
         values = _packed(list(resources.values()))
         yield timed, MEASURED, names, *shared, values
+
+
+@lru_cache(maxsize=256)
+def _names(known: tuple[tuple[str, bool | None, bool, str], ...]) -> str:
+    return json.dumps(known)
+
+
+@lru_cache(maxsize=256)
+def _timed(*settings: object) -> str:
+    return _digest(settings)
 
 
 def _direction(name: str, users: dict[str, Raw]) -> bool | None:
@@ -169,11 +213,25 @@ def _repeats(spec: Raw, results: list[Raw]) -> str:
                 split.get("n_valid_groups"),
             ]
         )
-    return json.dumps([data or "", found])
+    text = json.dumps([data or "", found])
+    _check_repeats(text)
+    return text
+
+
+@lru_cache(maxsize=256)
+def _check_repeats(text: str) -> None:
+    """Refuse what no test could be made of; most runs share this text."""
+    data, found = json.loads(text)
+    for seed, fold, split, *sizes, kind, n_train_groups, n_valid_groups in found:
+        numbers = [value for value in (fold, *sizes, n_train_groups, n_valid_groups) if value is not None]
+        if type(seed) is not int or any(type(value) is not int or not 0 <= value < _MOST for value in numbers):
+            raise TypeError("a size or seed that is no number")
+        if not all(isinstance(value, str) for value in (data, split or "", kind)):
+            raise TypeError("a digest that is no text")
 
 
 def _marks(results: list[Raw], *, disturbed: bool) -> str:
-    predictions = [(result.get("predictions_digest") or "")[:_DIGEST] for result in results]
+    predictions = [str(result.get("predictions_digest") or "")[:_DIGEST] for result in results]
     fair = [
         not disturbed and bool(result.get("timing_mode")) and (result.get("cpu_taken") or 0.0) <= BUSY
         for result in results
@@ -216,12 +274,11 @@ def _digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_DIGEST]
 
 
-def _cost(dataset: str, library: str, spec: Raw, results: list[Raw]) -> tuple[Any, ...] | None:
+def _cost(dataset: str, library: str, training: str, spec: Raw, results: list[Raw]) -> tuple[Any, ...] | None:
     """What a cell took, for estimates; a paper's way costs what no suite would."""
     times = [r["train_time_s"] + (r.get("predict_time_s") or 0.0) for r in results if r.get("train_time_s") is not None]
     if not times or spec.get("training") is None or spec.get("protocol") is not None:
         return None
-    training = json.dumps(spec["training"], sort_keys=True)
     return dataset, str(spec.get("booster_type", "gbdt")), library, training, median(times) + _OVERHEAD, len(times)
 
 
@@ -240,7 +297,7 @@ def _order(started: str, written: float, attempt: int, key: str) -> int:
     """The place in time. Within a second: by attempt, then in an order that is the same each time."""
     try:
         seconds = int(datetime.fromisoformat(started).timestamp())
-    except ValueError:
+    except (ValueError, OverflowError):
         seconds = int(written)
     tie = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16) % 1000
-    return seconds * 1_000_000 + min(attempt, 999) * 1_000 + tie
+    return seconds * PER_SECOND + min(attempt, 999) * 1_000 + tie

@@ -75,6 +75,7 @@ class MetricSeries:
     mean: float
     n: int
     observations: tuple[RepeatValue, ...]
+    left_out: int = 0  # earlier runs of its line that were not read, if it is the first that was
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from boosters_eval.history.store import DamagedIndexError
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable, Mapping
 
     from boosters_eval.history.model import Origin
 
@@ -28,7 +29,10 @@ SERIES = (
 )
 JOINED = "series s JOIN lines l ON l.id = s.line JOIN texts n ON n.id = s.names JOIN texts p ON p.id = s.repeats"
 COUNTED = "r.state = 'finished' AND NOT r.shadowed AND NOT r.superseded"  # what is a point of a line
+PER_SECOND = 1_000_000  # steps of the column `at`, which orders runs in time
 _PER_RUN = 23  # columns of RUN
+_CODES = {"better": "b", "worse": "w", "equivalent": "e", "inconclusive": "i", "not comparable": "n"}
+_VERDICTS = {code: verdict for verdict, code in _CODES.items()}
 
 
 class SeriesRow(NamedTuple):
@@ -48,22 +52,31 @@ class SeriesRow(NamedTuple):
     numbers: bytes
     failed: int
     before: int | None  # the run before; 0: there is none, None: not known yet
-    verdicts: str
+    verdicts: str  # as `coded` makes them
 
     def measures(self) -> list[tuple[str, bool | None, bool, str]]:
         """The name, direction, importance and digest of each metric."""
-        found: list[tuple[str, bool | None, bool, str]] = _loaded(self.names)
+        found: list[tuple[str, bool | None, bool, str]] = loaded(self.names)
         return found
 
     def usual(self) -> list[str]:
         """What is judged when a run is indexed, and listed; any other metric is judged when it is first asked for."""
-        fair = "false" not in self.marks
+        fair = self.is_fair()
         return [name for name, _, primary, _ in self.measures() if primary or (fair and name == "train_time_s")]
 
     def judged(self) -> dict[str, str]:
         """The verdicts so far, by metric."""
-        found: dict[str, str] = json.loads(self.verdicts)
-        return found
+        pairs = zip(self.measures(), self.verdicts, strict=False)
+        return {name: _VERDICTS[code] for (name, *_), code in pairs if code in _VERDICTS}
+
+    def is_fair(self) -> bool:
+        """Whether all its times are: taken in timing mode, on a machine that was not busy."""
+        return "false" not in self.marks
+
+    def predictions(self) -> str:
+        """What was predicted, as a text to compare; empty if that is not known of every repeat."""
+        text = self.marks.partition("]")[0]
+        return "" if '""' in text else text
 
     def means(self) -> dict[str, tuple[float, int]]:
         """The mean and the number of values of each metric."""
@@ -87,7 +100,7 @@ class SeriesRow(NamedTuple):
         if index is None:
             return None
         _, higher, primary, digest = names[index]
-        data, repeats = _loaded(self.repeats)
+        data, repeats = loaded(self.repeats)
         predictions, fair = json.loads(self.marks)
         if _is_resource(wanted):
             predictions = [""] * len(repeats)
@@ -122,8 +135,18 @@ class SeriesRow(NamedTuple):
         )
 
 
+def coded(measures: Iterable[tuple[str, bool | None, bool, str]], verdicts: Mapping[str, str]) -> str:
+    """Verdicts as the index keeps them: a letter per metric, and a dot for what is not judged."""
+    return "".join(_CODES.get(verdicts.get(name, ""), ".") for name, *_ in measures)
+
+
+def data_digest(repeats: str) -> str:
+    """The digest of the data in a text of repeats, without reading the rest of it."""
+    return repeats.partition(",")[0]
+
+
 @lru_cache(maxsize=4096)
-def _loaded(text: str) -> Any:
+def loaded(text: str) -> Any:
     """JSON that many runs share, and nobody changes."""
     return json.loads(text)
 
@@ -159,7 +182,7 @@ def entry_of(row: tuple[Any, ...]) -> RunEntry:
         done=done,
         failed=failed,
         missing=missing,
-        versions=_loaded(versions),
+        versions=loaded(versions),
         extends=extends,
         superseded=bool(superseded),
     )

@@ -7,11 +7,13 @@ write-ahead log: that needs memory shared between its users, which a network fil
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import sqlite3
 import warnings
 from typing import TYPE_CHECKING
 
+from boosters_eval import __version__
 from boosters_eval.core.errors import BoostersEvalWarning
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 FILE = "history.sqlite"
 WAIT_S = 10.0  # for another program that writes; each of its transactions takes a fraction of a second
 _APPLICATION = 0x62656869  # marks the file as ours
-_VERSION = 1
+# Raised whenever the rows come to mean something else while the tables stay the same, as with another rule of verdicts.
+_REVISION = 1
+_CACHE_KB = 16_000  # the usual 2 MB are too few for the ends of all lines
 _BESIDE = ("-journal", "-wal", "-shm")
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA)
@@ -58,7 +62,7 @@ CREATE TABLE lines (
 CREATE TABLE series (
   line INTEGER NOT NULL, at INTEGER NOT NULL, run INTEGER NOT NULL, names INTEGER NOT NULL, repeats INTEGER NOT NULL,
   marks TEXT NOT NULL, numbers BLOB NOT NULL, failed INTEGER NOT NULL,
-  before INTEGER, verdicts TEXT NOT NULL DEFAULT '{}',
+  before INTEGER, verdicts TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (line, at, run)
 ) WITHOUT ROWID;
 CREATE INDEX series_run ON series (run);
@@ -69,6 +73,15 @@ CREATE TABLE costs (
 );
 CREATE INDEX costs_run ON costs (run);
 """
+
+
+def version() -> int:
+    """What tells an index from that of another program: its tables, their meaning, and the program's own version.
+
+    Lines and verdicts depend on defaults, metrics and rules, so each release reads the runs anew.
+    """
+    content = f"{_SCHEMA}{_REVISION} {__version__}"
+    return int(hashlib.sha256(content.encode()).hexdigest()[:7], 16)
 
 
 def connect(home: Path, *, wait_s: float = WAIT_S) -> sqlite3.Connection:
@@ -160,6 +173,7 @@ class _NotOursError(Exception):
 def _opened(path: Path, wait_s: float) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None)
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA cache_size = {-_CACHE_KB}")
     return connection
 
 
@@ -188,8 +202,8 @@ def _usable(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 def _check(connection: sqlite3.Connection) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != _APPLICATION or version != _VERSION:
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != _APPLICATION or found != version():
         raise _NotOursError(foreign=application != _APPLICATION)
 
 
@@ -198,7 +212,7 @@ def _create(connection: sqlite3.Connection) -> None:
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {_VERSION}")
+    connection.execute(f"PRAGMA user_version = {version()}")
 
 
 def _put_away(path: Path, *, foreign: bool) -> None:

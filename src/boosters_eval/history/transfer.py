@@ -7,14 +7,16 @@ import hashlib
 import io
 import json
 import warnings
+from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.running import collect
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, FileFormatError
-from boosters_eval.core.files import MAX_RESULTS, load_json, read_text, write_atomically
+from boosters_eval.core.files import MAX_RESULTS, check_regular, load_json, read_text, write_atomically
 from boosters_eval.core.home import home as home_of
 from boosters_eval.core.text import csv_cell, escape_json
 from boosters_eval.engine.folder import RunFolder
@@ -59,6 +61,7 @@ def import_file(file: Path, home: Path | None = None) -> Imported:
 def _documents(file: Path) -> Iterator[tuple[str, str]]:
     """The results files in a file, as text, with what to call them: itself, or the lines of an export."""
     try:
+        check_regular(file)  # a pipe would be waited for
         with file.open(encoding="utf-8") as lines:
             exported = lines.readline(len(_HEAD) + 1) == _HEAD
             if exported:
@@ -100,13 +103,25 @@ def _keep(text: str, source: str, home: Path) -> bool:
     if not results.results and not results.errors:
         raise FileFormatError(f"{source} has no results.")
     facts = results.metadata.facts
-    if not facts.started_at or not facts.machine.get("digest"):
+    if not _is_time(facts.started_at) or not facts.machine.get("digest"):
         raise FileFormatError(f"{source} does not say when and on which machine it ran: write it with its metadata.")
+    cells = Counter((one.config_name, one.library, one.seed, one.fold) for one in (*results.results, *results.errors))
+    config, library, seed, _ = max(cells, key=lambda cell: cells[cell])
+    if max(cells.values()) > 1:
+        raise FileFormatError(f"{source} has more than one result of {library} on {config} for seed {seed}.")
     content = results.to_json().encode()
     path = home / IMPORTS / f"{hashlib.sha256(content).hexdigest()[:32]}.json"
     if path.exists() and path.read_bytes() == content:
         return False
     write_atomically(path, content, own=True)
+    return True
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return False
     return True
 
 

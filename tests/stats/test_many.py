@@ -1,0 +1,80 @@
+"""Verdicts on many pairs at once are those of the comparison of one pair, or none."""
+
+import numpy as np
+import pytest
+
+from boosters_eval.stats.inference import StatisticsInputError
+from boosters_eval.stats.many import verdicts_of_scores, verdicts_of_times
+from boosters_eval.stats.significance import Criteria, compare_pair, compare_times
+
+
+def _pairs(rng, rows, splits):
+    """Scores of all kinds: different, nearly equal, equal, off by a constant, on a grid, tiny, broken."""
+    scale = 10.0 ** rng.integers(-3, 4, size=(rows, 1))
+    base = scale * (1 + 0.1 * rng.standard_normal((rows, splits)))
+    shift = scale * rng.choice([0, 1e-15, 1e-10, 0.001, 0.01, 0.1], size=(rows, 1))
+    noise = scale * rng.choice([0, 1e-14, 1e-3, 1e-2], size=(rows, 1)) * rng.standard_normal((rows, splits))
+    other = base + shift + noise
+    other[::50, 0] = np.nan
+    other[7::50] = 0.0
+    base[11::50] *= 1e-150
+    other[11::50] *= 1e-150
+    base[13::50], other[13::50] = np.round(base[13::50], 2), np.round(other[13::50], 2)
+    return base, other
+
+
+def _one(function, *args, **options):
+    try:
+        return function(*args, **options).verdict
+    except StatisticsInputError:
+        return None
+
+
+@pytest.mark.parametrize("splits", [2, 5, 20])
+@pytest.mark.parametrize("resolution", [0.0, 0.01, None])
+@pytest.mark.parametrize("higher", [True, False])
+def test_scores_are_judged_as_one_pair_is(splits, resolution, higher):
+    a, b = _pairs(np.random.default_rng(splits), 200, splits)
+    found = verdicts_of_scores(
+        a,
+        b,
+        Criteria(higher),
+        test_train_ratio=0.25,
+        resolution=resolution,
+        identical=np.zeros(len(a), dtype=bool),
+    )
+    options = {"higher_is_better": higher, "test_train_ratio": 0.25, "resolution": resolution}
+    expected = [_one(compare_pair, one, other, **options) for one, other in zip(a, b, strict=True)]
+    assert [(mine, own) for mine, own in zip(found, expected, strict=True) if mine not in (None, own)] == []
+    assert sum(verdict is not None for verdict in found) > len(a) / 3
+    assert {"better", "worse", "equivalent", "inconclusive"} >= set(found) - {None}
+
+
+@pytest.mark.parametrize("splits", [2, 5, 20])
+def test_times_are_judged_as_one_pair_is(splits):
+    a, b = _pairs(np.random.default_rng(splits), 200, splits)
+    found = verdicts_of_times(a, b, Criteria(higher_is_better=False, test="paired"))
+    expected = [_one(compare_times, one, other) for one, other in zip(a, b, strict=True)]
+    assert [(mine, own) for mine, own in zip(found, expected, strict=True) if mine not in (None, own)] == []
+    assert sum(verdict is not None for verdict in found) > len(a) / 3
+
+
+def test_identical_predictions_are_equivalent_whatever_the_resolution():
+    scores = np.full((1, 5), 0.5)
+    found = [
+        verdicts_of_scores(
+            scores,
+            scores,
+            Criteria(higher_is_better=True),
+            test_train_ratio=0.25,
+            resolution=resolution,
+            identical=np.array([identical]),
+        )[0]
+        for resolution, identical in ((0.5, True), (None, True), (None, False), (0.0, False), (0.5, False))
+    ]
+    assert found == ["equivalent", "equivalent", "inconclusive", "equivalent", None]
+
+
+def test_one_split_is_left_to_the_comparison_of_one_pair():
+    one = np.full((2, 1), 0.5)
+    assert verdicts_of_times(one, one, Criteria(higher_is_better=False, test="paired")) == [None, None]
