@@ -17,6 +17,8 @@ from boosters_eval.bisection.model import Candidate
 from boosters_eval.bisection.request import BisectionRequest
 from boosters_eval.bisection.running import make_bisector
 from boosters_eval.builds.commits import build_commit, commits_between, kept_wheels
+from boosters_eval.builds.install import released_versions
+from boosters_eval.builds.pip import PipResult
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import BuildError
@@ -403,6 +405,25 @@ def test_releases_are_chosen_by_their_version_ends_included(monkeypatch):
     assert [candidate.name for candidate in found] == ["4.3.0", "4.9.0", "4.10.0"]
     with pytest.raises(ConfigError, match=r"at least two released versions .* pip finds 4\.2\.0 to 4\.11\.0"):
         candidates_of("lightgbm", versions="4.4..4.5")
+
+
+def test_the_releases_are_those_of_all_distributions_of_a_library(monkeypatch):
+    """A version is installed from whichever has it, and xgboost-cpu has none before 2.1."""
+    known = {"xgboost-cpu": "3.0.0, 2.1.1", "xgboost": "3.0.0, 2.1.1, 2.1.0, 2.1.0rc1, 1.7.6"}
+
+    def pip(*words):
+        return PipResult(0, f"{words[-1]} (3.0.0)\nAvailable versions: {known[words[-1]]}\n")
+
+    monkeypatch.setattr("boosters_eval.builds.install.run_pip", pip)
+    assert released_versions("xgboost") == ["1.7.6", "2.1.0", "2.1.1", "3.0.0"]
+    lost = PipResult(
+        1, "WARNING: Retrying (Retry(total=4)) after connection broken\nERROR: No matching distribution found"
+    )
+    monkeypatch.setattr(
+        "boosters_eval.builds.install.run_pip", lambda *words: lost if words[-1] == "xgboost" else pip(*words)
+    )
+    with pytest.raises(BuildError, match="pip finds no versions of xgboost"):
+        released_versions("xgboost")
 
 
 def test_wheels_of_one_version_are_told_apart_by_their_place(toy, tmp_path):

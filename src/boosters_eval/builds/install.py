@@ -258,15 +258,16 @@ def _folder_order(reference: BuildReference, folder: Path, *, isolated: bool) ->
 
 
 def released_versions(library: str) -> list[str]:
-    """The released versions that pip finds for this interpreter, ascending; pre-releases are left out."""
-    runner = RUNNERS[library]
-    for distribution in runner.distributions:
-        done = run_pip("index", "versions", distribution)
-        found = re.search(r"^Available versions: (.+)$", done.output, re.MULTILINE)
-        if found:
-            given = [version.strip() for version in found[1].split(",")]
-            return sorted((text for text in given if _RELEASE.fullmatch(text)), key=_numbers)
-    raise BuildError(f"pip finds no versions of {library}; it says:", done.last_lines)
+    """The released versions that pip finds for this interpreter, ascending; pre-releases are left out.
+
+    Of all its distributions, since a version is installed from whichever has it: xgboost-cpu began with 2.1.
+    """
+    answers = [run_pip("index", "versions", distribution) for distribution in RUNNERS[library].distributions]
+    lists = [re.search(r"^Available versions: (.+)$", done.output, re.MULTILINE) for done in answers]
+    if not any(lists) or any(done.is_offline for done in answers):  # half of a list would look like all of it
+        raise BuildError(f"pip finds no versions of {library}; it says:", answers[-1].last_lines)
+    versions = {version.strip() for found in lists if found for version in found[1].split(",")}
+    return sorted(filter(_RELEASE.fullmatch, versions), key=_numbers)
 
 
 _RELEASE = re.compile(r"\d+(\.\d+)*(\.post\d+)?")
