@@ -69,6 +69,17 @@ $(PARITY_STAMP): pyproject.toml
 test-parity: $(PARITY_STAMP)  ## run the shipped methods on their real backends; without R or Octave, those tests are skipped
 	@.venv-parity/bin/python -m pytest -m parity -n 0 tests/parity
 
+TRACKING_STAMP := .venv-tracking/.installed
+
+$(TRACKING_STAMP): pyproject.toml
+	@echo "Setting up .venv-tracking (a minute or two, once)"
+	@test -x .venv-tracking/bin/python || $(PYTHON) -m venv .venv-tracking
+	@.venv-tracking/bin/python -m pip install --quiet --disable-pip-version-check -e '.[boosters,lightgbm,tracking]' mlflow pytest hypothesis
+	@touch $@
+
+test-tracking: $(TRACKING_STAMP)  ## send runs to a real MLflow server and to W&B offline
+	@.venv-tracking/bin/python -m pytest -m tracking tests/tracking
+
 # Python/NumPy pairs on which the lower bound must be identical to the last bit.
 MATRIX := 3.11/1.26.4 3.11/2.4.6 3.12/1.26.4 3.12/2.0.2 3.12/2.5.4 3.13/2.1.3 3.13/2.5.4
 
@@ -130,6 +141,6 @@ format: setup  ## format the code
 	@$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-matrix $(LM) .venv-parity .venv-tracking .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: help setup quick test format-check lint types imports chromium tests parity-backends test-parity test-chaos test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean
+.PHONY: help setup quick test format-check lint types imports chromium tests parity-backends test-parity test-tracking test-chaos test-matrix test-lm test-slow simulations baselines examples examples-slow bench format clean

@@ -43,6 +43,7 @@ SNIPPET = re.compile(r"(?<!-->\n)```python\n(.*?)```", re.DOTALL)  # marked exam
 # Of entry points.
 GROUPS = {
     *("backends", "datasets", "executors", "generators", "methods", "observers", "preprocessing", "runners", "suites"),
+    "trackers",
     "workloads",
 }
 # Placeholders, and what is put in their place.
@@ -59,6 +60,13 @@ ONLY_PARSED = {
     "boosters-eval datasets fetch covertype",
     "boosters-eval datasets show NAME",
     "boosters-eval explain",
+    # These need a CUDA device.
+    "boosters-eval compare -d synthetic_bin_large -l xgboost catboost --device cuda",
+    "boosters-eval compare -d synthetic_bin_large -l xgboost --variants 'cpu:n_threads=-1' 'gpu:device=cuda'",
+    # These of trackers need their packages, and a server.
+    "boosters-eval compare -d california -l xgboost lightgbm --track mlflow",
+    "boosters-eval run --suite quick --track mlflow wandb",
+    "boosters-eval track RUN --to mlflow",
     # These of parity run cells; the tests of the room run them.
     "boosters-eval parity gate --csv mine.csv",
     "boosters-eval parity gate --csv parity.csv",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         prepare_suite,
         run_prepared,
         run_suite,
+        track_run,
         verify_run,
     )
     from boosters_eval.baseline import is_regression
@@ -77,9 +78,10 @@ if TYPE_CHECKING:
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners import RUNNERS, Runner
     from boosters_eval.runners.conformance import ConformanceError, check_runner
-    from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
+    from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
     from boosters_eval.stats.bootstrap import BootstrapInputError
     from boosters_eval.stats.inference import StatisticsInputError
+    from boosters_eval.tracking.tracker import TRACKERS, Tracker
 
 # Names are resolved on first use, so that `import boosters_eval` and the command line start fast.
 _HOME = {
@@ -93,6 +95,7 @@ _HOME = {
         "prepare_suite",
         "run_prepared",
         "run_suite",
+        "track_run",
         "verify_run",
     ),
     "baseline": ("is_regression",),
@@ -144,9 +147,10 @@ _HOME = {
     "metrics.task": ("Task",),
     "runners": ("RUNNERS", "Runner"),
     "runners.conformance": ("ConformanceError", "check_runner"),
-    "runners.parameters": ("BoosterType", "GrowthStrategy", "Profile", "TrainingConfig"),
+    "runners.parameters": ("BoosterType", "Device", "GrowthStrategy", "Profile", "TrainingConfig"),
     "stats.bootstrap": ("BootstrapInputError",),
     "stats.inference": ("StatisticsInputError",),
+    "tracking.tracker": ("TRACKERS", "Tracker"),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -157,6 +161,7 @@ __all__ = [
     "OBSERVERS",
     "RUNNERS",
     "SUITES",
+    "TRACKERS",
     "WORKLOADS",
     "BenchmarkConfig",
     "BenchmarkError",
@@ -180,6 +185,7 @@ __all__ = [
     "DataSettings",
     "DatasetConfig",
     "DatasetError",
+    "Device",
     "Executor",
     "ExitCode",
     "Failure",
@@ -215,6 +221,7 @@ __all__ = [
     "StatisticsInputError",
     "Table",
     "Task",
+    "Tracker",
     "TrainingConfig",
     "UnknownNameError",
     "UnsupportedError",
@@ -239,6 +246,7 @@ __all__ = [
     "register_suite",
     "run_prepared",
     "run_suite",
+    "track_run",
     "verify_run",
 ]
 

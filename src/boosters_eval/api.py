@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+    from boosters_eval.tracking import Tracker
 
     BoosterName = BoosterType | Literal["gbdt", "gblinear", "linear_trees"]
     ProfileName = Profile | Literal["parity", "defaults"]
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     Seeds = int | Literal["auto"]
     # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
     Data = str | DatasetConfig | Any
+    Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
     MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
 
 
@@ -61,6 +63,7 @@ def compare(
     verbose: bool = False,
     observer: Observer | str | Sequence[Observer | str] | None = None,
     executor: Executor | str | None = None,
+    track: Trackers = None,
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
@@ -69,7 +72,8 @@ def compare(
     group:COLUMN (no group on both sides).
     With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up. The
     libraries stay loaded for the next call, for some minutes. An executor given by name is created for this run and
-    closed after it; one that you created yourself stays open.
+    closed after it; one that you created yourself stays open. `track` names trackers that the run is sent to, such as
+    "mlflow"; one that fails or hangs is a BoostersEvalWarning.
     A run in which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
     """
     with _heard(verbose=verbose):
@@ -92,7 +96,7 @@ def compare(
             **settings,
         )
     _warn_of_data(prepared)
-    return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor))
+    return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor, track=track))
 
 
 def run_suite(
@@ -106,13 +110,14 @@ def run_suite(
     verbose: bool = False,
     observer: Observer | str | Sequence[Observer | str] | None = None,
     executor: Executor | str | None = None,
+    track: Trackers = None,
     **settings: Unpack[RunOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
     with _heard(verbose=verbose):
         prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
     _warn_of_data(prepared)
-    return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor))
+    return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor, track=track))
 
 
 def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
@@ -290,6 +295,7 @@ def run_prepared(
     verbose: bool = False,
     executor: Executor | str | None = None,
     say: Callable[[str], None] = lambda _: None,
+    track: Trackers = None,
 ) -> ResultCollection:
     """Execute a prepared run. Finished cells are kept, whatever happens; failed ones are in `errors`, even if all."""
     from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
@@ -297,10 +303,34 @@ def run_prepared(
     from boosters_eval.history.hook import recording  # noqa: PLC0415 (keeps start-up fast)
 
     require("prepared", prepared, PreparedRun, "what prepare_comparison() or prepare_suite() gives")
-    check_names(executor, observer)
+    check_names(executor, observer, track)
     watching = _observer(observer, verbose=verbose, prepared=prepared)
-    with recording(prepared.settings.home):
+    with ExitStack() as stack:
+        if track:
+            from boosters_eval.engine.observer import Observers  # noqa: PLC0415 (keeps start-up fast)
+            from boosters_eval.tracking import TrackingObserver, chosen_trackers  # noqa: PLC0415
+
+            tracking = TrackingObserver(chosen_trackers(track), prepared.settings.home, say=say)
+            watching = Observers(watching, stack.enter_context(tracking))
+        stack.enter_context(recording(prepared.settings.home))
         return running.run_prepared(prepared, watching, executor=executor, say=say)
+
+
+def track_run(
+    reference: str = "last",
+    to: Trackers = "mlflow",
+    home: str | Path | None = None,
+    *,
+    timeout: float = 600.0,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Send an earlier run to trackers. What they have already is not sent again; `timeout` is in seconds."""
+    from boosters_eval.tracking import chosen_trackers, send_run  # noqa: PLC0415 (keeps start-up fast)
+
+    require("timeout", timeout, (int, float), "a number of seconds")
+    if not 0 < timeout < float("inf"):
+        raise ConfigError(f"The 'timeout' parameter must be a number of seconds above 0. Got {timeout!r} instead.")
+    send_run(_reference(reference), chosen_trackers(to, "to"), _path(home), timeout=timeout, say=say)
 
 
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
@@ -380,8 +410,8 @@ def _path(home: str | Path | None) -> Path | None:
     return None if home is None else Path(home)
 
 
-def check_names(executor: Any = None, observer: Any = None) -> None:
-    """Refuse an executor or an observer that does not exist, before any work is done."""
+def check_names(executor: Any = None, observer: Any = None, track: Any = None) -> None:
+    """Refuse an executor, an observer or a tracker that does not exist or cannot be used, before any work is done."""
     from boosters_eval.engine.executor import EXECUTORS, Executor  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.engine.observer import OBSERVERS, Observer  # noqa: PLC0415
 
@@ -394,6 +424,10 @@ def check_names(executor: Any = None, observer: Any = None) -> None:
             OBSERVERS[item]
         elif not isinstance(item, Observer):
             raise ConfigError(f"The 'observer' parameter must be names or Observers. Got {item!r} instead.")
+    if track:
+        from boosters_eval.tracking import chosen_trackers  # noqa: PLC0415
+
+        chosen_trackers(track)
 
 
 def _observer(given: Any, *, verbose: bool = False, prepared: PreparedRun | None = None) -> Observer:

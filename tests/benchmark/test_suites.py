@@ -48,6 +48,7 @@ def test_the_built_in_suites_are_those_of_the_specification():
         "comparison-leafwise",
         "ablation-growth",
         "ablation-threading",
+        "ablation-device",
         "gate",
     ]
     assert all(SUITES[name].name == name and SUITES[name].description for name in SUITES)
@@ -146,6 +147,7 @@ def test_every_canonical_parameter_may_be_varied():
         "seed": 9,
         "growth_strategy": "leafwise",
         "early_stopping_rounds": 3,
+        "device": "cuda",
     }
     assert set(values) == set(TrainingConfig.model_fields)
     text = ",".join(f"{name}={value}" for name, value in values.items())

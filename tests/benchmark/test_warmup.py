@@ -137,3 +137,26 @@ def test_the_memory_of_a_fit_is_that_of_a_second_identical_one(library):
     needed = again + kept if library == "catboost" else again
     assert reported == pytest.approx(needed, abs=3 if library == "catboost" else 1), (reported, once, again, kept)
     assert once > 3
+
+
+class Failing(RUNNERS["sklearn"]):
+    """A library that never finishes a fit."""
+
+    @classmethod
+    def translate(cls, request):
+        return RUNNERS["sklearn"].translate(replace(request, training=request.training.replace(device="cpu")))
+
+    @classmethod
+    def fit(cls, translation, dataset):
+        raise RuntimeError("the driver is too old")
+
+
+def test_the_first_error_on_a_device_is_the_one_that_is_told():
+    request = FitRequest(Task.REGRESSION, TrainingConfig())
+    translation = Failing.translate(request)
+    rows = rows_for(Task.REGRESSION)
+    (warning,) = warm_up(Failing, translation, rows)
+    assert "the driver is too old" in warning
+    asked = replace(request, training=TrainingConfig(device="cuda"))
+    with pytest.raises(RuntimeError, match="the driver is too old"):
+        warm_up(Failing, replace(translation, request=asked), rows)

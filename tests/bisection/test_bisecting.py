@@ -34,6 +34,9 @@ def toy(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
+    yield
+    if "toy" in RUNNERS:  # another module has a toy of its own
+        RUNNERS.unregister("toy")
 
 
 class MadeUp(be.Executor):

@@ -113,3 +113,38 @@ def test_a_mistake_is_one_sentence(explain, arguments, sentence):
     err = explain(*arguments, code=ExitCode.CONFIGURATION_ERROR).err
     assert sentence in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("way", [("--device", "cuda"), ("--param", "device=cuda")])
+def test_mapping_of_a_device_is_shown_even_where_there_is_none(explain, monkeypatch, way):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    out = explain("-l", "lightgbm", *way).out
+    assert "profile parity, device cuda" in out
+    assert "device_type" in out
+    assert "the order of sums is not fixed" in out
+    assert "Not here: there is no CUDA device here: the variable CUDA_VISIBLE_DEVICES hides every device." in out
+    assert "not here" in explain("--all", *way).out
+    record = json.loads(explain("-l", "xgboost", *way, "--json").out)
+    assert (record["device"], record["native"]["device"]) == ("cuda", "cuda")
+    assert record["unsupported"] is None
+    assert record["not_here"].startswith("there is no CUDA device here")
+
+
+def test_library_without_devices_is_unsupported_and_the_cpu_needs_no_word(explain):
+    assert "Unsupported: the library trains on CPUs only." in explain("-l", "sklearn", "--device", "cuda").out
+    out = explain("-l", "xgboost", "--device", "cpu").out
+    assert "Not here" not in out
+    assert "device cuda" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--device", "gpu"], "The '--device' option must be cpu or cuda. Got 'gpu' instead."),
+        (["--device", "cuda", "-p", "device=cpu"], "Use either --device or --param device=..., not both."),
+        (["--device", "cpu", "-p", "lr=1,device=cpu"], "Use either --device or --param device=..., not both."),
+        (["-p", "device=tpu"], "'device' in the '--param' option must be 'cpu' or 'cuda'. Got 'tpu' instead."),
+    ],
+)
+def test_wrong_device_is_one_sentence(explain, arguments, sentence):
+    assert sentence in explain("-l", "xgboost", *arguments, code=ExitCode.CONFIGURATION_ERROR).err

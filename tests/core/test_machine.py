@@ -7,6 +7,8 @@ import sys
 import psutil
 import pytest
 
+from boosters_eval.core import machine
+from boosters_eval.core.devices import CudaDevices
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo, _cpu_model, available_cpus, cpu_quota, physical_cores
 
@@ -25,13 +27,13 @@ def tree(root, files):
 
 
 def test_collect_describes_this_machine():
-    machine = MachineInfo.collect(load_blas=True)
-    assert machine.cpu_threads == psutil.cpu_count()
-    assert 1 <= machine.cpu_cores <= machine.cpu_threads
-    assert machine.memory_gb == pytest.approx(psutil.virtual_memory().total / 2**30, abs=0.06)
-    assert machine.cpu_model
-    assert machine.blas_backend is not None
-    assert machine.cpus_available == len(available_cpus())
+    found = MachineInfo.collect(load_blas=True)
+    assert found.cpu_threads == psutil.cpu_count()
+    assert 1 <= found.cpu_cores <= found.cpu_threads
+    assert found.memory_gb == pytest.approx(psutil.virtual_memory().total / 2**30, abs=0.06)
+    assert found.cpu_model
+    assert found.blas_backend is not None
+    assert found.cpus_available == len(available_cpus())
 
 
 def test_the_module_loads_no_numpy_and_then_knows_no_blas():
@@ -55,6 +57,7 @@ def test_digest_is_the_same_on_two_looks():
         {"cpus_available": 1},
         {"memory_gb": 15.3},
         {"build_type": "debug"},
+        {"cuda": "12.4"},
     ],
 )
 def test_digest_ignores_what_changes_on_the_same_machine(changes):
@@ -69,6 +72,7 @@ def test_digest_ignores_what_changes_on_the_same_machine(changes):
         {"cpu_threads": 4},
         {"memory_gb": 31.3},
         {"architecture": "arm64"},
+        {"gpu": "NVIDIA T4"},
     ],
 )
 def test_digest_tells_machines_apart(changes):
@@ -76,8 +80,8 @@ def test_digest_tells_machines_apart(changes):
 
 
 def test_machine_info_is_frozen_and_refuses_unknown_keys():
-    with pytest.raises(ConfigError, match="no parameter 'gpu'"):
-        info(gpu="none")
+    with pytest.raises(ConfigError, match="no parameter 'tpu'"):
+        info(tpu="none")
     with pytest.raises(Exception, match="frozen"):
         info().cpu_cores = 3
 
@@ -168,3 +172,15 @@ def test_cpu_model_is_the_name_in_cpuinfo(tmp_path):
     root = tree(tmp_path, {"proc/cpuinfo": "processor\t: 0\nmodel name\t: Fast CPU 9000 @ 3GHz\n"})
     assert _cpu_model(root) == "Fast CPU 9000 @ 3GHz"
     assert _cpu_model(tmp_path / "nothing")
+
+
+def test_device_is_described_only_where_one_is_asked_for(monkeypatch):
+    found = CudaDevices(names=("NVIDIA A100", "NVIDIA T4"), version="12.4")
+    monkeypatch.setattr(machine, "cuda_devices", lambda: found)
+    plain = MachineInfo.collect()
+    assert plain.recorded() == {**plain.model_dump(exclude={"gpu", "cuda"}), "digest": plain.digest}
+    asked = MachineInfo.collect(device=True)
+    assert (asked.gpu, asked.cuda) == ("NVIDIA A100", "12.4")
+    assert asked.recorded() == {**asked.model_dump(), "digest": asked.digest}
+    monkeypatch.setattr(machine, "cuda_devices", lambda: CudaDevices(fault="none"))
+    assert MachineInfo.collect(device=True) == plain

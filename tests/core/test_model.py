@@ -30,8 +30,8 @@ def test_fields_may_be_given_by_position_in_the_order_of_the_rfc():
 
 
 def test_a_mistake_in_a_position_is_one_sentence():
-    with pytest.raises(ConfigError, match=r"TrainingConfig has 16 parameters\. Got 17 values instead"):
-        TrainingConfig(*range(17))
+    with pytest.raises(ConfigError, match=r"TrainingConfig has 17 parameters\. Got 18 values instead"):
+        TrainingConfig(*range(18))
     with pytest.raises(ConfigError, match="'n_estimators' parameter of TrainingConfig is given twice"):
         TrainingConfig(50, n_estimators=60)
     with pytest.raises(ConfigError, match="'max_depth' parameter of TrainingConfig must be"):

@@ -293,6 +293,18 @@ def test_what_cannot_run_here_says_why(home, tmp_path):
         assert sentence in found[name].reason
 
 
+def test_a_row_on_a_device_that_is_not_here_is_not_run_on_the_cpu(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    rows = {
+        "canonical": {"library": "xgboost", "parameters": {"device": "cuda"}},
+        "native": {"library": "xgboost", "native": {"device": "cuda"}},
+    }
+    found, _ = ran(write(tmp_path, rows, dataset={"name": "D", "use": "breast_cancer"}))
+    assert {row.status for row in found.values()} == {"not_runnable"}
+    assert "xgboost cannot run this: there is no CUDA device here" in found["canonical"].reason
+    assert "must be given as the canonical 'device'" in found["native"].reason
+
+
 @pytest.mark.parametrize(
     ("run", "sentence"),
     [

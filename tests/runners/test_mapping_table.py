@@ -17,42 +17,9 @@ from boosters_eval.runners.document import document
 from boosters_eval.runners.mapping import MAPPING
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Mark, Profile, TrainingConfig
 from boosters_eval.runners.rules import CANONICAL, Edition, Rule, choose, evaluate, refusal, resolve, translate
+from mapping_requests import EDITIONS, IDS, requests
 
-EDITIONS = [edition for editions in MAPPING.values() for edition in editions]
-IDS = [f"{edition.library}-{edition.since}" for edition in EDITIONS]
 DOCS = Path(__file__).parents[2] / "docs" / "mapping.md"
-
-trainings = st.builds(
-    TrainingConfig,
-    n_estimators=st.integers(1, 1000),
-    learning_rate=st.floats(0.001, 10),
-    max_depth=st.integers(1, 16),
-    n_leaves=st.integers(2, 131_072),
-    min_samples_leaf=st.integers(1, 100),
-    min_child_weight=st.floats(0, 100),
-    l1=st.floats(0, 100),
-    l2=st.floats(0, 100),
-    min_gain=st.floats(0, 100),
-    max_bins=st.integers(2, 65_535),
-    subsample=st.floats(0.01, 1),
-    colsample=st.floats(0.01, 1),
-    growth_strategy=st.sampled_from(GrowthStrategy),
-    early_stopping_rounds=st.none() | st.integers(1, 50),
-)
-requests = st.builds(
-    FitRequest,
-    task=st.sampled_from(Task),
-    training=trainings,
-    booster_type=st.sampled_from(BoosterType),
-    profile=st.sampled_from(Profile),
-    n_classes=st.integers(2, 20),
-    quantiles=st.just((0.1, 0.9)),
-    categorical=st.sampled_from([(), (0, 3)]),
-    has_missing=st.booleans(),
-    weighted=st.booleans(),
-    n_threads=st.integers(1, 64),
-    seed=st.integers(0, 2**31 - 1),
-)
 
 
 @pytest.mark.parametrize("edition", EDITIONS, ids=IDS)
@@ -72,7 +39,16 @@ def test_whatever_is_not_refused_has_a_translation_with_a_reason_for_every_loss(
         used -= {"max_depth"} if request.training.growth_strategy is GrowthStrategy.LEAFWISE else {"n_leaves"}
         used -= set() if request.training.early_stopping_rounds else {"early_stopping_rounds"}
         if request.booster_type is BoosterType.GBLINEAR:
-            used &= {"n_estimators", "learning_rate", "l1", "l2", "n_threads", "seed", "early_stopping_rounds"}
+            used &= {
+                "n_estimators",
+                "learning_rate",
+                "l1",
+                "l2",
+                "n_threads",
+                "seed",
+                "early_stopping_rounds",
+                "device",
+            }
         assert used <= set(names)
 
 

@@ -8,6 +8,7 @@ from boosters_eval.builds.resolve import all_libraries
 from boosters_eval.core.errors import MissingLibraryError
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.runners import FitRequest
+from boosters_eval.runners.parameters import Device
 from boosters_eval.runners.targets import library_of, runner_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def competitors(
 
 def _made_for(config: BenchmarkConfig, library: str) -> bool:
     if library in config.libraries or library_of(library) in config.libraries:
+        return True
+    if config.training.device is not Device.CPU:  # one that it cannot use is said, not left out
         return True
     data = config.dataset
     request = FitRequest(

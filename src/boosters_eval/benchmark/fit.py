@@ -26,7 +26,7 @@ from boosters_eval.benchmark.trivial import trivial_scores
 from boosters_eval.benchmark.usermetrics import UserMetric
 from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.builds.importing import foreign
-from boosters_eval.core.errors import MetricInputError
+from boosters_eval.core.errors import MetricInputError, UnsupportedError
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.core.repeat import Repeat
@@ -43,9 +43,10 @@ from boosters_eval.metrics.compute import load_implementations
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, TrainData
+from boosters_eval.runners.devices import device_fault
 from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.installed import installed_build
-from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 from boosters_eval.runners.targets import known_as, library_of, runner_of
 
 if TYPE_CHECKING:
@@ -118,6 +119,11 @@ class FitSpec(Spec):
         if self.protocol is None:
             content.pop("protocol", None)
         return content
+
+    @property
+    def uses_device(self) -> bool:
+        """Whether it trains on a CUDA device."""
+        return self.training.device is not Device.CPU
 
     @property
     def preload(self) -> tuple[str, ...]:
@@ -245,6 +251,9 @@ class Fit(Workload):
         """One fit: load, warm-up, build, fit, predict, score."""
         phase("load")
         spec = spec_of(cell)
+        fault = device_fault(loaded, spec.training.device)  # another machine may have made the plan
+        if fault is not None:
+            raise UnsupportedError(f"{cell.target} cannot train on {spec.training.device.value}: {fault}.")
         before = set(sys.modules)
         table = open_stored(Path(inputs["data"]))
         data = _data(cell, table, inputs)

@@ -20,6 +20,7 @@ from boosters_eval.engine.clock import Clock, taken
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import FitRequest, TrainData
+from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.parameters import Profile
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def run_once(
         request = replace(request, n_classes=int(max(np.max(y_train), np.max(y_valid), 1)) + 1)
     if config.task is Task.RANKING:
         raise UnsupportedError("Runner.run does not accept query groups: run a ranking data set through compare().")
-    reason = runner.unsupported(request)
+    reason = cannot_run(runner, request)
     if reason is not None:
         raise UnsupportedError(f"{runner.name} cannot run {config.name}: {reason}.")
     translation = runner.translate(request)

@@ -41,6 +41,7 @@ _ALIASES: dict[str, dict[str, tuple[str, ...]]] = {
         "min_gain_to_split": ("min_split_gain",),
         "max_bin": ("max_bins",),
         "seed": ("random_state", "random_seed"),
+        "device_type": ("device",),
         "num_threads": ("n_jobs", "nthread", "nthreads", "num_thread"),
         "objective": ("objective_type", "app", "application", "loss"),
         "metric": ("metrics", "metric_types"),
@@ -60,6 +61,8 @@ _ALIASES: dict[str, dict[str, tuple[str, ...]]] = {
         "logging_level": ("verbose", "verbose_eval", "silent"),
     },
 }
+# A device that were named natively would not be looked for, and a library without one may train on the CPU in silence.
+_DEVICES = {"xgboost": "device", "lightgbm": "device_type", "catboost": "task_type"}
 _THREADS = frozenset({"nthread", "num_threads", "thread_count", "n_threads"})
 
 
@@ -73,6 +76,8 @@ def canonical_native(library: str, native: dict[str, Any]) -> dict[str, Any]:
             raise ConfigError(f"The native parameter '{name}' of {library} is given twice, once as '{given}'.")
         if name in _THREADS:
             raise ConfigError(f"The native parameter '{given}' must be given as the canonical 'n_threads'.")
+        if name == _DEVICES.get(library) and str(value).lower() != "cpu":
+            raise ConfigError(f"The native parameter '{given}' must be given as the canonical 'device'.")
         found[name] = value
     return found
 

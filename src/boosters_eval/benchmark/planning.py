@@ -15,7 +15,7 @@ from boosters_eval.benchmark.fit import Fit, FitSpec, Timing, spec_of
 from boosters_eval.benchmark.looks import Growth
 from boosters_eval.benchmark.splitting import check_growth, check_splits, settled, split_spec
 from boosters_eval.benchmark.usermetrics import UserMetric, from_registry, from_spec
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnsupportedError
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.datasets import materialise, open_stored, split_rows
@@ -24,7 +24,8 @@ from boosters_eval.engine import threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners.parameters import BoosterType, TrainingConfig
+from boosters_eval.runners.devices import cannot_run
+from boosters_eval.runners.parameters import BoosterType, Device, TrainingConfig
 from boosters_eval.runners.targets import runner_of
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def make_plan(
         _check_folds(config, data)
         before = len(refs)
         spec = _resolve(config, data, timing or Timing(), n_threads, users)
-        reasons = {library: runner_of(library).unsupported(spec.request(0)) for library in config.libraries}
+        reasons = {library: cannot_run(runner_of(library), spec.request(0)) for library in config.libraries}
         excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
         refs += _refs(len(specs), config, [name for name, why in reasons.items() if why is None], seeds, len(refs))
         check_splits(spec, data, [Repeat(ref.seed, ref.fold) for ref in refs[before:]])
@@ -268,7 +269,7 @@ def _resolve(
     return FitSpec(
         name=config.name,
         n_threads=threads.resolve(n_threads if n_threads is not None else config.training.n_threads),
-        alone=timing.timed,
+        alone=timing.timed or config.training.device is not Device.CPU,  # some libraries take all memory of a device
         dataset=config.dataset.name,
         data_digest=data.digest,
         task=config.task,
@@ -339,6 +340,22 @@ def native_parameters(plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for name, spec in fit_specs(plan).items():
         for target in plan.targets_of(spec):
             yield name, target, runner_of(target).translate(spec.request(spec.training.seed)).native
+
+
+def check_devices(plan: Plan) -> None:
+    """Refuse a plan with a benchmark on a device that no library can use here: half a comparison answers nothing."""
+    for name, spec in fit_specs(plan).items():
+        if not spec.uses_device or plan.targets_of(spec):
+            continue
+        by_reason: dict[str, list[str]] = {}
+        for item in plan.excluded:
+            if item.spec == name:
+                by_reason.setdefault(item.reason, []).append(item.target)
+        why = "; ".join(f"{reason} ({', '.join(targets)})" for reason, targets in by_reason.items())
+        raise UnsupportedError(
+            f"Nothing runs, because no library can train {name} on the device '{spec.training.device.value}':"
+            f" {why or 'none is left'}."
+        )
 
 
 def fit_specs(plan: Plan) -> dict[str, FitSpec]:

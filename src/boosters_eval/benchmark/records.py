@@ -256,7 +256,7 @@ class RunMetadata(FileModel):
     @classmethod
     def _whole(cls, configs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name, parameters in configs.items():
-            missing = TrainingConfig.model_fields.keys() - parameters.keys()
+            missing = TrainingConfig().model_dump().keys() - parameters.keys()
             if missing:
                 raise ValueError(f"config '{name}' has no '{min(missing)}'")
         return configs

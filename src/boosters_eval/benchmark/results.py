@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 RESULTS_KIND = "boosters-eval results"
 REPORT_KIND = "boosters-eval report"
 # Version 1 says nothing of libraries that were unavailable, version 2 nothing of trivial rules, splits and audits.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+_NO_DEVICE = 3  # what results without CUDA devices say, so that older programs read them
 
 
 class ResultsDocument(FileModel):
@@ -51,7 +52,7 @@ class ResultsDocument(FileModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = _NO_DEVICE
     kind: Literal["boosters-eval results"] = "boosters-eval results"
     run_id: str | None = None
     suite: str | None = None
@@ -188,7 +189,9 @@ class ResultCollection:
 
     def document(self) -> ResultsDocument:
         """The file form of the collection."""
+        device = any("device" in training for training in self.metadata.configs.values())
         return ResultsDocument(
+            schema_version=SCHEMA_VERSION if device else _NO_DEVICE,
             run_id=self.run_id,
             suite=self.suite,
             metadata=self.metadata,

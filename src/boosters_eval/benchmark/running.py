@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.fit import identity_of
 from boosters_eval.benchmark.looks import grow
-from boosters_eval.benchmark.planning import fit_specs, prepare_seeds
+from boosters_eval.benchmark.planning import check_devices, fit_specs, prepare_seeds
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unavailable, Unsupported
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.core import disturbance
@@ -52,6 +52,7 @@ def run_prepared(
     Without one, the pool of this process is used, which the next call finds as this one leaves it.
     """
     start_method()  # refuses an unknown method before anything is written
+    check_devices(prepared.plan)
     found = _look_at_machine() if prepared.settings.timing_mode else ()
     with opened(executor, prepared) as used:
         growth = prepared.growth

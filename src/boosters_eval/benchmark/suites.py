@@ -17,7 +17,7 @@ from boosters_eval.core.registry import Registry, must_be
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.problems import PROBLEMS
-from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
+from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -161,12 +161,23 @@ ABLATION_THREADING = create_ablation_suite(
     },
     description="boosters: one, four and all threads (never more than there are cores)",
 )
+# The RFC's example is about boosters, which has no device yet, on a download; the libraries that have one are compared.
+ABLATION_DEVICE = BenchmarkSuite(
+    name="ablation-device",
+    configs=tuple(
+        _plain("synthetic_bin_large", TrainingConfig(n_threads=-1, device=device), ALL_LIBRARIES[:4]).replace(
+            name=f"synthetic_bin_large/gbdt-{variant}", variant=variant
+        )
+        for variant, device in (("cpu", Device.CPU), ("gpu", Device.CUDA))
+    ),
+    description="all threads against a CUDA device; where there is none, nothing runs (exit 2)",
+)
 
 
 def _builtin() -> dict[str, BenchmarkSuite]:
     suites = (
         *(MINIMAL_SUITE, QUICK_SUITE, FULL_SUITE, COMPARISON_DEPTHWISE, COMPARISON_LEAFWISE),
-        *(ABLATION_GROWTH_SUITE, ABLATION_THREADING, GATE_SUITE),
+        *(ABLATION_GROWTH_SUITE, ABLATION_THREADING, ABLATION_DEVICE, GATE_SUITE),
     )
     return {suite.name: suite for suite in suites}
 

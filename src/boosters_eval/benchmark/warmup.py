@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.engine.child import message_of
-from boosters_eval.runners.parameters import Profile
+from boosters_eval.runners.parameters import Device, Profile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,14 +27,19 @@ def fit_once(runner: type[Runner], translation: Translation, train: TrainData, x
 
 
 def warm_up(runner: type[Runner], translation: Translation, train: TrainData) -> tuple[str, ...]:
-    """Fit once on a few rows. An error is only a warning: if it was not due to the few rows, the fit will fail too."""
+    """Fit once on a few rows. An error is only a warning: if it was not due to the few rows, the fit will fail too.
+
+    On a device it is not: the first error tells what is wrong with it, those after it only that there was one.
+    """
     try:
         small = runner.translate(small_request(translation.request, stopping=train.valid is not None))
         few = few_rows(train, translation.request.task)
         fit_once(runner, small, few, few.x)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # noqa: BLE001 (a Rust panic is no Exception)
+    except BaseException as error:  # a Rust panic is no Exception
+        if translation.request.training.device is not Device.CPU:
+            raise
         reason = f"{type(error).__name__}: {message_of(error)}"
         return (f"the warm-up failed, so times and memory include the library's first use ({reason})",)
     return ()

@@ -31,6 +31,7 @@ from boosters_eval.cli import (
     parity,
     report,
     runs,
+    track,
 )
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.installing import shown_installing
@@ -69,6 +70,7 @@ datasets.register(app)
 report.register(app)
 parity.register(app)
 paper.register(app)
+track.register(app)
 
 
 def _version(*, show: bool) -> None:

@@ -22,6 +22,8 @@ _SEVERAL = frozenset(
         "--tolerance-for",
         "--held-out",
         "--observer",
+        "--track",
+        "--to",
         "--only",
         "--methods",
         "--backends",

@@ -21,7 +21,7 @@ from boosters_eval.cli.checks import (
     Verbosity,
 )
 from boosters_eval.cli.execution import carry_out, exit_code, show
-from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
+from boosters_eval.cli.options import Execution, Presentation, refuse_tracking, settings_of, with_options
 from boosters_eval.cli.output import check_output, note, print_rows, say
 from boosters_eval.cli.workflow import in_workflow, summarise
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
@@ -70,6 +70,8 @@ def record(
         settings = Settings(**settings_of(execution))
         prepared, _ = plan_run(Request(suite, tuple(library) if library else None, seeds), settings)
         results = carry_out(prepared, execution, presentation)
+    else:
+        refuse_tracking(execution)
     made = make_baseline(results, allow_flaky=allow_flaky, continue_on_error=execution.continue_on_error)
     if not verbosity.dry_run:
         save_baseline(made, path)

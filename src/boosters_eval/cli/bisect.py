@@ -9,6 +9,7 @@ import typer
 from boosters_eval.cli.execution import observers, resumable
 from boosters_eval.cli.options import (
     DataOptions,
+    DeviceOption,
     Execution,
     Presentation,
     SplitOption,
@@ -25,7 +26,7 @@ from boosters_eval.core.text import counted
 _WIDTHS = (4, 12, 24, 16, 5)  # of the columns of the table that grows, except the last
 _WHICH = "Which versions"
 # A bisection decides by itself which test is used and what is a success, and its runs are found by their steps.
-_LEFT_OUT = ("test", "highlight_significant", "continue_on_error", "name")
+_LEFT_OUT = ("test", "highlight_significant", "continue_on_error", "name", "track")
 
 
 @with_options(data=DataOptions, execution=Execution, presentation=Presentation, without=_LEFT_OUT)
@@ -98,6 +99,7 @@ def bisect(
     growth: Annotated[
         str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
     ] = None,
+    device: DeviceOption = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
     ] = None,
@@ -128,7 +130,7 @@ def bisect(
         alpha=alpha,
         max_seeds=max_seeds,
         booster=_one("booster", booster) or "gbdt",
-        training=training_of(param, growth),
+        training=training_of(param, growth, device),
         task=task,
         data=data_of(data),
         split=split,

@@ -15,6 +15,7 @@ from boosters_eval.cli.options import (
     BUILDS,
     AgainstOptions,
     DataOptions,
+    DeviceOption,
     Execution,
     Presentation,
     SplitOption,
@@ -74,6 +75,7 @@ def compare(
     growth: Annotated[
         str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
     ] = None,
+    device: DeviceOption = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
     ] = None,
@@ -97,7 +99,7 @@ def compare(
 
     _check_presentation(presentation)
     against.check_options(check, execution, presentation)
-    base = training_of(param, growth)
+    base = training_of(param, growth, device)
     prepared = prepare_comparison(
         dataset or ["california"],
         library or None,
@@ -200,7 +202,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     """Run the plan and show its progress. A dry run or an interruption ends the command here."""
     from boosters_eval.api import check_names, run_prepared
 
-    check_names(execution.executor, execution.observer)
+    check_names(execution.executor, execution.observer, execution.track)
     tell = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
         tell(f"Note: {as_options(sentence)}")
@@ -214,7 +216,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
         _check_earlier(prepared)
     watchers = observers(execution, prepared, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable():
-        return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell)
+        return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell, track=execution.track)
 
 
 def audit_lines(audits: Any, *, verbose: bool) -> Iterator[str]:
@@ -322,6 +324,7 @@ def exit_code(results: Any, *, continue_on_error: bool) -> int:
 
 def _show_plan(prepared: Any) -> int:
     from boosters_eval.api import expected_seconds
+    from boosters_eval.benchmark.planning import check_devices
     from boosters_eval.benchmark.running import jobs_of
     from boosters_eval.engine.progress import duration
 
@@ -339,6 +342,7 @@ def _show_plan(prepared: Any) -> int:
         say(f"  {spec.name} {target} ({version}) x {count}")
     for entry in plan.excluded:
         say(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}")
+    check_devices(plan)
     return ExitCode.SUCCESS if plan.cells else ExitCode.EXECUTION_ERROR
 
 

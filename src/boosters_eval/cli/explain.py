@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import BUILDS, chosen, training_of
+from boosters_eval.cli.options import BUILDS, DeviceOption, chosen, training_of
 from boosters_eval.cli.output import print_json, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
@@ -25,6 +25,7 @@ def explain(
     growth: Annotated[
         str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
     ] = None,
+    device: DeviceOption = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
     ] = None,
@@ -57,7 +58,7 @@ def explain(
     if every == bool(library):
         raise ConfigError("Use either --library or --all to choose the libraries.")
     names = competitor_names(library) if library else all_libraries()
-    training = training_of(param, growth)
+    training = training_of(param, growth, device)
     kinds = [chosen("booster", kind, BoosterType) for kind in booster or ["gbdt"]]
     chosen_task = chosen("task", task, Task)
     records = []
@@ -95,6 +96,7 @@ def _quantiles(given: list[float]) -> tuple[float, ...]:
 
 def _record(runner: Any, request: Any) -> dict[str, Any]:
     """Everything that is known without running anything, as plain values."""
+    from boosters_eval.runners.devices import device_fault
     from boosters_eval.runners.rules import CANONICAL
 
     record: dict[str, Any] = {
@@ -104,6 +106,8 @@ def _record(runner: Any, request: Any) -> dict[str, Any]:
         "booster": request.booster_type.value,
         "task": request.task.value,
         "profile": request.profile.value,
+        "device": request.training.device.value,
+        "not_here": None,  # the mapping is shown even where the device is missing
         "unsupported": runner.unsupported(request),
         "nondeterministic": None,
         "native": {},
@@ -116,6 +120,7 @@ def _record(runner: Any, request: Any) -> dict[str, Any]:
     marks: dict[str, dict[str, str]] = {name: {"mark": "not used", "reason": ""} for name in CANONICAL}
     marks |= {mark.parameter: {"mark": mark.kind, "reason": mark.reason} for mark in translation.marks}
     return record | {
+        "not_here": device_fault(runner, request.training.device),
         "nondeterministic": translation.nondeterministic,
         "native": translation.native,
         "origins": translation.origins,
@@ -125,7 +130,12 @@ def _record(runner: Any, request: Any) -> dict[str, Any]:
 
 def _title(record: dict[str, Any]) -> str:
     version = record["version"] or "not installed"
-    return f"{record['library']} {version}: {record['booster']}, {record['task']}, profile {record['profile']}"
+    return f"{record['library']} {version}: {record['booster']}, {record['task']}, {_way(record)}"
+
+
+def _way(record: dict[str, Any]) -> str:
+    device = "" if record["device"] == "cpu" else f", device {record['device']}"
+    return f"profile {record['profile']}{device}"
 
 
 def _show_one(record: dict[str, Any]) -> None:
@@ -146,13 +156,15 @@ def _show_one(record: dict[str, Any]) -> None:
         )
     if record["nondeterministic"]:
         say(f"Nondeterministic: {record['nondeterministic']}.\n")
+    if record["not_here"]:
+        say(f"Not here: {record['not_here']}.\n")
 
 
 def _show_all(records: list[dict[str, Any]]) -> None:
     """One table of marks per booster, with the reasons below it."""
     for booster in dict.fromkeys(record["booster"] for record in records):
         chosen = [record for record in records if record["booster"] == booster]
-        say(f"{booster}, {chosen[0]['task']}, profile {chosen[0]['profile']}")
+        say(f"{booster}, {chosen[0]['task']}, {_way(chosen[0])}")
         parameters = list(dict.fromkeys(name for record in chosen for name in record["marks"]))
         rows = [[name, *(_cell(record, name) for record in chosen)] for name in parameters]
         print_rows(["canonical parameter", *(_column(record) for record in chosen)], rows)
@@ -166,6 +178,7 @@ def _show_all(records: list[dict[str, Any]]) -> None:
         reasons += [
             [r["library"], "(all)", "nondeterministic", r["nondeterministic"]] for r in chosen if r["nondeterministic"]
         ]
+        reasons += [[r["library"], "(all)", "not here", r["not_here"]] for r in chosen if r["not_here"]]
         print_rows(["library", "parameter", "mark", "reason"], reasons, keys=2)
 
 

@@ -111,6 +111,14 @@ class Execution:
             rich_help_panel=_RUN,
         ),
     ] = None
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--track",
+            help="Send the run to trackers: mlflow, wandb, or one of your own. Default: nothing is sent.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None
     name: Annotated[
         str | None, typer.Option("--name", help="A name for the run, which --run accepts.", rich_help_panel=_RUN)
     ] = None
@@ -304,24 +312,42 @@ def chosen(kind: str, value: str, enum: Any) -> Any:
     return enum(value)
 
 
-def training_of(param: list[str] | None, growth: str | None) -> Any:
-    """The canonical parameters that `--param` and `--growth` ask for."""
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", help="What models are trained on: cpu or cuda. Default: cpu.")
+]
+
+
+def training_of(param: list[str] | None, growth: str | None, device: str | None) -> Any:
+    """The canonical parameters that `--param`, `--growth` and `--device` ask for."""
     from boosters_eval.benchmark.suites import parse_parameters
-    from boosters_eval.runners.parameters import GrowthStrategy, TrainingConfig
+    from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig
 
     base = parse_parameters(param or [], TrainingConfig())
-    if growth is None:
-        return base
-    if any(text.partition("=")[0].strip() in ("growth", "growth_strategy") for text in param or []):
-        raise ConfigError("Use either --growth or --param growth=..., not both.")
-    return base.replace(growth_strategy=chosen("growth", growth, GrowthStrategy))
+    named = {part.partition("=")[0].strip() for text in param or [] for part in text.split(",")}
+    if growth is not None:
+        if named & {"growth", "growth_strategy"}:
+            raise ConfigError("Use either --growth or --param growth=..., not both.")
+        base = base.replace(growth_strategy=chosen("growth", growth, GrowthStrategy))
+    if device is not None:
+        if "device" in named:
+            raise ConfigError("Use either --device or --param device=..., not both.")
+        if device not in [member.value for member in Device]:
+            raise ConfigError(f"The '--device' option must be cpu or cuda. Got '{device}' instead.")
+        base = base.replace(device=Device(device))
+    return base
 
 
 def settings_of(execution: Execution) -> dict[str, Any]:
     """The options that are settings of a run."""
-    others = ("continue_on_error", "executor", "observer")
+    others = ("continue_on_error", "executor", "observer", "track")
     given = {name: value for name, value in asdict(execution).items() if name not in others}
     return {**given, "command": tuple(typed())}
+
+
+def refuse_tracking(execution: Execution) -> None:
+    """Where an earlier run is read, nothing runs that could be tracked."""
+    if execution.track:
+        raise ConfigError("Use either --track or an earlier run, not both: 'boosters-eval track RUN --to' sends that.")
 
 
 def typed() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from boosters_eval.cli.execution import carry_out, exit_code
-from boosters_eval.cli.options import Execution, Presentation, settings_of, with_options
+from boosters_eval.cli.options import Execution, Presentation, refuse_tracking, settings_of, with_options
 from boosters_eval.cli.output import console, note
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.text import counted
@@ -58,6 +58,7 @@ def report(
     if verbose and quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
     if suite is None:
+        refuse_tracking(execution)
         collection = _earlier(run, results)
     else:
         prepared = prepare_suite(suite, seeds, library or None, **settings_of(execution))

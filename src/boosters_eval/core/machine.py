@@ -10,10 +10,11 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import psutil
 
+from boosters_eval.core.devices import CudaDevices, cuda_devices
 from boosters_eval.core.model import Model
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path("/")
 _STABLE = ("cpu_model", "cpu_cores", "cpu_threads", "architecture")
+_OF_DEVICE = ("gpu", "cuda")
 
 
 class MachineInfo(Model):
@@ -35,10 +37,13 @@ class MachineInfo(Model):
     build_type: str | None = None
     architecture: str = ""
     cpus_available: int | None = None  # what affinity and cgroup leave to this process
+    gpu: str | None = None  # the CUDA device that is used; only looked for where one is asked for
+    cuda: str | None = None  # the version that its driver supports
 
     @classmethod
-    def collect(cls, *, load_blas: bool = False) -> Self:
+    def collect(cls, *, load_blas: bool = False, device: bool = False) -> Self:
         """Describe this machine. The BLAS is only known once numpy is loaded; `load_blas` loads it."""
+        found = cuda_devices() if device else CudaDevices()
         return cls(
             cpu_model=_cpu_model(),
             cpu_cores=psutil.cpu_count(logical=False) or 1,
@@ -49,15 +54,24 @@ class MachineInfo(Model):
             build_type=getattr(sys.modules.get("boosters"), "__build_type__", None),
             architecture=platform.machine(),
             cpus_available=len(available_cpus()),
+            gpu=found.names[0] if found.names else None,
+            cuda=found.version or None,
         )
+
+    def recorded(self) -> dict[str, Any]:
+        """What a run keeps of it: one that asks for no device says the same as before there were any."""
+        content = {**self.model_dump(), "digest": self.digest}
+        return {name: value for name, value in content.items() if name not in _OF_DEVICE or value is not None}
 
     @property
     def digest(self) -> str:
         """Equal on the same machine: a kernel upgrade, an affinity mask or another BLAS does not change it.
 
-        Memory counts in whole gigabytes, rounded up: what the firmware reserves varies from boot to boot.
+        Memory counts in whole gigabytes, rounded up: what the firmware reserves varies from boot to boot. Another
+        device makes another machine of it for the runs that use one.
         """
         stable = {name: getattr(self, name) for name in _STABLE} | {"memory_gb": math.ceil(self.memory_gb)}
+        stable |= {"gpu": self.gpu} if self.gpu is not None else {}
         return hashlib.sha256(json.dumps(stable, sort_keys=True).encode()).hexdigest()[:16]
 
 

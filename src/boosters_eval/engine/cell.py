@@ -26,6 +26,11 @@ class Spec(Model):
         """What a lane must load besides its target; only the workload interprets it."""
         return ()
 
+    @property
+    def uses_device(self) -> bool:
+        """Whether its cells compute on a CUDA device, which is then recorded with the machine."""
+        return False
+
     def identity(self) -> dict[str, Any]:
         """What an outcome depends on, as plain data: the part of a run's id that this spec contributes."""
         return self.model_dump(mode="json")

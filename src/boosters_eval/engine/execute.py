@@ -98,7 +98,7 @@ def execute(
         _take_over(plan, known or {}, journal)
         todo = plan.in_running_order(cell for cell in plan.cells if _open(outcomes.get(cell.key), mode))
         began = True
-        observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo)))
+        observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo), folder.path, attempt))
         with scratch_folder() as scratch:
             works = [Work(cell, plan.build_of(cell), locate(cell, scratch), limits) for cell in todo]
             with contextlib.closing(_outcomes(executor, works, observer)) as arriving:

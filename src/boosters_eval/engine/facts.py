@@ -21,7 +21,8 @@ from boosters_eval.engine.plan import Exclusion
 if TYPE_CHECKING:
     from boosters_eval.engine.plan import Plan
 
-SCHEMA_VERSION = 3  # version 2 has neither names, kinds nor disturbances
+SCHEMA_VERSION = 4  # version 2 has neither names, kinds nor disturbances
+_NO_DEVICE = 3  # what a run that used no CUDA device says, so that older programs read it
 
 
 class RunFacts(FileModel):
@@ -29,7 +30,7 @@ class RunFacts(FileModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = SCHEMA_VERSION
+    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = _NO_DEVICE
     started_at: str = ""
     boosters_eval: str = ""
     python: str = ""
@@ -73,10 +74,11 @@ class RunFacts(FileModel):
     @classmethod
     def collect(cls, plan: Plan, **known: Any) -> Self:
         """Inspect the machine, the tools and the repository now; `known` is supplied by the caller."""
-        machine = MachineInfo.collect()
+        device = any(spec.uses_device for spec in plan.specs)
+        machine = MachineInfo.collect(device=device)
         commit = _first_line("git", "rev-parse", "--short=7", "HEAD")
         return cls(
-            schema_version=SCHEMA_VERSION,
+            schema_version=SCHEMA_VERSION if device else _NO_DEVICE,
             started_at=now(),
             boosters_eval=__version__,
             python=platform.python_version(),
@@ -84,7 +86,7 @@ class RunFacts(FileModel):
             git_branch=commit and _first_line("git", "rev-parse", "--abbrev-ref", "HEAD"),
             git_dirty=None if commit is None else bool(_first_line("git", "status", "--porcelain", "-uno")),
             rust=(_first_line("rustc", "--version") or "").removeprefix("rustc ") or None,
-            machine={**machine.model_dump(), "digest": machine.digest},
+            machine=machine.recorded(),
             targets=_targets(plan),
             wait_policy=threads.WAIT_POLICY,
             **known,

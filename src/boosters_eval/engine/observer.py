@@ -10,6 +10,8 @@ from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.outcome import Failure, Outcome
@@ -23,6 +25,8 @@ class RunStarted:
     plan: Plan
     todo: int  # cells that will run
     kept: int  # cells that already have an outcome
+    folder: Path | None = None  # of the run; None where nothing is kept
+    attempt: int = 1
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+_NO_DEVICE = 2  # what a plan without CUDA devices says, so that older programs read it
 MAX_CELLS = 10_000_000
 
 
@@ -55,7 +56,7 @@ def _typed_spec(raw: Any) -> Any:
 class Plan(Model):
     """The cells of one run, and the builds of their targets."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = _NO_DEVICE
     name: str
     specs: tuple[Annotated[SerializeAsAny[Spec], BeforeValidator(_typed_spec)], ...]
     refs: tuple[CellRef, ...]
@@ -79,7 +80,8 @@ class Plan(Model):
         builds: dict[str, dict[str, Build]] = {}
         for workload, target in sorted({(specs[ref.spec].workload, ref.target) for ref in refs}):
             builds.setdefault(workload, {})[target] = WORKLOADS[workload].build(target)
-        plan = cls(name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
+        version = SCHEMA_VERSION if any(spec.uses_device for spec in specs) else _NO_DEVICE
+        plan = cls(schema_version=version, name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
         doubled = next((key for key, count in Counter(plan.keys).items() if count > 1), None)
         if doubled is not None:
             raise ConfigError(f"The cells of a plan must have different keys. Got '{doubled}' more than once.")
@@ -109,7 +111,7 @@ class Plan(Model):
         if version > SCHEMA_VERSION:
             raise FileFormatError(f"{source} has schema version {version}: upgrade this program.")
         try:
-            if version < SCHEMA_VERSION:
+            if version < _NO_DEVICE:
                 return WORKLOADS[FIRST_WORKLOAD].upgraded_plan(load_json(text, source))
             refuse_wide(text, source)
             return cls.model_validate_json(text)

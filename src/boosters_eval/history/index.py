@@ -30,7 +30,7 @@ _TRIES = 5
 _ONE_JOURNAL = "journal.jsonl"
 
 DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
-Found = TypeVar("Found")
+Reply = TypeVar("Reply")
 Known = dict[object, int]  # numbers of texts and lines
 IndexedPlace = tuple["Origin", str]  # what is read as a whole: a run's folder, or an imported file
 
@@ -68,7 +68,7 @@ def hold(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN")  # others keep adding: what is not judged yet has no verdict
 
 
-def answered(question: Callable[[sqlite3.Connection], Found], home: Path | None = None, *, look: bool = True) -> Found:
+def answered(question: Callable[[sqlite3.Connection], Reply], home: Path | None = None, *, look: bool = True) -> Reply:
     """The answer to a question. If the index turns out to be damaged, it is made anew, and asked again.
 
     Without `look` it is taken as it is: for a second question of one program, which has just looked for new runs.

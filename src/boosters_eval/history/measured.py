@@ -285,7 +285,7 @@ def _cost(dataset: str, library: str, training: str, spec: Raw, results: list[Ra
 def _label(machine: Raw) -> str:
     """A machine as a person tells it from others."""
     cpus = machine.get("cpus_available") or machine.get("cpu_threads")
-    parts = [str(machine.get("cpu_model") or ""), f"{cpus} CPUs" if cpus else ""]
+    parts = [str(machine.get("cpu_model") or ""), f"{cpus} CPUs" if cpus else "", str(machine.get("gpu") or "")]
     return ", ".join(filter(None, parts))
 
 

@@ -24,7 +24,8 @@ from boosters_eval.paper.evaluate import EvaluateSpec, Scoring
 from boosters_eval.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
 from boosters_eval.paper.targets import data_of, format_of, known_metrics, locate_module, obstacle
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+from boosters_eval.runners.devices import cannot_run
+from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +131,7 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
     timed = any(name.endswith("_time_s") for name in wanted & set(RESOURCES))  # a time is worth nothing beside others
     spec = FitSpec(
         name=target.name,
-        alone=timed,
+        alone=timed or training.device is not Device.CPU,
         n_threads=threads.resolve(n_threads if n_threads is not None else training.n_threads),
         dataset=config.name,
         data_digest=data.digest,
@@ -154,17 +155,18 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
     if run.profile == "defaults":
         left = dict.fromkeys(_left_to_library(runner, spec, run.parameters))
         spec = spec.replace(protocol=protocol.replace(native={**left, **native}))
-    reason = protocol.unsupported(data.task) or runner.unsupported(spec.request(0))
+    reason = protocol.unsupported(data.task) or cannot_run(runner, spec.request(0))
     if reason:
         return PlannedTarget(target, f"{run.library} cannot run this: {reason}.")
     stops = {} if stopping is None else {"early stopping": f"{stopping.rounds} rounds" + _on(stopping.metric)}
+    device = {"device": training.device.value} if spec.uses_device else {}
     return PlannedTarget(
         target,
         spec=spec,
         carrier=runner.name,
         metrics=metrics,
         std_over="splits",
-        conditions={**_data_conditions(config.name, data, protocol), **stops, "threads": str(spec.n_threads)},
+        conditions={**_data_conditions(config.name, data, protocol), **stops, "threads": str(spec.n_threads), **device},
         inputs={"data": str(data.path), **step_addresses(run.preprocessing)},
         repeats=seeds,
         warnings=_unknown_metrics(target, metrics),

@@ -98,6 +98,8 @@ class Runner(ABC):
     # Modules that fits use beside the library's own, those that it imports on first use included: nothing may be
     # imported inside the clock, and what several libraries have in common is imported once for all of them.
     dependencies: ClassVar[tuple[str, ...]] = ("numpy",)
+    # How to get a build that trains on CUDA devices; empty: the library, or its runner, knows no device but the CPU.
+    cuda_build: ClassVar[str] = ""
     installation: ClassVar[Installation | None] = None  # None: the library of this environment
 
     @classmethod
@@ -179,10 +181,11 @@ class Runner(ABC):
 
     @classmethod
     def supports(cls, config: BenchmarkConfig) -> bool:
-        """The RFC's question, answered by `unsupported`."""
+        """The RFC's question, answered by `unsupported`, and by whether the device is here."""
         from boosters_eval.benchmark.measure import request_for  # noqa: PLC0415 (keeps numpy out of start-up)
+        from boosters_eval.runners.devices import cannot_run  # noqa: PLC0415 (it asks about runners)
 
-        return cls.unsupported(request_for(config)) is None
+        return cannot_run(cls, request_for(config)) is None
 
     @classmethod
     def run(

@@ -27,6 +27,7 @@ class CatBoostRunner(TableRunner):
     distributions = ("catboost",)
     dependencies = ("numpy", "pandas", "scipy.sparse")
     install = "catboost"
+    cuda_build = "pip install catboost, on Linux or Windows"
     editions = MAPPING["catboost"]
 
     @classmethod

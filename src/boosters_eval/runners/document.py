@@ -41,6 +41,9 @@ with more distinct values than that is each library's own choice.
 In a linear model (gblinear) `l1` and `l2` are multiplied by the sum of the weights of the rows, in boosters as in
 XGBoost: the penalty applies to the mean loss, and a value that suits trees lets a linear model learn next to nothing.
 
+`device` is what models are trained on. What is said here of CUDA devices was read in the documentation and the messages
+of the libraries, not measured. Without such a device, or with a build that has no code for it, a cell is unsupported.
+
 `--profile defaults` passes only {", ".join(f"`{name}`" for name in ALWAYS)} and what is listed as such
 below: every library runs with its own defaults, its own number of rounds and its own capacity.
 """

@@ -29,6 +29,7 @@ class LightGBMRunner(TableRunner):
     distributions = ("lightgbm",)
     dependencies = ("numpy", "pandas", "scipy.sparse", "sklearn.model_selection")
     install = "lightgbm"
+    cuda_build = "pip install --no-binary lightgbm --config-settings=cmake.define.USE_CUDA=ON lightgbm"
     editions = MAPPING["lightgbm"]
 
     @classmethod

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from boosters_eval.core.model import Model
 
@@ -24,6 +24,13 @@ class GrowthStrategy(Enum):
 
     DEPTHWISE = "depthwise"
     LEAFWISE = "leafwise"
+
+
+class Device(Enum):
+    """What a model is trained on."""
+
+    CPU = "cpu"
+    CUDA = "cuda"  # the first CUDA device that is visible
 
 
 class Profile(Enum):
@@ -50,7 +57,7 @@ class TrainingConfig(Model):
     max_depth alone limits depth-wise growth, n_leaves alone leaf-wise growth. min_samples_leaf is 1, not the
     RFC's 20: only two of the five libraries can count rows in a leaf, and a default that three of them
     approximate would not be fair. With early_stopping_rounds a fifth of the training rows is held out for it, the
-    same rows for every library.
+    same rows for every library. A device that cannot be used is never replaced by the CPU.
     """
 
     n_estimators: Annotated[int, Ge(1), Le(1_000_000)] = 100
@@ -70,6 +77,21 @@ class TrainingConfig(Model):
     min_gain: NonNegative = 0.0
     max_bins: Annotated[int, Ge(2), Le(65_535)] = 255
     early_stopping_rounds: Annotated[int, Ge(1)] | None = None
+    device: Device = Device.CPU
+
+    @model_serializer(mode="wrap")
+    def _without_cpu(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Training on the CPU is written as before there was a choice: its identity, its plan, its run."""
+        content: dict[str, Any] = handler(self)
+        if self.device is Device.CPU:
+            content.pop("device", None)
+        return content
+
+    @classmethod
+    def usual(cls) -> dict[str, Any]:
+        """The default of every parameter, as plain data."""
+        values = {name: getattr(cls(), name) for name in cls.model_fields}
+        return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
 
 
 MarkKind = Literal["exact", "approximated", "unsupported"]

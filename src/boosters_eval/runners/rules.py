@@ -27,7 +27,12 @@ Native = Mapping[str, Any]
 # Canonical concepts that are not fields of TrainingConfig but decide a comparison all the same.
 CONCEPTS = ("objective", "base_score", "missing", "categorical", "weights", "linear_leaves")
 CANONICAL = (*TrainingConfig.model_fields, *CONCEPTS)
-ALWAYS = ("objective", "n_threads", "seed")  # what is passed even to a library that runs with its own defaults
+ALWAYS = (
+    "objective",
+    "n_threads",
+    "seed",
+    "device",
+)  # what is passed even to a library that runs with its own defaults
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,7 @@ def names_of(request: FitRequest, edition: Edition) -> dict[str, Any]:
     names: dict[str, Any] = {name: getattr(request.training, name) for name in TrainingConfig.model_fields}
     names |= {
         "growth": request.training.growth_strategy.value,
+        "device": request.training.device.value,
         "task": request.task.value,
         "booster": request.booster_type.value,
         "profile": request.profile.value,

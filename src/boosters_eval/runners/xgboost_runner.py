@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import ModelFacts
 from boosters_eval.runners.mapping import MAPPING
@@ -28,6 +30,7 @@ class XGBoostRunner(TableRunner):
     distributions = ("xgboost-cpu", "xgboost")
     dependencies = ("numpy", "pandas", "scipy.sparse", "sklearn.model_selection")
     install = "xgboost-cpu"
+    cuda_build = "install xgboost instead of xgboost-cpu"
     editions = MAPPING["xgboost"]
 
     @classmethod
@@ -52,6 +55,7 @@ class XGBoostRunner(TableRunner):
             early_stopping_rounds=translation.native.get("early_stopping_rounds"),
             verbose_eval=False,
         )
+        _check_device(translation, model)
         linear = translation.request.booster_type is BoosterType.GBLINEAR
         return model if valid is None or linear else model[: model.best_iteration + 1]
 
@@ -81,6 +85,16 @@ class XGBoostRunner(TableRunner):
     def dump(cls, model: Any) -> bytes:
         """The model as UBJSON, its own format."""
         return bytes(model.save_raw("ubj"))
+
+
+def _check_device(translation: Translation, model: Any) -> None:
+    """Where it finds no device, it trains on the CPU with no more than a warning, which is silenced."""
+    wanted = translation.native.get("device", "cpu")
+    if wanted == "cpu":
+        return
+    used = json.loads(model.save_config())["learner"]["generic_param"]["device"]
+    if not used.startswith(wanted):
+        raise UnsupportedError(f"XGBoost trained on the device '{used}' instead of '{wanted}'.")
 
 
 def _matrix(translation: Translation, data: TrainData, ref: Any = None) -> Any:

@@ -151,7 +151,7 @@ def _canonical(training: dict[str, Any], booster: str) -> str:
     limit = f"{training['n_leaves']} leaves" if leafwise else f"depth {training['max_depth']}"
     trees = "" if booster == "gblinear" else f"{training['growth_strategy']}, {limit}, "
     said = ("growth_strategy", "n_leaves", "max_depth", "n_estimators", "learning_rate", "n_threads", "seed")
-    usual = TrainingConfig().model_dump(mode="json")
+    usual = TrainingConfig.usual()
     others = [f"{k}={v}" for k, v in training.items() if k in usual and k not in said and v != usual[k]]
     start = f"{trees}{training['n_estimators']} rounds, learning rate {training['learning_rate']:g}"
     return clean(", ".join([start, *others]))

@@ -97,6 +97,7 @@ class Environment(Model):
             ("Machine", machine.cpu_model),
             ("Processors", f"{machine.cpu_cores} cores, {machine.cpu_threads} threads{cpus}"),
             ("Memory", f"{machine.memory_gb:.1f} GB"),
+            ("GPU", machine.gpu and f"{machine.gpu}{f', CUDA {machine.cuda}' if machine.cuda else ''}"),
             ("System", machine.os),
             ("BLAS", machine.blas_backend),
             ("Build type", machine.build_type),

@@ -58,12 +58,14 @@ def _reference(name: str, builds: dict[str, dict[str, str]]) -> str:
 def _training_options(configs: list[dict[str, Any]], *, timed: bool) -> list[str]:
     """Options for the canonical parameters that all configs share and that differ from the defaults."""
     words = []
-    for name, usual in TrainingConfig().model_dump(mode="json").items():
+    for name, usual in TrainingConfig.usual().items():
         values = [training.get(name, usual) for training in configs]
         if not values or values[0] == usual or any(value != values[0] for value in values):
             continue
         if name == "growth_strategy":
             words += ["--growth", str(values[0])]
+        elif name == "device":
+            words += ["--device", str(values[0])]
         elif name == "n_threads":
             words += [] if timed else ["--threads", str(values[0])]  # timing mode uses all cores anyway
         elif name != "seed":

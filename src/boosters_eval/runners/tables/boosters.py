@@ -10,9 +10,11 @@ from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
 from boosters_eval.runners.tables.common import (
     DEPTHWISE,
     LEAFWISE,
+    NO_DEVICE,
     NO_RANKING,
     NO_ROWS_IN_LEAF,
     NO_SAMPLING,
+    ON_CPU,
     OWN_CATEGORIES,
     OWN_LINES,
     OWN_QUANTILE,
@@ -40,6 +42,7 @@ _RULES = (
     Rule("objective", _PINBALL, "approximated", OWN_QUANTILE, "task == 'quantile'"),
     *common("n_estimators", "learning_rate", "seed"),
     Rule("n_threads", {"n_threads": "=n_threads"}),
+    ON_CPU,
     Rule("growth_strategy", {"growth_strategy": "Depthwise"}, where=DEPTHWISE),
     Rule("growth_strategy", {"growth_strategy": "Leafwise"}, where=LEAFWISE),
     Rule("max_depth", {"max_depth": "=max_depth"}, where=DEPTHWISE),
@@ -108,6 +111,7 @@ EDITIONS = (
         ),
         refusals=(
             NO_RANKING,
+            NO_DEVICE,
             Refusal(
                 "categorical and (profile == 'defaults' or max_bins <= 256) "
                 "and max_categories > (255 if has_missing else 256)",

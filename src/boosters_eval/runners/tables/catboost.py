@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
 from boosters_eval.runners.tables.common import (
+    CUDA,
     NO_GBLINEAR,
     NO_LINEAR_TREES,
+    ON_CPU,
     OWN_LAMBDAS,
     OWN_QUANTILE,
     SILENT,
@@ -34,10 +36,33 @@ _RULES = (
     ),
     Rule("objective", {"loss_function": "YetiRank"}, "approximated", OWN_LAMBDAS, "task == 'ranking'"),
     *common("iterations", "learning_rate", "random_seed"),
+    Rule(
+        "n_threads",
+        {"thread_count": "=n_threads"},
+        "approximated",
+        "training uses one thread for the device; the others only prepare the data",
+        CUDA,
+    ),
     Rule("n_threads", {"thread_count": "=n_threads"}),
+    ON_CPU,
+    # Left to itself it would use all devices, where the other libraries use one.
+    Rule(
+        "device",
+        {"task_type": "GPU", "devices": "0"},
+        "approximated",
+        "the order of sums is not fixed; predictions are made on the CPU",
+    ),
     Rule("growth_strategy", {"grow_policy": "Depthwise"}, where="growth == 'depthwise'"),
     Rule("growth_strategy", {"grow_policy": "Lossguide"}, where="growth == 'leafwise'"),
     Rule("max_depth", {"depth": "=max_depth"}, where="growth == 'depthwise'"),
+    Rule(
+        "n_leaves",
+        {"max_leaves": "=n_leaves", "depth": 8},
+        "approximated",
+        "in ranking on the device, no leaf is deeper than 8",
+        f"growth == 'leafwise' and task == 'ranking' and {CUDA}",
+        "n_leaves <= 9",
+    ),
     Rule(
         "n_leaves",
         {"max_leaves": "=n_leaves", "depth": 16},
@@ -72,13 +97,25 @@ _RULES = (
     Rule("min_gain", {}, "unsupported", "there is no minimal gain", exact_if="min_gain == 0"),
     Rule(
         "max_bins",
+        {"border_count": "=min(max_bins if has_missing else max_bins - 1, 255)"},
+        "approximated",
+        "on the device a column has at most 255 borders; one with missing values spends one bin on them, and to make "
+        "up for it a column without them gets one more",
+        CUDA,
+        "not has_missing and max_bins <= 256",
+    ),
+    Rule(
+        "max_bins",
         {"border_count": "=max_bins if has_missing else max_bins - 1"},
         "approximated",
         "a column with missing values spends one bin on them; to make up for it a column without them gets one more",
         exact_if="not has_missing",
     ),
     Rule("subsample", {"bootstrap_type": "No"}, where="subsample == 1"),
+    # On the device rows are always drawn once per tree.
+    Rule("subsample", {"bootstrap_type": "Bernoulli", "subsample": "=subsample"}, where=CUDA),
     Rule("subsample", {"bootstrap_type": "Bernoulli", "subsample": "=subsample", "sampling_frequency": "PerTree"}),
+    Rule("colsample", {}, "unsupported", "columns are not sampled on the device", CUDA, "colsample == 1"),
     Rule(
         "colsample",
         {"rsm": "=colsample"},
@@ -101,6 +138,13 @@ _RULES = (
         "approximated",
         "missing values go with the smallest ones; the other libraries learn at every split where they go",
         "has_missing",
+    ),
+    Rule(
+        "categorical",
+        {"one_hot_max_size": 4},
+        "approximated",
+        "categories with more than 4 values become statistics of the target, on the device others than on the CPU",
+        f"categorical and {CUDA}",
     ),
     Rule(
         "categorical",
@@ -144,7 +188,12 @@ EDITIONS = (
             NO_GBLINEAR,
             NO_LINEAR_TREES,
             Refusal("task == 'ranking' and weighted", "ranking takes weights of queries, not of rows"),
+            Refusal(
+                f"task == 'ranking' and {CUDA} and profile == 'parity' and growth == 'depthwise' and max_depth > 8",
+                "in ranking on the device, trees are at most 8 deep",
+            ),
         ),
         defaults=(Pin({"allow_writing_files": False, "logging_level": "Silent"}, SILENT),),
+        nondeterministic=(Refusal(CUDA, "the order of sums on the device is not fixed"),),
     ),
 )

@@ -11,6 +11,8 @@ STOPPING = "early_stopping_rounds is not None"
 # Where the hessian of every row is 1, a minimal sum of hessians is a minimal number of rows.
 UNIT_HESSIAN = "booster != 'gblinear' and task in ('regression', 'quantile') and not weighted"
 
+CUDA = "device == 'cuda'"
+
 SILENT = "nothing is printed"
 OWN_LAMBDAS = "the pairs of the ranking loss, their weights and their number are the library's own"
 OWN_CATEGORIES = "how categories are grouped, smoothed and limited is the library's own"
@@ -23,6 +25,8 @@ OWN_RANK_STOP = "the ranking metric that is watched is the library's own"
 KEEPS_ROUNDS = "it stops like the others but keeps the rounds after the best one"
 NO_ROWS_IN_LEAF = "the library cannot count the rows of a leaf, and a row's hessian is not 1 here"
 
+ON_CPU = Rule("device", where="device == 'cpu'")  # every library's default
+NO_DEVICE = Refusal("device != 'cpu'", "the library trains on CPUs only")
 NO_GBLINEAR = Refusal("booster == 'gblinear'", "the library boosts no linear models")
 NO_LINEAR_TREES = Refusal("booster == 'linear_trees'", "the library has no linear models in leaves")
 NO_RANKING = Refusal("task == 'ranking'", "the library has no ranking objective")

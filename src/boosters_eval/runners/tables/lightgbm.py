@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
 from boosters_eval.runners.tables.common import (
+    CUDA,
     DEPTHWISE,
     LEAFWISE,
     NO_GBLINEAR,
+    ON_CPU,
     OWN_CATEGORIES,
     OWN_LAMBDAS,
     OWN_LINES,
@@ -41,6 +43,13 @@ _RULES = (
     ),
     *common("num_iterations", "learning_rate", "seed"),
     Rule("n_threads", {"num_threads": "=n_threads"}),
+    ON_CPU,
+    Rule(
+        "device",
+        {"device_type": "cuda"},
+        "approximated",
+        "bins are those of the CPU, but the order of sums is not fixed; predictions are made on the CPU",
+    ),
     Rule(
         "growth_strategy",
         {},
@@ -118,7 +127,10 @@ EDITIONS = (
         rules=_RULES,
         pins=(
             Pin({"boosting": "gbdt"}, "plain boosting; it has nothing to do with how trees grow"),
-            Pin({"deterministic": True, "force_row_wise": True}, "the same seed gives the same model"),
+            Pin(
+                {"deterministic": True, "force_row_wise": True}, "the same seed gives the same model", "device == 'cpu'"
+            ),
+            Pin({"gpu_use_dp": True}, "sums are of double precision, as on the CPU", CUDA),
             Pin({"feature_pre_filter": False}, "no column is dropped before training"),
             Pin({"verbosity": -1}, SILENT),
         ),
@@ -128,6 +140,8 @@ EDITIONS = (
                 "booster == 'linear_trees' and task in ('quantile', 'ranking')",
                 "leaves of this loss are not fitted by linear models",
             ),
+            # It would train on the CPU instead, and say so only in a log that is silenced.
+            Refusal(f"booster == 'linear_trees' and {CUDA}", "its linear models in leaves are fitted on CPUs only"),
         ),
         defaults=(
             Pin({"num_iterations": 100}, "its default"),
@@ -136,6 +150,7 @@ EDITIONS = (
         ),
         hessian="=n_classes / (n_classes - 1) if task == 'multiclass' else 1",
         nondeterministic=(
+            Refusal(CUDA, "the order of sums on the device is not fixed"),
             Refusal("profile == 'defaults'", "by default it chooses by timing how histograms are built"),
         ),
     ),

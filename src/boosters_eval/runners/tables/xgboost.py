@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from boosters_eval.runners.rules import Edition, Pin, Refusal, Rule
 from boosters_eval.runners.tables.common import (
+    CUDA,
     DEPTHWISE,
     KEEPS_ROUNDS,
     LEAFWISE,
     NO_LINEAR_TREES,
     NO_ROWS_IN_LEAF,
     NO_SAMPLING,
+    ON_CPU,
     OWN_CATEGORIES,
     OWN_LAMBDAS,
     OWN_QUANTILE,
@@ -41,6 +43,14 @@ _RULES = (
     ),
     *common("num_boost_round", "eta", "seed"),
     Rule("n_threads", {"nthread": "=n_threads"}),
+    ON_CPU,
+    Rule(
+        "device",
+        {"device": "cuda"},
+        "approximated",
+        "bins are those of the CPU, but gradients are rounded before they are summed, so that their order does not "
+        "matter: of splits that gain nearly the same, another one may win",
+    ),
     Rule("growth_strategy", {"grow_policy": "depthwise"}, where=DEPTHWISE),
     Rule("growth_strategy", {"grow_policy": "lossguide"}, where=LEAFWISE),
     Rule("max_depth", {"max_depth": "=max_depth", "max_leaves": 0}, where=DEPTHWISE),
@@ -90,6 +100,7 @@ _DEFAULTS = (
 _REFUSALS = (
     NO_LINEAR_TREES,
     Refusal("booster == 'gblinear' and task == 'quantile'", "its linear models learn nothing from the quantile loss"),
+    Refusal(f"booster == 'gblinear' and {CUDA}", "its linear models are trained on CPUs only"),
     Refusal("booster == 'gblinear' and categorical", "a linear model would take categories as numbers"),
     Refusal("task == 'ranking' and weighted", "ranking takes weights of queries, not of rows"),
 )

@@ -1,0 +1,169 @@
+"""Trackers as observers of a run: they are told that there is news, and read it from the journal."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError
+from boosters_eval.core.home import home
+from boosters_eval.core.modules import address_of
+from boosters_eval.engine.observer import Observer
+from boosters_eval.tracking.outpost import Outpost
+from boosters_eval.tracking.tracker import TRACKERS, Tracker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from boosters_eval.engine.observer import CellEnded, RunStarted
+
+WAIT_VARIABLE = "BOOSTERS_EVAL_TRACKING_WAIT"
+_WAIT = 60.0  # seconds after the last cell
+_WAIT_INTERRUPTED = 15.0  # somebody wants to go
+_SOON = 3.0  # after that, it is said that something is waited for
+
+
+def chosen_trackers(given: Any, parameter: str = "track") -> dict[str, type[Tracker]]:
+    """The trackers by name, however they were given; one that cannot be used here is refused."""
+    several = list(given) if isinstance(given, (list, tuple)) else [] if given is None else [given]
+    found: dict[str, type[Tracker]] = {}
+    for item in several:
+        if isinstance(item, type) and issubclass(item, Tracker):
+            found[item.__name__] = item
+        elif isinstance(item, str):
+            found[item] = TRACKERS[item]
+        else:
+            raise ConfigError(f"The '{parameter}' parameter must be names or Tracker classes. Got {item!r} instead.")
+    if not found and parameter == "to":
+        raise ConfigError("The 'to' parameter must name a tracker. Got nothing instead.")
+    for name, tracker in found.items():
+        address_of(tracker, "tracker")  # its process must find it
+        if fault := tracker.missing():
+            raise MissingLibraryError(f"The tracker '{name}' {fault}")
+    return found
+
+
+def allowed_wait() -> float:
+    """For how many seconds a run waits for its trackers at its end."""
+    text = os.environ.get(WAIT_VARIABLE) or str(_WAIT)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= 86400:
+        raise ConfigError(f"The variable {WAIT_VARIABLE} must be seconds, from 0 to 86400. Got '{text}' instead.")
+    return seconds
+
+
+class TrackingObserver(Observer):
+    """Several trackers of one run, with all the looks at it. As a context it waits for them at the end, boundedly.
+
+    Where times are measured, nothing runs beside the cells: everything is sent after the last of them.
+    """
+
+    def __init__(
+        self,
+        trackers: Mapping[str, type[Tracker]],
+        where: Path | None = None,
+        *,
+        say: Callable[[str], None] = lambda _: None,
+        wait: float | None = None,
+    ) -> None:
+        self._trackers, self._say = dict(trackers), say
+        self._states = home(where) / "tracking"
+        self._wait = allowed_wait() if wait is None else wait
+        self._outposts: list[Outpost] = []
+        self._warned: set[str] = set()  # the trackers
+        self._place: dict[str, Any] = {}
+        self._run_id = ""
+
+    def begin(self, event: RunStarted) -> None:
+        """Name the journal to all."""
+        if event.folder is None or not self._trackers:
+            return
+        self._run_id = event.plan.run_id
+        self._place = {"folder": str(event.folder.absolute()), "attempt": event.attempt}
+        if not any(spec.alone for spec in event.plan.specs):
+            self._start()
+        for outpost in self._outposts:
+            outpost.tell(**self._place)
+
+    def follow(self, folder: Path, run_id: str, attempt: int) -> None:
+        """Send a run that was executed before."""
+        self._run_id, self._place = run_id, {"folder": str(folder.absolute()), "attempt": attempt}
+
+    def _start(self) -> None:
+        if not self._outposts:
+            for name, tracker in self._trackers.items():
+                self._outposts.append(Outpost(name, tracker, states=self._states, wait=self._wait))
+
+    def outcome(self, event: CellEnded) -> None:  # noqa: ARG002 (the journal has it)
+        """Tell all that there is news."""
+        for outpost in self._outposts:
+            outpost.tell()
+            outpost.listen()
+            self._warn(outpost)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        wait = self._wait if error[0] is None else min(self._wait, _WAIT_INTERRUPTED)
+        try:
+            lacking = self.finish(wait)
+        except KeyboardInterrupt:  # ends only the waiting: the run has its results
+            lacking = [self._lacking(outpost, "it was not waited for") for outpost in self._outposts]
+        except Exception as fault:  # noqa: BLE001 (no process can be started, say: the run has its results all the same)
+            lacking = [f"Run {self._run_id} could not be tracked: {fault!r}"]
+        for text in filter(None, lacking):
+            warnings.warn(text, BoostersEvalWarning, stacklevel=3)
+
+    def finish(self, wait: float) -> list[str]:
+        """Say that nothing more will follow, and wait at most so long; a sentence per tracker that lacks something."""
+        if not self._place:
+            return []
+        held = not self._outposts
+        try:
+            self._start()
+            for outpost in self._outposts:
+                if held:
+                    outpost.tell(**self._place, ended=True)  # at once: it is not opened if it has all of it
+                outpost.hang_up()
+            self._await_all(time.monotonic() + wait, wait)
+        finally:
+            for outpost in self._outposts:
+                outpost.close()
+        for outpost in self._outposts:
+            if outpost.done:
+                self._say(f"{outpost.name}: {outpost.where}")
+        return [text for outpost in self._outposts if (text := self._lacking(outpost, "it did not answer in time"))]
+
+    def _await_all(self, deadline: float, wait: float) -> None:
+        soon = time.monotonic() + _SOON
+        slow = [outpost for outpost in self._outposts if not outpost.await_end(min(soon, deadline))]
+        if slow and deadline > soon:
+            names = " and ".join(outpost.name for outpost in slow)
+            self._say(f"Waiting for {names}, at most {wait:g} s; Ctrl-C ends the waiting.")
+            for outpost in slow:
+                outpost.await_end(deadline)
+
+    def _lacking(self, outpost: Outpost, reason: str) -> str:
+        """What to tell of a tracker that does not have everything, for this reason unless it told one; else ''."""
+        if outpost.done:
+            return ""
+        why = (outpost.trouble or reason).rstrip(".")
+        return (
+            f"The tracker '{outpost.name}' does not have all of run {self._run_id}: {why}. Send the rest with"
+            f" 'boosters-eval track {self._run_id} --to {outpost.name}'."
+        )
+
+    def _warn(self, outpost: Outpost) -> None:
+        """Once: a server that is gone is to be known before the run has ended."""
+        if outpost.trouble and outpost.name not in self._warned:
+            self._warned.add(outpost.name)
+            text = f"The tracker '{outpost.name}' failed: {outpost.trouble}"
+            warnings.warn(text, BoostersEvalWarning, stacklevel=3)

@@ -1,0 +1,205 @@
+"""The process of a tracker: it reads the run's journal, as often as there is news, and sends what is new.
+
+Nothing passes through the program that runs the cells except that there is news, so that a tracker that is slow, hangs
+or crashes costs neither time nor memory there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from boosters_eval.benchmark.running import collect
+from boosters_eval.core.modules import at_address
+from boosters_eval.engine.folder import RunFolder
+from boosters_eval.engine.journal import read
+from boosters_eval.tracking.content import content_of
+from boosters_eval.tracking.tracker import TrackedEnd, TrackingStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from boosters_eval.engine.folder import Run
+    from boosters_eval.tracking.content import TrackedContent
+    from boosters_eval.tracking.tracker import TrackedCompetitor, Tracker
+
+_LEAST_PAUSE = 1.0  # seconds between two sendings
+_SHARE = 4  # how many times as long as the last sending took
+_AFTER_FAULT = 10.0
+
+
+class Sending:
+    """What one tracker was told so far. After a fault everything is told again, which changes nothing there."""
+
+    def __init__(self, make: Callable[[str], Tracker], say: Callable[..., None]) -> None:
+        self._make, self._say = make, say
+        self._tracker: Tracker | None = None
+        self._run_id = ""
+        self._described: dict[str, TrackedCompetitor] = {}
+        self._cells: set[str] = set()
+
+    def send(self, folder: RunFolder, attempt: int, *, ended: bool) -> None:
+        """Bring the tracker up to date; `ended` says that no more will follow."""
+        try:
+            self._send(folder, attempt, ended=ended)
+        except BaseException:
+            self._tracker = None
+            raise
+
+    def _send(self, folder: RunFolder, attempt: int, *, ended: bool) -> None:
+        run, sealed = _load(folder, attempt)
+        content = content_of(run, folder, sealed=sealed, ended=ended)
+        if self._tracker is None:
+            self._tracker = self._make(content.run.key)
+            self._described, self._cells, self._run_id = {}, set(), ""
+            if self._tracker.holds(content.run):
+                self._say(done=True, where="nothing was sent: it has all of it already")
+                return
+        if self._run_id != run.plan.run_id:  # at first, and when seeds were added
+            self._say(where=self._tracker.begin(content.run))
+            self._run_id = run.plan.run_id
+        self._tell(self._tracker, content)
+        if ended:
+            with _files(run, folder, content) as files:
+                written = folder.journal_path(attempt).stat().st_mtime
+                self._tracker.end(content.run, TrackedEnd(content.status, written, content.ends, files))
+            self._say(done=True)
+
+    def _tell(self, tracker: Tracker, content: TrackedContent) -> None:
+        for competitor in content.competitors:
+            if self._described.get(competitor.key) != competitor:
+                tracker.describe(competitor)
+                self._described[competitor.key] = competitor
+            fresh = [cell for cell in content.cells[competitor.key] if cell.key not in self._cells]
+            if fresh:
+                tracker.log(competitor, fresh)
+                self._cells.update(cell.key for cell in fresh)
+
+
+def _load(folder: RunFolder, attempt: int) -> tuple[Run, bool]:
+    """The run as it is on disk, and whether it was sealed when it was read."""
+    sealed = read(folder.journal_path(attempt)).sealed
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has no seal is usual here
+        return folder.load(attempt), sealed
+
+
+@contextlib.contextmanager
+def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Mapping[str, Path]]:
+    """The report, the results and the journal of a run that came to its end."""
+    if content.status is TrackingStatus.INTERRUPTED:
+        yield {}
+        return
+    from boosters_eval import reports  # noqa: PLC0415 (only at the end)
+    from boosters_eval.benchmark import tables  # noqa: PLC0415
+
+    results = collect(run)
+    with tempfile.TemporaryDirectory(prefix="boosters-eval-") as place:
+        files = {name: Path(place) / name for name in ("report.html", "results.json", "journal.jsonl")}
+        page = reports.render_page(tables.build_document(results, "comparison"))
+        files["report.html"].write_text(page, encoding="utf-8")
+        files["results.json"].write_text(results.to_json(), encoding="utf-8")
+        files["journal.jsonl"].write_bytes(folder.journal_path(run.attempt).read_bytes())
+        yield files
+
+
+class News:
+    """What the program says on stdin: where the run is, that there is news, that it ended. Its death is an end too."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._changed = threading.Condition()
+        self._place: tuple[str, int] | None = None
+        self._fresh = self._ended = False
+        threading.Thread(target=self._listen, args=(source,), daemon=True).start()
+
+    def _listen(self, source: BinaryIO) -> None:
+        for line in source:
+            message = json.loads(line)
+            with self._changed:
+                self._fresh = True
+                self._ended = message.get("ended", False)
+                if "folder" in message:
+                    self._place = (message["folder"], message["attempt"])
+                self._changed.notify()
+        with self._changed:
+            self._ended = self._fresh = True
+            self._changed.notify()
+
+    def wait(self, seconds: float | None = None) -> tuple[tuple[str, int] | None, bool]:
+        """Until there is news, at most that long: the run's place, if it has begun, and whether it ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._fresh, seconds)
+            self._fresh = False
+            return self._place, self._ended
+
+    def pause(self, seconds: float) -> None:
+        """Unless it ended: then there is no time to lose."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended, seconds)
+
+
+def main(setup: dict[str, Any]) -> None:
+    """Send until the run has ended."""
+    with contextlib.suppress(OSError):
+        os.nice(10)  # cells come first
+    os.set_inheritable(setup["replies"], False)
+    out = os.fdopen(setup["replies"], "w", encoding="utf-8")
+
+    def say(**reply: Any) -> None:
+        with contextlib.suppress(OSError):  # nobody listens any more
+            out.write(json.dumps(reply) + "\n")
+            out.flush()
+
+    tracker = at_address(setup["address"])
+    states = Path(setup["states"])
+    sending = Sending(lambda key: tracker(states / f"{key}.json"), say)
+    code = attend(sending, News(sys.stdin.buffer), say, setup["wait"])
+    sys.stdout.flush()
+    os._exit(code)  # whatever a tracker left running must not keep it
+
+
+def attend(sending: Sending, news: News, say: Callable[..., None], wait: float) -> int:
+    """Send whenever there is news; the exit status tells whether all was sent at the end."""
+    again: float | None = None  # seconds until it is tried again without news
+    while True:
+        place, ended = news.wait(again)
+        if place is not None:
+            began = time.monotonic()
+            with _limit(wait) if ended else contextlib.nullcontext():
+                good = _try(sending, place, say, ended=ended)
+            again = None if good else _AFTER_FAULT
+            if ended:
+                return 0 if good else 1
+            news.pause(max(_LEAST_PAUSE, _SHARE * (time.monotonic() - began)))
+        elif ended:
+            return 0
+
+
+def _try(sending: Sending, place: tuple[str, int], say: Callable[..., None], *, ended: bool) -> bool:
+    try:
+        sending.send(RunFolder(Path(place[0])), place[1], ended=ended)
+    except BaseException as error:  # noqa: BLE001 (a tracker may fail in any way)
+        say(trouble=" ".join(f"{type(error).__name__}: {error}".split())[:500])
+        return False
+    say(well=True)
+    return True
+
+
+@contextlib.contextmanager
+def _limit(seconds: float) -> Iterator[None]:
+    """End this process after that time: the program may be gone, and nobody else would."""
+    timer = threading.Timer(seconds, os._exit, [1])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
