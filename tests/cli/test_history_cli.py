@@ -133,10 +133,12 @@ def test_a_run_enters_the_history_when_it_ends_and_leaves_it_when_it_is_removed(
     assert json.loads(boosters_eval("history", "--json", check=0).stdout) == []
 
 
-def test_a_listing_loads_no_scientific_package(program, runs):
+def test_neither_a_listing_nor_showing_a_usual_run_loads_a_scientific_package(program, runs):
+    """Each takes longer to load than the whole answer may take."""
     program("history", "reindex", check=0)
     code = (
-        "import sys; from boosters_eval.cli.app import run; run(['history'])\n"
+        "import sys; from boosters_eval.cli.app import run; run(['history']); run(['history', '--metric', 'rmse'])\n"
+        "run(['history', 'show', 'last', '--json'])\n"
         "print(sorted({'numpy', 'scipy', 'pandas'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -51,6 +51,15 @@ def test_other_splits_are_compared_by_welchs_test_widened_and_said():
         assert found.difference == pytest.approx(plain.difference)
 
 
+def test_splits_with_more_rows_for_training_are_not_compared():
+    """The share of validation rows is a setting, which results files do not hold; the sizes of the splits do."""
+    other = on_other_splits(a_series(WORSE), "other")
+    smaller = replace(other, observations=tuple(replace(one, n_train=50, n_valid=50) for one in other.observations))
+    found = against(a_series(SCORES), smaller)
+    assert (found.verdict, found.how) == (NOT_COMPARABLE, "the share of validation rows differs")
+    assert against(a_series(SCORES), other).verdict != NOT_COMPARABLE
+
+
 def test_equal_values_are_equivalent():
     found = against(a_series(SCORES), a_series(SCORES))
     assert (found.verdict, found.difference) == ("equivalent", 0)

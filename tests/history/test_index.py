@@ -3,8 +3,6 @@
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -233,19 +231,6 @@ def test_verdicts_on_many_runs_at_once_are_those_of_one_comparison(tmp_path):
         assert (one.metric, told[one.entry.started_at[8:10], one.metric]) == (one.metric, expected)
         last[one.metric] = one
     assert {"better", "worse", "equivalent", "inconclusive"} <= set(told.values())
-
-
-def test_showing_a_usual_run_loads_no_scipy(tmp_path):
-    """It takes longer to load than the whole answer may take."""
-    written_run(tmp_path, 1)
-    written_run(tmp_path, 2, 0.6, version="1.1")
-    record_runs(tmp_path)
-    script = (
-        "import sys; from pathlib import Path; from boosters_eval.history import query; home = Path(sys.argv[1]);"
-        "print({c.verdict for c in query.changes(query.find('last', home), home)}, 'scipy' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "{'worse'} False"
 
 
 def test_filters_choose_runs(tmp_path):

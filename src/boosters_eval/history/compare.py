@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 NOT_COMPARABLE = "not comparable"
+_SHARE = 0.01  # by which shares may differ: more than rounding to whole rows, less than anybody would ask for
 _DRIFT = "The two runs were not interleaved: a machine that changed in between looks the same."
 
 
@@ -57,6 +58,8 @@ def against(before: MetricSeries, after: MetricSeries, *, alpha: float = ALPHA) 
     if not before.observations:
         return _refused("inconclusive", f"{_no_number(before)} before", before, after, alpha)
     shared = _shared(before, after)
+    if not shared and _have_other_shares(before, after):
+        return _refused(NOT_COMPARABLE, "the share of validation rows differs", before, after, alpha)
     found = _paired(before, after, shared, alpha) if shared else _unpaired(before, after, alpha)
     return _without_passing_by_absence(found, before, after)
 
@@ -91,6 +94,18 @@ def _shared(before: MetricSeries, after: MetricSeries) -> list[tuple[RepeatValue
     known = {(one.seed, one.fold): one for one in before.observations if one.split_digest}
     pairs = ((known.get((one.seed, one.fold)), one) for one in after.observations)
     return [(first, second) for first, second in pairs if first and first.split_digest == second.split_digest]
+
+
+def _have_other_shares(before: MetricSeries, after: MetricSeries) -> bool:
+    """Whether random splits of the same data leave more rows for training in one run than in the other."""
+    shares = []
+    for side in (before, after):
+        sizes = [(one.n_valid, one.n_train) for one in side.observations if one.split == "random"]
+        known = [valid / (valid + train) for valid, train in sizes if valid and train]
+        if not known or len(known) < len(side.observations):
+            return False
+        shares.append(math.fsum(known) / len(known))
+    return abs(shares[0] - shares[1]) > _SHARE
 
 
 def _paired(
