@@ -89,7 +89,7 @@ def test_python_3_12_is_what_everything_runs_on():
 
 def test_the_action_passes_only_what_was_given(tmp_path):
     assert run_action(tmp_path, baseline="b.json") == [
-        *("baseline", "check", "--baseline", "b.json", "--tolerance", "0.02", "--output", "benchmark-results.json")
+        *("baseline", "check", "--baseline", "b.json", "--output", "benchmark-results.json")
     ]
 
 
@@ -99,18 +99,20 @@ def test_every_input_of_the_action_reaches_the_program_as_one_argument(tmp_path,
         tmp_path,
         baseline=hostile,
         suite="quick",
+        tolerance="0.05",
         statistical="true",
         junit="j.xml",
         **{"libraries-under-test": "boosters,xgboost"},
     )
     assert words[3] == hostile
     assert not (tmp_path / "hacked").exists()
-    assert {"--statistical", "--suite", "--junit", "--libraries-under-test"} <= set(words)
+    assert {"--tolerance", "--statistical", "--suite", "--junit", "--libraries-under-test"} <= set(words)
     words[3] = str(ROOT / "action.yml")
     assert accepted(words) == 3
     assert "is not JSON" in capsys.readouterr().err  # the options were read, the file is no baseline
 
 
+FOR_BASELINES = "tolerance, statistical, libraries-under-test and junit"
 BUILDS = {"library": "boosters", "base": "base.whl", "head": "==0.2.0"}
 
 
@@ -155,6 +157,11 @@ def test_the_action_compares_two_builds_on_a_suite(tmp_path):
         ({"baseline": "b.json", **BUILDS}, "give either baseline, or library, base and head"),
         ({"suite": "quick", "datasets": "california", **BUILDS}, "give either suite or datasets"),
         ({**BUILDS, "base": "*.whl"}, "base has more than one file"),
+        ({**BUILDS, "timing": "True"}, "timing must be true or false"),
+        ({"baseline": "b.json", "statistical": "yes"}, "statistical must be true or false"),
+        ({**BUILDS, "junit": "j.xml"}, f"{FOR_BASELINES} are for a baseline, not for two builds"),
+        ({**BUILDS, "tolerance": "0.1"}, f"{FOR_BASELINES} are for a baseline, not for two builds"),
+        ({"baseline": "b.json", "seeds": "9"}, "datasets, seeds and timing are for two builds, not for a baseline"),
     ],
 )
 def test_the_action_refuses_what_is_not_one_check(tmp_path, inputs, told):

@@ -180,20 +180,23 @@ def prepare_builds(
     home: str | Path | None = None,
     say: Callable[[str], None] | None = None,
 ) -> list[str]:
-    """Install the builds among these libraries, such as 'xgboost==3.0.5', and give the names of all as competitors.
+    """Install the builds among these libraries, such as 'xgboost==3.0.5', and give what each is named by from then on.
 
+    That is a build's own name; one that takes the place of its library is named as before, as only this tells it apart.
     An isolated build has dependencies of its own, and is used so until it is removed; `say` hears of the progress.
     """
     from boosters_eval.builds.install import install_reference  # noqa: PLC0415
     from boosters_eval.builds.reference import is_reference, parse_reference  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.builds.resolve import competitor_names  # noqa: PLC0415
+    from boosters_eval.builds.resolve import competitors_by_text  # noqa: PLC0415
     from boosters_eval.builds.saying import listening  # noqa: PLC0415
+    from boosters_eval.runners import RUNNERS  # noqa: PLC0415
 
     given: list[Any] = list(libraries) if isinstance(libraries, (list, tuple)) else [libraries]
     with nullcontext() if say is None else listening(say):
         for reference in [parse_reference(item) for item in given if isolated and is_reference(item)]:
             install_reference(reference, home=_path(home), isolated=True)
-        return competitor_names(given, _path(home))
+        names = competitors_by_text(given, _path(home))
+    return list(dict.fromkeys(item if is_reference(item) and name in RUNNERS else name for item, name in names.items()))
 
 
 def _heard(*, verbose: bool) -> AbstractContextManager[None]:

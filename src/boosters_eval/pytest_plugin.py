@@ -70,13 +70,14 @@ def _wanted(config: pytest.Config) -> bool:
 
 
 def _suite(session: pytest.Session) -> _Suite:
-    from boosters_eval.core.errors import BoostersEvalError  # noqa: PLC0415 (see above)
+    from boosters_eval.core.errors import BoostersEvalError, BuildError  # noqa: PLC0415 (see above)
     from boosters_eval.core.text import message  # noqa: PLC0415
 
     try:
         evaluation = _Evaluation(session.config)
     except BoostersEvalError as error:
-        raise pytest.UsageError(message(str(error))) from None
+        lines = error.lines if isinstance(error, BuildError) else [str(error)]
+        raise pytest.UsageError("\n".join(map(message, lines))) from None
     suite = _Suite.from_parent(session, name=evaluation.name, nodeid=evaluation.name)
     suite.evaluation = evaluation
     return suite

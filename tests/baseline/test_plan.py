@@ -9,6 +9,9 @@ from boosters_eval.benchmark.planning import PreparedRun
 from boosters_eval.benchmark.settings import Settings
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.engine.cell import Build
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.installation import Installation
+from boosters_eval.runners.targets import forget, known_as
 
 NOISE = (0.04, -0.03, 0.01, -0.01, 0.02, -0.02, 0.03, -0.04, 0.0, 0.0)
 
@@ -114,3 +117,18 @@ def test_a_baseline_with_builds_tells_how_something_takes_their_place(home):
     assert any(note.startswith(told) and note.endswith("--library head=boosters==VERSION") for note in prepared.notes)
     prepared, _ = plan_run(Request("minimal", ("boosters",), seeds=2), Settings(), baseline)
     assert not any(note.startswith(told) for note in prepared.notes)
+    unnamed = {"boosters==0.2.0": head, "boosters@0.2.0": head}  # such a label cannot be given as a name
+    prepared, _ = plan_run(Request("minimal", seeds=2), Settings(), baseline.model_copy(update={"libraries": unnamed}))
+    assert any(note.endswith("--library boosters==0.2.0 boosters@PATH") for note in prepared.notes)
+
+
+def test_a_build_of_a_recorded_library_is_judged_only_under_its_name(home):
+    baseline = make_baseline(run_of(2, 0.0))
+    elsewhere = Installation(library="boosters", version="0.2.0", digest="0" * 16, path=("/nowhere",))
+    known_as("head", RUNNERS["boosters"].at("head", elsewhere))
+    prepared, _ = plan_run(Request("minimal", ("head",), seeds=2), Settings(), baseline)
+    forget("head")
+    told = "the baseline has boosters, but not head, which is not judged by it; to judge it, give it that name, as in"
+    assert f"{told} --library boosters=boosters@PATH" in prepared.notes
+    prepared, _ = plan_run(Request("minimal", ("boosters",), seeds=2), Settings(), baseline)
+    assert not any("is not judged by it" in note for note in prepared.notes)

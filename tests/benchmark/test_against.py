@@ -124,6 +124,11 @@ def test_a_regression_outranks_a_failed_cell():
             {"unsupported": [Unsupported(config_name="toy/gbdt", library="other", reason="no such booster.")]},
             "other has no cells: no such booster",
         ),
+        (
+            lambda: [r.model_copy(update={"metrics": {}}) if r == scores()[-1] else r for r in scores()],
+            {},
+            "head lacks 1 value that the other one has",
+        ),
     ],
 )
 def test_what_was_not_compared_is_never_a_pass(outcomes, absent, told):
@@ -138,10 +143,34 @@ def test_a_benchmark_that_lacks_the_named_competitor_has_no_answer():
     assert run.regressions("base").unanswered[0].missing == "base has no cells"
 
 
+@pytest.mark.parametrize("failed", [("base", "head"), ("base",), ("head",)])
+def test_a_benchmark_that_nobody_finished_is_never_a_pass(failed):
+    """Not even where the competitor that did not fail cannot do it, so that no row is left to compare."""
+    unable = [Unsupported(config_name="b/gbdt", library=n, reason="no.") for n in ("base", "head") if n not in failed]
+    run = collection(scores(), [error("b/gbdt", name) for name in failed], unsupported=unable)
+    check = run.regressions("base")
+    assert check.exit_code is ExitCode.EXECUTION_ERROR
+    assert [(finding.benchmark, finding.rival) for finding in check.unanswered] == [("b/gbdt", "head")]
+
+
+def test_a_benchmark_that_no_competitor_supports_passes_but_is_told():
+    unable = [Unsupported(config_name="b/gbdt", library=name, reason="no trees.") for name in ("base", "head")]
+    check = collection(scores(), unsupported=unable).regressions("base")
+    assert check.passed
+    assert lines(check)[-2:] == ["Not compared, because no competitor supports it:", "  b/gbdt: no trees"]
+    assert AgainstDocument.of(check, None).skipped == ("b/gbdt: no trees",)
+
+
 def test_missing_outcomes_and_flaky_cells_are_never_a_pass():
     assert not remember(collection(scores()), n_cells=11, n_missing=1).regressions("base").passed
     flaky = [item.model_copy(update={"failed_before": 1}) for item in scores()]
     assert not collection(flaky).regressions("base").passed
+
+
+def test_an_unfinished_attempt_is_never_a_pass():
+    check = remember(collection(scores()), unfinished_attempt=2).regressions("base")
+    assert check.exit_code is ExitCode.EXECUTION_ERROR
+    assert check.problems == ("attempt 2 of the run is unfinished",)
 
 
 def test_in_timing_mode_a_slower_competitor_fails():

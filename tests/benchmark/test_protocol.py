@@ -198,6 +198,8 @@ def test_native_parameters_win_are_marked_and_can_be_taken_away():
     [
         ({"eta": 0.1, "learning_rate": 0.2}, "The native parameter 'eta' of xgboost is given twice"),
         ({"n_jobs": 4}, "must be given as the canonical 'n_threads'"),
+        ({"tree_method": "gpu_hist"}, "'tree_method' must be given as the canonical 'device'"),
+        ({"gpu_id": 0}, "'gpu_id' must be given as the canonical 'device'"),
     ],
 )
 def test_native_parameters_that_contradict_are_refused(native, sentence):

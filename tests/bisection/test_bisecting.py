@@ -1,10 +1,12 @@
 """Bisections by real runs of a library as small as can be: its versions are folders, wheels or commits."""
 
+import os
 import re
 import subprocess
 import sys
 
 import pytest
+from filelock import FileLock
 
 import boosters_eval as be
 import toys
@@ -14,7 +16,10 @@ from boosters_eval.bisection.candidates import candidates_of
 from boosters_eval.bisection.model import Candidate
 from boosters_eval.bisection.request import BisectionRequest
 from boosters_eval.bisection.running import make_bisector
-from boosters_eval.builds.commits import build_commit, commits_between
+from boosters_eval.builds.commits import build_commit, commits_between, kept_wheels
+from boosters_eval.builds.install import released_versions
+from boosters_eval.builds.pip import PipResult
+from boosters_eval.cli.wording import as_options
 from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import BuildError
 from boosters_eval.runners import RUNNERS
@@ -175,12 +180,26 @@ def test_what_cannot_be_told_is_said(bisect):
     found = bisect(78.0, 78.78, noise=0.3)
     assert (found.state, found.exit_code) == ("undecided", 1)
     assert found.answer.startswith("It cannot be told whether rmse of toy on diabetes changed by more than 1.0 %")
+    assert "Use more seeds, such as --max-seeds 20, or" in as_options(found.answer)
 
 
 def test_a_change_that_is_not_the_whole_difference_is_said_to_be_a_part(bisect):
     found = bisect(78.0, 100.0, 200.0, 300.0, 310.0)
     assert "of the difference between the ends; bisect " in found.answer
     assert found.share == pytest.approx(0.43, abs=0.02)
+
+
+def test_a_number_that_fell_is_found_as_well(bisect):
+    found = bisect(300.0, 299.0, 78.0, 78.2)
+    assert (found.earlier, found.later) == ("1", "2")
+    assert "(-73.9 %) with 2" in found.answer
+
+
+@pytest.mark.parametrize(("metric", "timed", "measured"), [("memory", True, True), ("rmse", False, False)])
+def test_memory_is_measured_in_timing_mode(metric, timed, measured):
+    versions = [Candidate(name, lambda _: "never resolved") for name in "ab"]
+    settings = make_bisector(BisectionRequest("toy", "diabetes", Settings(), metric), versions).request.settings
+    assert (settings.timing_mode, settings.measure_memory) == (timed, measured)
 
 
 def test_of_a_drift_within_the_tolerance_no_version_is_named(bisect):
@@ -273,6 +292,28 @@ def test_a_commit_is_built_once_per_command_wherever_the_wheel_is_written(reposi
     assert build_commit(repository, "HEAD", BUILD) != first
 
 
+def test_what_a_killed_build_left_is_removed_and_what_another_one_uses_stays(repository, tmp_path):
+    left, used = (tmp_path / f"boosters-eval-commit-{name}" for name in ("left", "used"))
+    for folder in (left, used):
+        folder.mkdir()
+        git(repository, "worktree", "add", "--detach", str(folder / "tree"), "HEAD~1")
+    with FileLock(used / "lock"):
+        build_commit(repository, "HEAD", BUILD)
+    assert not left.exists()
+    assert [line.split()[0] for line in git(repository, "worktree", "list").splitlines()] == [
+        str(repository),
+        str(used / "tree"),
+    ]
+
+
+def test_asking_for_the_wheel_of_a_commit_counts_as_a_use(repository):
+    build_commit(repository, "HEAD", BUILD)
+    (kept,) = kept_wheels()
+    os.utime(kept.folder, (0, 0))
+    build_commit(repository, "HEAD", BUILD)
+    assert kept.used > 0
+
+
 def test_a_build_that_leaves_no_wheel_is_said(repository):
     with pytest.raises(BuildError, match="left no wheel"):
         build_commit(repository, "HEAD", "true")
@@ -290,6 +331,22 @@ def test_a_build_that_leaves_no_wheel_is_said(repository):
 def test_commits_that_are_no_range_are_refused(repository, commits, sentence):
     with pytest.raises(ConfigError, match=sentence):
         commits_between(repository, commits)
+
+
+def test_a_good_commit_from_a_side_branch_is_followed_only_by_those_that_contain_it(repository):
+    """What is on the line before the merge lacks the good commit, so a difference there would be no change after it."""
+    git(repository, "checkout", "-q", "-b", "side", "HEAD~2")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "On the side")
+    git(repository, "checkout", "-q", "main")
+    git(repository, "merge", "-q", "--no-ff", "-m", "Merged", "side")
+    assert [commit.subject for commit in commits_between(repository, "side..main")] == ["On the side", "Merged"]
+
+
+def test_what_a_shallow_clone_lacks_is_said(repository, tmp_path):
+    git(repository, "tag", "good", "HEAD~2")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
+    with pytest.raises(ConfigError, match=r"no commit 'good', .* is shallow: 'git fetch --unshallow'"):
+        commits_between(tmp_path / "shallow", "good..HEAD")
 
 
 def test_only_first_parents_are_searched(repository):
@@ -326,8 +383,9 @@ def test_versions_that_cannot_be_searched_are_refused_in_a_sentence(given, sente
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"tolerance": -1}, "'tolerance' parameter must be a share below 1. Got -1"),
-        ({"alpha": 0}, "'alpha' parameter must be a share below 1"),
+        ({"tolerance": -1}, "'tolerance' parameter must be a share from 0 to below 1. Got -1"),
+        ({"alpha": 0}, "'alpha' parameter must be a chance above 0 and below 0.5. Got 0"),
+        ({"alpha": 0.9, "max_seeds": 2}, "'alpha' parameter must be a chance above 0 and below 0.5. Got 0.9"),
         ({"max_seeds": 1}, "'max_seeds' parameter must be a count from 2"),
         ({"metric": "auc"}, "does not fit the task"),
         ({"dataset": ["iris", "wine"]}, "on one data set and one booster. Got 2"),
@@ -347,6 +405,25 @@ def test_releases_are_chosen_by_their_version_ends_included(monkeypatch):
     assert [candidate.name for candidate in found] == ["4.3.0", "4.9.0", "4.10.0"]
     with pytest.raises(ConfigError, match=r"at least two released versions .* pip finds 4\.2\.0 to 4\.11\.0"):
         candidates_of("lightgbm", versions="4.4..4.5")
+
+
+def test_the_releases_are_those_of_all_distributions_of_a_library(monkeypatch):
+    """A version is installed from whichever has it, and xgboost-cpu has none before 2.1."""
+    known = {"xgboost-cpu": "3.0.0, 2.1.1", "xgboost": "3.0.0, 2.1.1, 2.1.0, 2.1.0rc1, 1.7.6"}
+
+    def pip(*words):
+        return PipResult(0, f"{words[-1]} (3.0.0)\nAvailable versions: {known[words[-1]]}\n")
+
+    monkeypatch.setattr("boosters_eval.builds.install.run_pip", pip)
+    assert released_versions("xgboost") == ["1.7.6", "2.1.0", "2.1.1", "3.0.0"]
+    lost = PipResult(
+        1, "WARNING: Retrying (Retry(total=4)) after connection broken\nERROR: No matching distribution found"
+    )
+    monkeypatch.setattr(
+        "boosters_eval.builds.install.run_pip", lambda *words: lost if words[-1] == "xgboost" else pip(*words)
+    )
+    with pytest.raises(BuildError, match="pip finds no versions of xgboost"):
+        released_versions("xgboost")
 
 
 def test_wheels_of_one_version_are_told_apart_by_their_place(toy, tmp_path):

@@ -11,7 +11,7 @@ def _no_toy_is_left():
     yield
     if "toy" in RUNNERS:
         RUNNERS.unregister("toy")
-    for label in ("toy", "toy@1.0", "toy@1.1", "toy@src", "xgboost", "new", "old"):
+    for label in ("toy", "toy@1.0", "toy@1.1", "toy@src", "xgboost", "new", "old", "mine"):
         forget(label)
 
 

@@ -2,14 +2,25 @@
 
 import csv
 import io
+import threading
+from pathlib import Path
 
 import pytest
 
-from boosters_eval import ConfigError, load_run, prepare_comparison, prepare_suite, run_prepared
+from boosters_eval import (
+    BuildError,
+    ConfigError,
+    load_run,
+    prepare_builds,
+    prepare_comparison,
+    prepare_suite,
+    run_prepared,
+)
 from boosters_eval.baseline.plan import Request, plan_run
 from boosters_eval.benchmark import tables
 from boosters_eval.benchmark.measure import request_for
 from boosters_eval.benchmark.settings import Settings
+from boosters_eval.builds import pip
 from boosters_eval.builds.resolve import competitor_names, resolve_build
 from boosters_eval.builds.store import find_build, remove_build
 from boosters_eval.reports import render_markdown, render_page
@@ -60,6 +71,16 @@ def test_the_plan_says_what_a_build_is_a_build_of_and_its_digest_decides_the_run
     assert other.plan.keys == first.plan.keys
 
 
+def test_builds_of_one_version_whose_files_differ_are_different_runs():
+    library, found = RUNNERS["lightgbm"], []
+    for digest in ("0" * 16, "1" * 16):
+        installation = Installation(library="lightgbm", version="4.7.0", digest=digest, path=("/nowhere",))
+        known_as("mine", library.at("mine", installation))
+        found.append(prepare_comparison(TINY, ["mine"], seeds=1).plan)
+    assert found[0].keys == found[1].keys
+    assert found[0].run_id != found[1].run_id
+
+
 def test_the_same_build_under_two_names_is_refused(toys):
     with pytest.raises(ConfigError, match=r"'a' and 'b' are the same build of toy \(1.0, digest [0-9a-f]{16}\)"):
         competitor_names([f"a={toys.old}", f"b={toys.old}"])
@@ -103,8 +124,10 @@ def test_a_changed_folder_is_looked_at_again_although_its_label_is_known(tmp_pat
     text = f"{library.replace(str(tmp_path) + '/', '')}@src"
     before = resolve_build(text, home=tmp_path).installation
     write_source(tmp_path / "src", "2.0", shift=1.0)
-    competitor_names([text], tmp_path)
-    assert (before.version, runner_of("toy@src").version()) == ("1.0", "2.0")
+    monkeypatch.setattr(pip, "find_spec", lambda _: None)
+    with pytest.raises(BuildError, match="ensurepip"):  # it is another build, which pip would have to make
+        competitor_names([text], tmp_path)
+    assert runner_of("toy@src").installation == before
     assert competitor_names([runner_of("toy@src")], tmp_path) == ["toy@src"]
 
 
@@ -123,3 +146,51 @@ def test_a_label_that_means_another_build_by_then_fails_its_cells(toys, kept_poo
     known_as("mine", resolve_build(f"mine={toys.new}", home=toys.home))
     results = run_prepared(prepared)
     assert "the plan has the build" in results.errors[0].error_message
+
+
+def test_a_build_whose_place_the_installed_library_has_taken_by_then_fails_its_cells(toys, kept_pool, monkeypatch):
+    prepared = prepare_comparison(TINY, [f"toy={toys.old}"], seeds=1)
+    monkeypatch.syspath_prepend(resolve_build(f"new={toys.new}").installation.path[0])  # as if it were installed
+    competitor_names(["toy"])
+    assert "the plan has the build" in run_prepared(prepared).errors[0].error_message
+
+
+def test_two_threads_that_use_one_name_each_get_the_build_that_they_named(toys):
+    named, found = threading.Barrier(2), {}
+
+    def compete(text):
+        competitor_names([f"mine={text}"])
+        named.wait(60)
+        found[text] = (runner_of("mine").version(), prepare_comparison(TINY, ["mine"], seeds=1).plan.builds["fit"])
+
+    threads = [threading.Thread(target=compete, args=(text,)) for text in (toys.old, toys.new)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {text: version for text, (version, _) in found.items()} == {toys.old: "1.0", toys.new: "1.1"}
+    assert [found[text][1]["mine"].version for text in (toys.old, toys.new)] == ["1.0", "1.1"]
+
+
+def test_a_build_that_was_edited_since_it_was_named_runs_no_cell(toys, kept_pool):
+    prepared = prepare_comparison(TINY, [f"mine={toys.old}"], seeds=1)
+    file = Path(runner_of("mine").installation.path[0], "toybooster", "__init__.py")
+    content = file.read_text()
+    file.write_text("SHIFT = 7.0\n")
+    assert "have changed since it was named" in run_prepared(prepared).errors[0].error_message
+    for named_before in ("mine", runner_of("mine")):
+        with pytest.raises(
+            BuildError, match=r"mine: the files of its build in .* have changed since it was named; name"
+        ):
+            competitor_names([named_before])
+    file.write_text(content)
+    assert competitor_names([f"mine={toys.old}"]) == ["mine"]  # its content is what it was
+
+
+def test_a_prepared_build_that_takes_the_place_of_its_library_is_not_taken_for_what_is_installed(toys):
+    named = prepare_builds([f"toy={toys.old}", f"new={toys.new}"])
+    assert named == [f"toy={toys.old}", "new"]
+    assert {name: build.version for name, build in builds_of(prepare_comparison(TINY, named, seeds=1)).items()} == {
+        "toy": "1.0",
+        "new": "1.1",
+    }

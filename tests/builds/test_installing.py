@@ -3,23 +3,25 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from boosters_eval import BuildError, prepare_builds
+from boosters_eval import BuildError, ConfigError, prepare_builds
 from boosters_eval.builds import install as installing
 from boosters_eval.builds import pip
 from boosters_eval.builds.install import BuildOrder, install_order, install_reference
 from boosters_eval.builds.reference import parse_reference
 from boosters_eval.builds.saying import listening
 from boosters_eval.builds.sources import source_digest, source_files
-from boosters_eval.builds.store import all_builds, damaged_folders, find_build, remove_build
-from boosters_eval.runners.installed import library_digest
+from boosters_eval.builds.store import all_builds, damaged_folders, find_build, locked, remove_build
+from boosters_eval.runners.installed import installed_build, library_digest
 from toys import code, write_runner, write_source, write_wheel
 
 
@@ -45,6 +47,28 @@ def test_two_at_once_install_once_and_the_second_uses_what_the_first_installed(s
     assert listing(found[0].site) == ["toybooster", "toybooster-1.0.dist-info"]
 
 
+def test_who_waits_for_the_installation_of_another_says_so(shelf, tmp_path):
+    order = BuildOrder(parse_reference(shelf.old).runner, "commit", "abc", "toy@abc", lambda _: [])
+    said, waiting = [], threading.Event()
+
+    def hear(text):
+        said.append(text)
+        waiting.set()
+
+    def wait():
+        with pytest.raises(BuildError, match="toy@abc cannot be installed"):
+            install_order(order, home=tmp_path, say=hear)
+
+    worker = threading.Thread(target=wait)
+    with locked(order.build_id, tmp_path):
+        worker.start()
+        assert waiting.wait(60)
+        with pytest.raises(BuildError, match="is being installed, so it was not removed"):
+            remove_build(tmp_path / "builds" / order.build_id)
+    worker.join()
+    assert said == ["Waiting for another process, which is installing toy@abc ...", "Installing toy@abc ..."]
+
+
 def test_no_setting_of_the_user_installs_elsewhere_and_the_environment_stays_as_it_is(shelf, tmp_path, monkeypatch):
     here, elsewhere = sysconfig.get_path("purelib"), tmp_path / "elsewhere"
     settings = tmp_path / "pip.conf"
@@ -60,6 +84,41 @@ def test_no_setting_of_the_user_installs_elsewhere_and_the_environment_stays_as_
     assert build.record.version == "7.0"
     assert listing(here) == before
     assert not elsewhere.exists()
+
+
+def test_what_the_configuration_of_pip_adds_is_no_part_of_a_build(shelf, tmp_path, monkeypatch):
+    (tmp_path / "more.txt").write_text(f"{write_wheel(tmp_path, '4.2', name='helper', package='helper')}\n")
+    (tmp_path / "pip.conf").write_text(f"[install]\nrequirement = {tmp_path}/more.txt\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    with pytest.raises(BuildError, match=r"cannot be used: pip has installed helper as well, which its configuration"):
+        install(shelf.old, tmp_path / "home")
+    assert all_builds(tmp_path / "home") == []
+
+
+def test_an_interrupted_pip_takes_along_what_it_has_started(tmp_path, monkeypatch):
+    started = tmp_path / "started"
+    interpreter = tmp_path / "python"
+    interpreter.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {started}.part\nmv {started}.part {started}\nwait\n")
+    interpreter.chmod(0o700)
+
+    def interrupt(*_):
+        if started.exists():
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pip.run_pip("install")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    compiler = Path("/proc", started.read_text().strip(), "stat")
+    deadline = time.monotonic() + 60
+    while compiler.exists() and compiler.read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_an_edited_build_is_noticed_and_installed_again(shelf):
@@ -156,6 +215,9 @@ def test_offline_it_says_so_and_looks_under_no_other_name():
     assert not offline.is_unknown
     assert pip.PipResult(1, "ERROR: No matching distribution found for a==1").is_unknown
     many = ", ".join(f"1.{i}" for i in range(50))
+    full = pip.PipResult(1, f"shutil.Error: [{'No space left on device ' * 99}]")
+    assert full.is_full
+    assert len(full.last_lines[0]) < 500
     shown = pip.PipResult(1, f"ERROR: Could not find a version (from versions: {many})").last_lines
     assert shown == ["ERROR: Could not find a version (from versions: ..., 1.44, 1.45, 1.46, 1.47, 1.48, 1.49)"]
 
@@ -180,6 +242,46 @@ def test_in_a_repository_the_neighbours_of_a_folder_count_but_not_what_is_ignore
     assert now() not in {before, changed}
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GIT_DIR", "../other/.git"),
+        ("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1"),
+        ("PATH", "/nowhere"),
+    ],
+)
+def test_neighbours_count_also_in_a_hook_and_where_git_is_missing_or_refuses(tmp_path, monkeypatch, name, value):
+    root = tmp_path / "mine"
+    folder = write_source(root / "python")
+    (root / "core.rs").write_text("1")
+    (root / ".gitignore").write_text("*.rs\n")
+    for repository in (root, tmp_path / "other"):
+        subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    subprocess.run(["git", "-C", str(root), "add", "-f", "core.rs"], check=True)
+    monkeypatch.setenv(name, value)
+    before = source_files(folder)
+    (root / "core.rs").write_text("2")
+    assert source_files(folder) != before
+    assert source_files(folder)["."] == "python"
+
+
+@pytest.mark.parametrize("repository", [False, True])
+def test_what_a_link_leads_to_outside_the_source_counts(tmp_path, repository):
+    folder, shared = write_source(tmp_path / "src"), tmp_path / "shared"
+    shared.mkdir()
+    (shared / "core.c").write_text("1")
+    (folder / "linked").symlink_to(shared)
+    (folder / "one.c").symlink_to(shared / "core.c")
+    (shared / "back").symlink_to(folder)
+    (folder / "loop").symlink_to("loop")
+    if repository:
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    before = source_files(folder)
+    (shared / "core.c").write_text("2")
+    changed = {name for name, content in source_files(folder).items() if before[name] != content}
+    assert changed == {"linked/core.c", "one.c/"}
+
+
 @pytest.mark.slow
 def test_a_folder_that_is_edited_while_it_is_built_is_no_build(tmp_path):
     library = write_runner(tmp_path)
@@ -198,6 +300,7 @@ def test_an_isolated_build_holds_its_dependencies_and_stays_isolated_until_it_is
     build = install(shelf.old, shelf.home, isolated=True)
     assert build.record.packages == {"helper": "4.2"}
     assert build.installation.isolated
+    assert installed_build(parse_reference(shelf.old).runner.at("own", build.installation)).packages == "helper 4.2"
     assert install(shelf.old, shelf.home) == build
     remove_build(build.folder)
     plain = install(shelf.old, shelf.home)
@@ -221,7 +324,7 @@ def test_an_installed_library_and_its_build_have_one_digest(tmp_path):
     assert digest_in(runner, sysconfig.get_path("platlib")) == library_digest(runner)
 
 
-def test_prepared_builds_are_named_and_told(shelf):
+def test_prepared_builds_are_named_told_and_found_however_their_path_is_spelt(shelf, monkeypatch):
     said = []
     names = prepare_builds([shelf.old, f"new={shelf.new}"], home=shelf.home, say=said.append)
     assert names == ["toy@1.0", "new"]
@@ -230,4 +333,9 @@ def test_prepared_builds_are_named_and_told(shelf):
         prepare_builds(shelf.old, home=shelf.home)
     assert heard == []  # it is there
     assert find_build(shelf.new, shelf.home).record.version == "1.1"
+    monkeypatch.chdir(shelf.folder)
+    for text in ("toy_runner.py:ToyRunner@./toybooster-1.1-py3-none-any.whl", "x=toy@toybooster-1.1-py3-none-any.whl"):
+        assert find_build(text, shelf.home).record.version == "1.1"
+    with pytest.raises(ConfigError, match=r"There is no build 'boosters@toybooster-1\.1"):
+        find_build("boosters@toybooster-1.1-py3-none-any.whl", shelf.home)
     assert json.loads((find_build(shelf.new, shelf.home).folder / "build.json").read_text())["schema_version"] == 1

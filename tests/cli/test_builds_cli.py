@@ -50,6 +50,18 @@ def test_a_build_is_added_listed_shown_used_and_removed(boosters_eval, toy, plac
     assert "There is no build" in boosters_eval("builds", "show", build, check=3).stderr
 
 
+def test_the_wheels_of_commits_are_listed_and_pruned(boosters_eval, place):
+    """A bisection leaves them in the home, where nothing else would ever remove them."""
+    wheel = place / "home" / "wheels" / "0123456789abcdef" / "toybooster-1.0-py3-none-any.whl"
+    wheel.parent.mkdir(parents=True)
+    wheel.write_bytes(b"x" * 2000)
+    assert "1 wheel of commits, 2 kB, in" in boosters_eval("builds", "list", check=0).stderr
+    assert "nothing to remove" in boosters_eval("builds", "prune", "--yes", check=0).stderr
+    os.utime(wheel.parent, (1, 1))
+    assert "0123456789abcdef  wheel of a commit" in boosters_eval("builds", "prune", "--yes", check=0).stdout
+    assert not wheel.parent.exists()
+
+
 def test_a_build_that_cannot_be_installed_ends_the_command_before_any_cell(boosters_eval, toy, place):
     text = f"{toy}@{write_wheel(place, tag='cp27-cp27m-win32')}"
     done = boosters_eval("compare", "-d", "california", "-l", text, "sklearn", check=2)

@@ -8,6 +8,7 @@ from boosters_eval.cli.app import run
 from boosters_eval.history import query
 from boosters_eval.history.report import HistoryReport
 from histories import a_history, a_series, an_entry
+from written_runs import SEEDS, written_run
 
 
 @pytest.fixture
@@ -16,7 +17,8 @@ def known(monkeypatch, tmp_path):
     monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path / "home"))
     series = [*a_history(24, targets=("boosters",))]
     entries = {one.entry.run_id: one.entry for one in series}
-    monkeypatch.setattr(query, "series", lambda wanted, home=None, **_: iter(series))
+    monkeypatch.setattr(query, "series", lambda wanted, home=None, per_line=None: iter(series))
+    monkeypatch.setattr(query, "failures_of", lambda entry, home=None: {})
     monkeypatch.setattr(query, "find", lambda reference, home=None: entries[reference])
     monkeypatch.setattr(
         query, "series_of", lambda entry, home=None: [one for one in series if one.entry.run_id == entry.run_id]
@@ -33,7 +35,8 @@ def test_a_difference_names_both_runs_and_how_they_were_compared(known, capsys):
 
 
 @pytest.mark.parametrize(
-    ("kind", "start"), [("md", "# run00000 against"), ("html", "<!doctype html>"), ("csv", "table,"), ("json", "{")]
+    ("kind", "start"),
+    [("md", "# run00023 against run00000"), ("html", "<!doctype html>"), ("csv", "table,"), ("json", "{")],
 )
 def test_a_difference_is_written_in_each_format(known, kind, start, tmp_path, capsys):
     file = tmp_path / f"out.{kind}"
@@ -83,3 +86,13 @@ def test_runs_without_a_common_benchmark_are_refused(known, monkeypatch, capsys)
     )
     assert run(["history", "diff", "run00000", "run00001"]) == 3
     assert "share no benchmark" in capsys.readouterr().err
+
+
+def test_runs_in_which_everything_failed_are_told_as_such(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("BOOSTERS_EVAL_HOME", str(tmp_path))
+    for day in (1, 2):
+        written_run(tmp_path, day, version=f"1.{day}", failed=SEEDS, facts={"name": f"run-{day}"})
+    assert run(["history", "report"]) == 2
+    assert "There is nothing to report: all cells failed in every run that is meant." in capsys.readouterr().err
+    assert run(["history", "diff", "run-1", "run-2"]) == 3
+    assert "has a number: all cells failed." in capsys.readouterr().err

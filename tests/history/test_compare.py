@@ -114,6 +114,7 @@ def test_what_failed_since_is_never_passed_over():
     gone = against(before, a_series([], failed=5))
     assert (gone.verdict, gone.how, gone.after) == ("worse", "no number: 5 cells failed", None)
     assert against(a_series([], failed=5), before).verdict == "inconclusive"
+    assert against(a_series([], failed=5), a_series([], failed=5)).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

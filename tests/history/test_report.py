@@ -8,13 +8,15 @@ import pytest
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.history import report as report_module
-from boosters_eval.history.difference import difference_of, document_of, tables_of
+from boosters_eval.history.difference import compare_runs, difference_of, document_of, tables_of
 from boosters_eval.history.markdown import render_history_markdown
+from boosters_eval.history.model import HistoryFilter
 from boosters_eval.history.page import render_history_page
-from boosters_eval.history.report import HistoryReport, build_history_report
+from boosters_eval.history.report import HistoryReport, build_history_report, history_report
 from boosters_eval.reports.html.page import render_page
 from boosters_eval.reports.text import render_markdown
 from histories import a_history, a_series, an_entry
+from written_runs import SEEDS, written_run
 
 
 def lines_of(series):
@@ -58,8 +60,23 @@ def test_machines_data_and_settings_are_never_mixed_in_a_line():
     mixed += [a_series([0.5, 0.6], entry=an_entry(12), settings="b", data_digest="other")]
     found = build_history_report(mixed).lines
     assert [len(line.points) for line in found] == [6, 6, 1]
-    assert [line.variant for line in found] == [f"data or settings {i} of 3" for i in (1, 2, 3)]
+    assert [line.variant for line in found] == [
+        "data 1 of 2, settings 1 of 2",
+        "data 1 of 2, settings 2 of 2",
+        "data 2 of 2, settings 2 of 2",
+    ]
+    assert [line.variant for line in build_history_report(mixed[:12]).lines] == ["settings 1 of 2", "settings 2 of 2"]
     assert not any(line.steps for line in found)
+
+
+def test_machines_of_the_same_make_are_told_apart_by_their_digests():
+    entries = [an_entry(0, machine="abcdef0"), an_entry(1, machine="fedcba0"), an_entry(2, machine_label="Apple M2")]
+    found = build_history_report(a_series([0.5], entry=entry) for entry in entries)
+    assert {line.machine_label for line in found.lines} == {
+        "AMD EPYC, 8 cores abcdef",
+        "AMD EPYC, 8 cores fedcba",
+        "Apple M2",
+    }
 
 
 def test_runs_with_other_splits_do_not_look_like_a_step():
@@ -90,6 +107,13 @@ def test_unfair_times_and_values_that_are_not_finite_are_shown_but_not_searched(
     render_history_page(build_history_report([a_series([0.5, float("nan")])]))
 
 
+def test_the_interval_of_a_time_does_not_reach_below_zero():
+    (line,) = build_history_report([a_series([0.01, 0.02, 0.4], "train_time_s")]).lines
+    assert line.points[0].low == 0
+    (line,) = build_history_report([a_series([0.01, 0.02, 0.4], "r2")]).lines
+    assert line.points[0].low < 0
+
+
 def test_a_long_line_is_cut_and_says_so(monkeypatch):
     monkeypatch.setattr(report_module, "MOST_POINTS", 15)
     (line,) = build_history_report(a_series([0.5, 0.6], entry=an_entry(i)) for i in range(40)).lines
@@ -112,7 +136,7 @@ def test_a_commit_that_had_changes_is_marked_and_a_run_without_one_is_named_by_i
 def test_the_json_is_a_strict_model_that_is_read_back(found):
     text = found.model_dump_json()
     assert HistoryReport.model_validate_json(text) == found
-    assert json.loads(text)["kind"] == "boosters-eval history"
+    assert json.loads(text)["kind"] == "boosters-eval history report"
     with pytest.raises(ConfigError, match="no parameter 'extra'"):
         HistoryReport.model_validate({**json.loads(text), "extra": 1})
 
@@ -120,11 +144,63 @@ def test_the_json_is_a_strict_model_that_is_read_back(found):
 def test_markdown_has_the_steps_first_and_escapes_names():
     series = [a_series([0.5 + (i > 5)], entry=an_entry(i), config="a|b", target="<x>") for i in range(12)]
     text = render_history_markdown(build_history_report(series))
-    assert "12 runs, 1 lines, 1 steps." in text
+    assert "12 runs, 1 line, 1 step." in text
     assert text.index("## Steps") < text.index("## a\\|b")
     assert "&lt;x&gt;" in text
     assert "0.5000 → 1.500 (+200 %)" in text
-    assert "No step was found in any line." in render_history_markdown(build_history_report(series[:3]))
+    assert "No step was found in any line." in render_history_markdown(build_history_report(series[6:] + series[6:]))
+
+
+@pytest.mark.parametrize("render", [render_history_markdown, render_history_page])
+def test_too_few_runs_are_not_told_as_no_step(render):
+    text = render(build_history_report(a_history(9)))
+    assert "Nothing could be found yet: a step takes 10 comparable runs, and no line has more than 9." in text
+    assert "no step found" not in text
+    assert "may show a step by chance" not in text
+    mixed = [a_series([0.5], entry=an_entry(i), target="old" if i < 10 else "new") for i in range(13)]
+    text = render(build_history_report(mixed))
+    assert "No step was found in any line. 1 line with fewer than 10 comparable runs could not have any." in text
+
+
+def test_a_value_beyond_all_bounds_does_not_keep_the_others_from_being_searched():
+    values = [0.5] * 8 + [1e200] + [0.5001] * 8
+    (line,) = build_history_report(a_series([value], entry=an_entry(i)) for i, value in enumerate(values)).lines
+    assert [(step.index, step.verdict) for step in line.steps] == [(9, "worse")]
+    assert not line.points[8].searched
+
+
+def test_runs_in_which_all_cells_failed_are_told(tmp_path):
+    for day in range(1, 13):
+        failed = SEEDS if day in (4, 7) else ()
+        written_run(tmp_path, day, version=f"1.{day}", failed=failed)
+    written_run(tmp_path, 13, libraries=("xgboost",), failed=SEEDS)
+    found = history_report(home=tmp_path)
+    assert [(one.target, one.commit, one.failed) for one in found.failures] == [
+        ("boosters", "c0ffee4", len(SEEDS)),
+        ("boosters", "c0ffee7", len(SEEDS)),
+        ("xgboost", "c0ffee13", len(SEEDS)),
+    ]
+    note = "All cells failed in 2 runs, which have no point: c0ffee7, c0ffee4."
+    assert all(note in line.notes for line in found.lines)
+    alone = "xgboost on diabetes/gbdt: All cells failed in one run, which has no point: c0ffee13."
+    assert found.notes[-1] == alone
+    for text in (render_history_page(found), render_history_markdown(found)):
+        assert note in text
+        assert alone in text
+    assert not history_report(HistoryFilter(libraries=("lightgbm",)), tmp_path).failures
+
+
+def test_a_competitor_whose_cells_all_failed_is_worse_than_before(tmp_path):
+    fine = written_run(tmp_path, 1, libraries=("boosters", "xgboost")).run_id
+    gone = written_run(tmp_path, 2, libraries=("boosters", "xgboost"), version="1.1", failed=SEEDS).run_id
+    found = compare_runs(fine, gone, metrics=["rmse"], home=tmp_path)
+    assert [(one.target, one.verdict, one.how, one.after, one.version_after) for one in found.changes] == [
+        (name, "worse", f"no number: {len(SEEDS)} cells failed", None, "1.1") for name in ("boosters", "xgboost")
+    ]
+    back = compare_runs(gone, fine, metrics=["rmse"], home=tmp_path)
+    assert {(one.verdict, one.how) for one in back.changes} == {
+        ("inconclusive", f"no number: {len(SEEDS)} cells failed before")
+    }
 
 
 def test_a_tiny_change_is_not_written_as_none():
@@ -150,7 +226,11 @@ def test_two_runs_are_compared_number_by_number():
     text = render_markdown(tables_of(found))
     assert "| 4.6.0 → 4.7.0 |" in text
     assert "paired over 5 shared splits" in text
-    assert "<title>run00000 against run00039</title>" in render_page(document_of(found))
+    assert "\n\nWorse: boosters Train time (s).\n\n" in text
+    assert tables_of(difference(first, first)).tables[0].answer == "Nothing was found to be better or worse."
+    page = render_page(document_of(found))
+    assert "<title>run00039 against run00000</title>" in page
+    assert '<span class="verdict worse">worse</span>' in page
     assert [change.metric for change in difference(first, last, ["mae"]).changes] == ["mae", "mae"]
 
 
@@ -168,3 +248,5 @@ def test_what_only_one_run_has_is_shown_and_no_pass():
 def test_runs_without_a_common_benchmark_are_refused():
     with pytest.raises(ConfigError, match="The runs 'run00000' and 'run00001' share no benchmark"):
         difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1), config="other")])
+    with pytest.raises(ConfigError, match=r"The '--metric' option must name what both runs measured: rmse\. Got 'auc'"):
+        difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1))], ["auc"])

@@ -85,6 +85,24 @@ def test_a_step_is_drawn_between_its_runs_and_its_levels_lie_on_them(visit):
     assert figure.locator("line.whisker").count() == 40
 
 
+def test_intervals_that_would_hide_the_values_are_a_band(visit):
+    charts = visit().page.locator("#lines figure[data-name^='california/gbdt boosters']")
+    drawn = {
+        "RMSE": charts.filter(
+            has_text="RMSE: the mean of 5 splits per run, with its 95 % interval, which is wider"
+        ).first,
+        "times": charts.filter(has_text="Train time").first,
+    }
+    marks = {name: [one.locator(kind).count() for kind in (".whisker", ".area")] for name, one in drawn.items()}
+    assert marks == {"RMSE": [0, 1], "times": [40, 0]}
+
+
+@pytest.mark.parametrize(("name", "last"), [("story", 39), ("quiet", 2)])
+def test_the_latest_run_is_named_on_the_axis(visit, name, last):
+    ticks = visit(name).page.locator("#lines figure").first.locator("text.tick").all_text_contents()
+    assert an_entry(last).git_sha[:8] in ticks
+
+
 def test_a_new_version_is_marked_and_machines_have_cards_of_their_own(visit):
     seen = visit()
     figure = seen.page.locator("#lines figure[data-name^='california/gbdt lightgbm rmse']").first
@@ -122,9 +140,14 @@ def test_many_runs_are_a_trace_with_a_band_and_a_short_table(visit):
 
 def test_without_a_step_the_page_says_so(visit):
     seen = visit("quiet")
-    assert seen.page.locator("#steps p").inner_text() == "No step was found in any line."
-    assert "no step found" in seen.page.locator("#lines figcaption").first.inner_text()
-    assert "a probability of 1 % at most" in seen.page.locator("#notes").inner_text().replace("\u00a0", " ")
+    said = seen.page.locator("#steps p").all_inner_texts()
+    assert said[0] == "Nothing could be found yet: a step takes 10 comparable runs, and no line has more than 3."
+    assert "too few runs for a step" in seen.page.locator("#lines figcaption").first.inner_text()
+    seen = visit("story")
+    assert "no step found" in seen.page.locator("#lines figcaption", has_text="MAE").first.text_content()
+    rule = seen.page.locator("#steps p.rule").inner_text().replace("\u00a0", " ")
+    assert "a probability of 1 % at most" in rule
+    assert "a machine that is slower for a few runs, looks like a step" in rule
 
 
 @pytest.mark.parametrize(
@@ -142,6 +165,14 @@ def test_nothing_is_cut_off_or_on_each_other(visit, name, width, scheme):
     seen.page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert faults(seen.page) == []
     assert seen.page.evaluate("() => document.documentElement.scrollWidth") == width
+
+
+def test_no_word_of_the_steps_is_broken_on_paper(visit):
+    seen = visit("story", viewport={"width": 720, "height": 1000})
+    seen.page.emulate_media(media="print")
+    words = seen.page.locator("#steps tbody tr").first.locator("td:nth-child(2), .verdict, td.num")
+    line = "one => { const r = document.createRange(); r.selectNodeContents(one); return r.getClientRects().length; }"
+    assert {words.nth(index).evaluate(line) for index in range(words.count())} == {1}
 
 
 def test_the_page_fits_on_paper(visit):

@@ -31,7 +31,9 @@ from boosters_eval.paper.specification import PaperSpecification, read_specifica
 from boosters_eval.paper.targets import known_metrics, obstacle, paper_targets
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
+from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.parameters import TrainingConfig
+from boosters_eval.runners.targets import known_as
 from tiny import shared_pool
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -225,14 +227,22 @@ def test_a_version_that_is_not_exact_leaves_the_row_out_and_listing_installs_not
 
 
 def test_a_version_that_cannot_be_installed_leaves_the_row_out(home, tmp_path, monkeypatch):
-    def refused(text):
-        raise BuildError(f"{text} cannot be installed.")
+    def refused(names):
+        raise BuildError(f"{names[0]} cannot be installed; pip says:", ["ERROR: no such version"])
 
-    monkeypatch.setattr("boosters_eval.paper.planning.resolve_build", refused)
+    monkeypatch.setattr("boosters_eval.paper.planning.competitor_names", refused)
     path = write(tmp_path, {"row": {"library": "xgboost==0.0.0"}}, dataset={"name": "Breast_Cancer"})
     planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
     assert planned.plan is None
-    assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed."
+    assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed; pip says: ERROR: no such version"
+
+
+def test_a_row_of_a_library_means_the_installed_one_whatever_took_its_place_before(home, tmp_path):
+    elsewhere = Installation(library="xgboost", version="0.1", digest="0" * 16, path=("/nowhere",))
+    known_as("xgboost", RUNNERS["xgboost"].at("xgboost", elsewhere))
+    path = write(tmp_path, {"row": {"library": "xgboost"}}, dataset={"name": "Breast_Cancer"})
+    planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
+    assert planned.plan.builds["fit"]["xgboost"].library is None
 
 
 @pytest.mark.slow

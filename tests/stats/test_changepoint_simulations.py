@@ -44,17 +44,33 @@ def test_a_line_without_a_step_gets_one_in_at_most_one_percent(draw, name, n, si
     assert simulated(SECTION, f"no step, {name}, {n} runs: any step", wrong, REPETITIONS, "≤ 1 %") <= 0.0165
 
 
+def test_a_line_that_is_looked_at_after_every_run_shows_a_step_more_often(simulated):
+    """What the rule does not promise: the level is that of one look, and each new run is another."""
+    rng = np.random.default_rng(5)
+    repetitions, ends = REPETITIONS // 5, (30, 100)
+    seen = dict.fromkeys(ends, 0)
+    for _ in range(repetitions):
+        values = normal(rng, ends[-1])
+        first = next((n for n in range(10, ends[-1] + 1) if find_steps(values[:n])), None)
+        for end in ends:
+            seen[end] += first is not None and first <= end
+    for end in ends:
+        claim = f"no step, looked at after every run from 10 to {end}: any step at any time"
+        assert simulated(SECTION, claim, seen[end], repetitions, "none") > 0.01
+
+
 @pytest.mark.parametrize("n", [60, 200])
-def test_a_line_with_two_steps_gets_a_third_one_in_about_one_percent(n, simulated):
+def test_a_line_with_two_steps_gets_a_third_one_in_at_most_two_percent(n, simulated):
     rng = np.random.default_rng(7 + n)
     more = 0
-    for _ in range(REPETITIONS // 2):
+    for _ in range(REPETITIONS):
         values = normal(rng, n)
         values[n // 3 :] += 5
         values[2 * n // 3 :] += 5
         more += len(find_steps(values)) > 2
     claim = f"two steps of 5 standard deviations, {n} runs: a third step"
-    assert simulated(SECTION, claim, more, REPETITIONS // 2, "≤ 2 %") <= 0.02
+    # Not exact: the stretches between steps begin where the steps were found, which may be a run off.
+    assert simulated(SECTION, claim, more, REPETITIONS, "≤ 2 %") <= 0.02
 
 
 @pytest.mark.parametrize(
@@ -86,14 +102,14 @@ def test_a_change_that_was_taken_back_is_found(length, simulated):
     assert simulated(SECTION, claim, found, repetitions, "≥ 85 %") >= 0.85
 
 
-@pytest.mark.parametrize("rho", [0.2, 0.5, 0.8])
-def test_runs_that_resemble_their_neighbours_are_taken_for_steps(rho, simulated):
-    """What the rule does not promise: it is documented, so it is measured."""
+@pytest.mark.parametrize(("rho", "said"), [(0.2, 0.06), (0.5, 0.37), (0.8, 0.9)])
+def test_runs_that_resemble_their_neighbours_are_taken_for_steps(rho, said, simulated):
+    """What the rule does not promise: the page and the documentation say it, so it is measured."""
     rng = np.random.default_rng(int(10 * rho))
     repetitions = REPETITIONS // 2
     found = sum(bool(find_steps(correlated(rho)(rng, 60))) for _ in range(repetitions))
     rate = simulated(SECTION, f"no step, neighbours correlate by {rho}, 60 runs: any step", found, repetitions, "none")
-    assert rate > 0.01
+    assert rate == pytest.approx(said, abs=3 * (said * (1 - said) / repetitions) ** 0.5)
 
 
 @pytest.mark.parametrize("drift", [1, 2, 4])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boosters_eval.stats.changepoints import fewest_runs, find_steps
+from boosters_eval.stats.changepoints import fewest_for_any_step, fewest_runs, find_steps
 from boosters_eval.stats.inference import StatisticsInputError
 
 
@@ -27,7 +27,7 @@ def test_a_step_in_noise_is_found_where_it_is():
     assert (step.index, step.n_before, step.n_after) == (40, 40, 20)
     assert step.before == np.median(values[:40])
     assert step.after == np.median(values[40:])
-    assert step.p_value <= 0.01
+    assert 0 < step.p_value <= 0.01
 
 
 def test_several_steps_are_found_in_the_order_of_time():
@@ -35,6 +35,12 @@ def test_several_steps_are_found_in_the_order_of_time():
     values[30:60] += 8
     values[60:] += 16
     assert places(values) == [30, 60]
+
+
+def test_the_level_is_shared_by_the_stretches_that_are_searched():
+    assert places([0.25] * 5 + [0.5] * 5) == [5]
+    assert places([0.25] * 5 + [0.5] * 5 + [9.0] * 30) == [10]  # two stretches: five runs on each side are too few
+    assert places([0.25] * 6 + [0.5] * 6 + [9.0] * 30) == [6, 12]
 
 
 @pytest.mark.parametrize("length", [3, 10, 30])
@@ -64,6 +70,18 @@ def test_a_step_is_found_beside_an_outlier():
     values = [1.0] * 20 + [1.5] * 20
     values[5], values[30] = 1e9, -1e9
     assert places(values) == [20]
+
+
+def test_an_outlier_does_not_make_all_other_runs_equal():
+    values = [0.5] * 20 + [0.5001] * 20
+    values[5] = 1e15
+    assert places(values) == [20]
+
+
+def test_no_step_is_found_in_fewer_runs_than_said():
+    assert fewest_for_any_step() == min(fewest_runs(k) for k in range(2, 20)) == 10
+    assert places(list(range(9))) == []
+    assert places(list(range(10))) == [5]
 
 
 def test_rounding_is_not_a_step():

@@ -106,3 +106,15 @@ def test_of_a_gradual_drift_only_steps_beyond_the_tolerance_are_named(simulated)
     named = sum(Versions(rng, drift, 0.002).search()[0] == "changed" for _ in range(repetitions))
     claim = f"a drift of 0.5 % per version, {SPARE} spare steps: a single version is named"
     assert simulated(section, claim, named, repetitions, "≤ 5 %") <= 0.05
+
+
+@pytest.mark.slow
+def test_of_two_changes_of_just_the_tolerance_neither_is_named(simulated):
+    """The hardest case for the tests of a candidate: all between the ends are within the tolerance of both."""
+    section, repetitions = "A bisection names a wrong version", 1000
+    rng = np.random.default_rng(12)
+    plateau = [1.0, *[1.01] * 7, 1.02]
+    found = (Versions(rng, plateau, 0.001).search() for _ in range(repetitions))
+    narrowed = sum(outcome in ("changed", "narrowed") and (at.low, at.high) != (0, 8) for outcome, at in found)
+    claim = "two changes of 1 %, at the first and at the last of 9 versions, tolerance 1 %: the range is narrowed"
+    assert simulated(section, claim, narrowed, repetitions, "≤ 5 %") <= 0.05

@@ -68,6 +68,23 @@ def test_of_two_changes_the_larger_one_in_the_direction_of_the_whole_is_followed
     assert beyond.likeness == "later"
 
 
+def test_a_change_against_the_direction_of_the_whole_places_nothing():
+    """What is sure is a fall before the candidate; where the rise is that was looked for is not known."""
+    found = place(
+        noisy(1.0), noisy(0.9, seed=1), noisy(1.1, spread=0.9, seed=2), SCORES, rising=True, level=0.01, margin=0.01
+    )
+    assert (found.before.outcome, found.after.outcome, found.likeness) == ("changed", "undecided", "undecided")
+
+
+def test_the_tolerance_of_a_negative_number_is_a_share_of_its_size():
+    assert SCORES.margin(-2.0) == pytest.approx(0.02)
+    assert find_shift(noisy(-1.0), noisy(-1.001, seed=1), SCORES, alpha=0.05).outcome == "unchanged"
+
+
+def test_identical_predictions_on_a_single_split_decide_nothing():
+    assert not place(side([1], "a"), side([1], "a"), side([2]), SCORES, rising=True, level=0.01, margin=0.01).settled
+
+
 def test_identical_predictions_decide_without_a_test():
     earlier, later = side([1, 2, 1.5], "a"), side([1.2, 2.1, 1.9], "b")
     for digest, likeness in (("a", "earlier"), ("b", "later")):
@@ -83,9 +100,17 @@ def test_a_candidate_within_the_tolerance_of_both_sides_is_settled_as_undecided(
     assert (found.likeness, found.settled) == ("undecided", True)
 
 
+def test_the_two_tests_of_a_candidate_share_its_level():
+    """It may be within the tolerance of both sides, so both of them could be wrong."""
+    found = place(noisy(1.0), noisy(1.1, seed=1), noisy(1.2, seed=2), SCORES, rising=True, level=0.02, margin=0.01)
+    one_sided = [part.comparison.alpha / 2 for part in (found.before, found.after)]
+    assert sum(one_sided) == pytest.approx(0.02)
+
+
 def test_the_error_rate_is_shared_by_all_tests_and_looks():
     rule = SearchRule(versions=33, alpha=0.05, max_seeds=50)
     assert rule.tries == 5 + 2
     assert rule.seeds.level == pytest.approx(0.05 / 8 / len(rule.seeds.schedule))
+    assert rule.equal_alpha / 2 * len(rule.seeds.schedule) == pytest.approx(0.05)  # an interval has two ends
     assert SearchRule(versions=2).tries == 0
     assert SearchRule(versions=3).tries == 1

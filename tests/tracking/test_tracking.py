@@ -6,10 +6,12 @@ import json
 import os
 import re
 import sys
+import time
 from dataclasses import replace
 from typing import ClassVar
 
 import pytest
+from filelock import FileLock, Timeout
 
 from boosters_eval import BoostersEvalWarning, ConfigError, Observer, RunError, execute, run_prepared, track_run
 from boosters_eval.core.errors import MissingLibraryError, UnknownNameError
@@ -21,7 +23,9 @@ from boosters_eval.tracking import TRACKERS, Tracker, TrackingObserver, chosen_t
 from boosters_eval.tracking import observer as observers
 from boosters_eval.tracking.content import content_of, key_of
 from boosters_eval.tracking.observer import WAIT_VARIABLE, allowed_wait
+from boosters_eval.tracking.outpost import Outpost
 from boosters_eval.tracking.sender import News, Sending, attend
+from boosters_eval.tracking.to_mlflow import accepted_names
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 
 
@@ -209,7 +213,7 @@ def test_trackers_that_refuse_or_die_are_warnings_and_the_others_get_everything(
         [("RefusingTracker", "PermissionError: 401: who are you?")],
         [("DyingTracker", "its process ended with exit status 3: last words")],
     ]
-    assert f"'boosters-eval track {results.run_id} --to RefusingTracker'" in texts[0]
+    assert texts[0].endswith(f"""Send the rest with 'track_run("{results.run_id}", RefusingTracker)'.""")
     logged = [cell["key"] for call in calls(noting, "log") for cell in call["cells"]]
     assert sorted(logged) == sorted(result.key for result in results.results)
     assert calls(noting, "end")[-1]["status"] == "finished"
@@ -290,7 +294,7 @@ def test_end_of_the_program_however_it_comes_is_the_end_of_sending(noting):
     place = {"folder": str(find_run("last").path), "attempt": 1}
     said = []
     sending = Sending(lambda key: noting.NotingTracker(find_run("last").path / key), lambda **_: None)
-    code = attend(sending, News(io.BytesIO(json.dumps(place).encode() + b"\n{}\n")), lambda **r: said.append(r), 60)
+    code = attend(sending, News(io.BytesIO(json.dumps(place).encode() + b"\n{}\n")), lambda **r: said.append(r))
     assert (code, said) == (0, [{"well": True}])
     assert [call["status"] for call in calls(noting, "end")] == ["interrupted"]
 
@@ -300,7 +304,7 @@ def test_fault_at_the_end_is_told_and_is_the_exit_status(noting):
     place = {"folder": str(find_run("last").path), "attempt": 1}
     said = []
     sending = Sending(noting.RefusingTracker, lambda **_: None)
-    code = attend(sending, News(io.BytesIO(json.dumps(place).encode() + b"\n")), lambda **r: said.append(r), 60)
+    code = attend(sending, News(io.BytesIO(json.dumps(place).encode() + b"\n")), lambda **r: said.append(r))
     assert (code, said) == (1, [{"trouble": "PermissionError: 401: who are you?"}])
 
 
@@ -350,6 +354,47 @@ def test_run_that_is_going_on_is_not_sent_from_elsewhere(noting):
             track_run("last", noting.NotingTracker)
     finally:
         journal.close()
+
+
+def test_process_keeps_others_from_sending_the_same_and_hanging_ends_itself_where_the_program_is_gone(noting, tmp_path):
+    run_tiny(tiny_config("none"))
+    folder = find_run("last")
+    outpost = Outpost("HangingTracker", noting.HangingTracker, states=tmp_path, wait=0.0)
+    try:
+        outpost.tell(folder=str(folder.path), attempt=1)  # not the end: what hangs is a sending on the way
+        while not calls(noting, "hang"):
+            assert outpost.listen()
+            time.sleep(0.02)
+        with pytest.raises(Timeout):
+            FileLock(tmp_path / "HangingTracker" / f"{key_of(folder, 1)}.lock", timeout=0).acquire()
+        outpost.hang_up()  # all that it sees of the program's death
+        assert outpost.await_end(time.monotonic() + 30)
+    finally:
+        outpost.close()
+
+
+def test_two_trackers_of_one_name_are_refused(noting):
+    class NotingTracker(noting.NotingTracker):
+        """Of another module, say."""
+
+    with pytest.raises(ConfigError, match=r"must give each tracker a name of its own. Got two 'NotingTracker'"):
+        chosen_trackers([noting.NotingTracker, NotingTracker])
+
+
+def test_tracker_that_cannot_tell_whether_it_is_missing_is_refused_with_a_sentence(noting, monkeypatch):
+    monkeypatch.setattr(noting.NotingTracker, "missing", classmethod(lambda _: 1 / 0))
+    with pytest.raises(MissingLibraryError, match=r"'NotingTracker' cannot tell .*: ZeroDivisionError: division by"):
+        chosen_trackers(noting.NotingTracker)
+
+
+def test_names_that_mlflow_accepts_stay_different():
+    long = "boosters_eval.unsupported." + "v" * 300
+    given = ["f1@0.3", "f1_0.3", "f1#0.3", "a//b", "ok/name", f"{long}1", f"{long}2"]
+    found = accepted_names(given)
+    assert (found["f1_0.3"], found["ok/name"], found["a//b"]) == ("f1_0.3", "ok/name", "a__b")
+    assert accepted_names(["f1@0.3"]) == {"f1@0.3": "f1_0.3"}
+    assert len(set(found.values())) == len(given)
+    assert all(re.fullmatch(r"[\w.\-/ ]{1,250}", name) for name in found.values())
 
 
 def test_built_in_trackers_are_known_without_being_installed():

@@ -14,9 +14,10 @@ from boosters_eval.benchmark.requests import benchmarks_of
 from boosters_eval.benchmark.suites import SUITES, resolve_suite
 from boosters_eval.builds.resolve import competitor_names
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from boosters_eval.baseline.findings import CheckRules, Finding
     from boosters_eval.baseline.model import Baseline
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.requests import Benchmarks
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.settings import Settings
+    from boosters_eval.engine.cell import Build
     from boosters_eval.stats.sequential import SequentialRule
     from boosters_eval.stats.significance import Comparison, Verdict
 
@@ -73,6 +75,8 @@ def plan_run(request: Request, settings: Settings, baseline: Baseline | None = N
         benchmarks = _recorded_only(benchmarks, baseline)
     if baseline is not None and request.libraries is None:
         benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_recorded_builds(baseline)))
+    if baseline is not None:
+        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_unrecorded_builds(baseline, libraries or ())))
     seeds, most = request.seeds, None
     if seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
@@ -110,9 +114,28 @@ def _recorded_builds(baseline: Baseline) -> Iterator[str]:
     """Which builds the baseline was recorded with: no suite has them, so they must be named to be compared."""
     builds = {name: build for name, build in baseline.libraries.items() if build.library not in (None, name)}
     if builds:
-        named = " ".join(f"{name}={build.library}==VERSION" for name, build in builds.items())
+        named = " ".join(_named_again(name, build) for name, build in builds.items())
         told = ", ".join(f"{name} ({build.library} {build.version})" for name, build in builds.items())
         yield f"the baseline has builds that no suite has: {told}; name what takes their place, as in --library {named}"
+
+
+def _unrecorded_builds(baseline: Baseline, named: Sequence[str]) -> Iterator[str]:
+    """Which builds will not be judged, although the baseline has their library: it knows them by another name."""
+    recorded = {result.library for result in baseline.results}
+    for name in named:
+        library = library_of(name)
+        if name not in recorded and library in recorded:
+            yield (
+                f"the baseline has {library}, but not {name}, which is not judged by it; to judge it, give it that"
+                f" name, as in --library {library}={name if name.startswith(f'{library}==') else f'{library}@PATH'}"
+            )
+
+
+def _named_again(label: str, build: Build) -> str:
+    """How a build of this label is named: by a name of the user's own, or by its version or path."""
+    if label.startswith(f"{build.library}@"):
+        return f"{build.library}@PATH"
+    return label if label.startswith(f"{build.library}==") else f"{label}={build.library}==VERSION"
 
 
 def _registered(name: str) -> BenchmarkSuite:

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.observations import compare_rows
+from boosters_eval.benchmark.observations import compare_rows, value_of
 from boosters_eval.benchmark.records import BUSY_CELL, Unsupported
 from boosters_eval.benchmark.tables.contenders import absences, group, results_by_name
 from boosters_eval.core.errors import ExitCode, UnknownNameError
@@ -65,6 +65,7 @@ class AgainstCheck:
     alpha: float  # for all comparisons together
     test: TestName
     problems: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()  # benchmarks that no competitor supports: there is nothing to compare in them
 
     @property
     def regressions(self) -> list[RivalFinding]:
@@ -117,7 +118,12 @@ def check_against(
         for name, rows in tables.items()
         for finding in _Benchmark(clean(name), against, rows, absent.get(name, []), test, level, unfair).findings()
     ]
-    return AgainstCheck(against, tuple(_corrected(found, level)), level, test, tuple(_problems(collection)))
+    skipped = tuple(
+        f"{clean(name)}: {'; '.join(dict.fromkeys(item.reason.rstrip('.') for item in items))}"
+        for name, items in absent.items()
+        if name not in tables and all(isinstance(item, Unsupported) for item in items)
+    )
+    return AgainstCheck(against, tuple(_corrected(found, level)), level, test, tuple(_problems(collection)), skipped)
 
 
 def check_competitor(against: str, known: Sequence[str]) -> None:
@@ -145,8 +151,11 @@ class _Benchmark:
         reasons = {_absent_name(item): item.reason for item in self.absent if isinstance(item, Unsupported)}
         ours = rows.get(self.against)
         if ours is None or not ours.results:
+            # Also where the other one failed too: a benchmark that nobody finished was not passed.
             why = self._why_none(ours, reasons.get(self.against, ""))
-            yield from (self._unanswered(name, why) for name in rows if name != self.against and rows[name].results)
+            yield from (self._unanswered(name, why) for name in rows if name != self.against)
+            if rows.keys() == {self.against}:
+                yield from (self._unanswered(name, why) for name in reasons)
             return
         for name in [*rows, *(name for name in reasons if name not in rows)]:
             if name == self.against:
@@ -168,7 +177,7 @@ class _Benchmark:
 
     def _compared(self, ours: Contender, rival: Contender) -> Iterator[RivalFinding]:
         results = [*ours.results, *rival.results]
-        incomplete = ", ".join(_failures(row) for row in (ours, rival) if row.errors)
+        failed = ", ".join(_failures(row) for row in (ours, rival) if row.errors)
         metric = next((result.primary_metric or next(iter(result.metrics), "") for result in results), "")
         known = find(metric)
         if known is None:
@@ -184,9 +193,10 @@ class _Benchmark:
             )
             sides = {rival.name, ours.name}
             pair = table.ruled(rival.name, ours.name) if sides <= table.summaries.keys() else None
+            incomplete = failed or _without_partner(ours, rival, metric)
             yield self._finding(rival, metric, known.higher_is_better, pair, incomplete)
         if any(result.timing_mode for result in results):
-            yield from (self._timed(ours, rival, metric, incomplete) for metric in TIMES)
+            yield from (self._timed(ours, rival, metric, failed) for metric in TIMES)
 
     def _timed(self, ours: Contender, rival: Contender, metric: str, incomplete: str) -> RivalFinding:
         """By the paired time test on the ratios of the two; a busy machine has no answer."""
@@ -198,7 +208,7 @@ class _Benchmark:
                 results_by_name([rival, ours]), metric, higher_is_better=False, test="paired", alpha=self.alpha
             )
             pair = table.pairs.get((rival.name, ours.name))
-        why = f"times are not judged: {unfair}" if unfair else incomplete
+        why = f"times are not judged: {unfair}" if unfair else incomplete or _without_partner(ours, rival, metric)
         return self._finding(rival, metric, False, pair, why)
 
     def _finding(
@@ -243,6 +253,15 @@ def _problems(collection: ResultCollection) -> Iterator[str]:
 
 def _failures(row: Contender) -> str:
     return f"{len(row.errors)} of {len(row.errors) + len(row.results)} cells of {row.name} failed"
+
+
+def _without_partner(ours: Contender, rival: Contender, metric: str) -> str:
+    """Which of the two lacks values that the other one has; a split that only one could be scored on is no pass."""
+    mine, theirs = ({r.repeat for r in row.results if value_of(r, metric) is not None} for row in (ours, rival))
+    if not mine & theirs:
+        return ""  # nothing can be compared, which is said as such
+    lacking = [(row.name, len(values)) for row, values in ((ours, theirs - mine), (rival, mine - theirs)) if values]
+    return ", ".join(f"{name} lacks {counted(count, 'value')} that the other one has" for name, count in lacking)
 
 
 def _absent_name(item: Absence) -> str:

@@ -26,6 +26,7 @@ from boosters_eval.benchmark.trivial import trivial_scores
 from boosters_eval.benchmark.usermetrics import UserMetric
 from boosters_eval.benchmark.warmup import fit_once, warm_up
 from boosters_eval.builds.importing import foreign
+from boosters_eval.builds.store import changed_since
 from boosters_eval.core.errors import MetricInputError, UnsupportedError
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, at_address
@@ -341,12 +342,14 @@ def _registered(target: str, runner: type[Runner], address: Mapping[str, Any]) -
 
 
 def _check_build(runner: type[Runner], address: Mapping[str, Any]) -> None:
-    """Refuse a build that is not the plan's, or that was imported from elsewhere than its folder."""
-    if runner.installation is None:
+    """Refuse a build that is not the plan's, that was imported from elsewhere than its folder, or that was edited."""
+    installation = runner.installation
+    if installation is None and address["build"].get("library") is None:
         return
     planned, found = address["build"]["digest"], installed_build(runner).digest
     fault = "" if planned == found else f"the plan has the build {planned} of {runner.name}, but {found} is known now"
-    fault = fault or foreign(runner.module, runner.installation.path)
+    if installation is not None:
+        fault = fault or foreign(runner.module, installation.path) or changed_since(installation)
     if fault:
         raise ImportError(f"{fault}.")
 

@@ -62,7 +62,11 @@ _ALIASES: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 # A device that were named natively would not be looked for, and a library without one may train on the CPU in silence.
-_DEVICES = {"xgboost": "device", "lightgbm": "device_type", "catboost": "task_type"}
+_DEVICES = {
+    "xgboost": ("device", "tree_method", "updater", "predictor", "gpu_id"),  # all but the first in older versions
+    "lightgbm": ("device_type",),
+    "catboost": ("task_type",),
+}
 _THREADS = frozenset({"nthread", "num_threads", "thread_count", "n_threads"})
 
 
@@ -76,10 +80,16 @@ def canonical_native(library: str, native: dict[str, Any]) -> dict[str, Any]:
             raise ConfigError(f"The native parameter '{name}' of {library} is given twice, once as '{given}'.")
         if name in _THREADS:
             raise ConfigError(f"The native parameter '{given}' must be given as the canonical 'n_threads'.")
-        if name == _DEVICES.get(library) and str(value).lower() != "cpu":
+        if name in _DEVICES.get(library, ()) and _names_device(name, value):
             raise ConfigError(f"The native parameter '{given}' must be given as the canonical 'device'.")
         found[name] = value
     return found
+
+
+def _names_device(name: str, value: Any) -> bool:
+    if name in ("tree_method", "updater", "predictor"):  # gpu_hist, grow_gpu_hist, gpu_predictor
+        return "gpu" in str(value).lower()
+    return str(value).lower() != "cpu"
 
 
 def refuse_ignored(library: str, given: Iterable[str], translation: Translation) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
 _SOURCE = ("versions", "wheels", "folder", "commits", "build_command", "isolated")
 _BENCHMARK = ("booster", "training", "task", "data", "target", "split", "profile")
+_EVEN = 0.5  # an even chance of being wrong is no answer
+_CHANCE = f"a chance above 0 and below {_EVEN}"
+_SHARE = "a share from 0 to below 1"
 _SEARCH = ("metric", "tolerance", "alpha", "max_seeds")
 
 
@@ -68,11 +70,14 @@ class BisectionRequest:
 
     def __post_init__(self) -> None:
         """Refuse what no search could be made with."""
-        for name, value, least in (("tolerance", self.tolerance, 0.0), ("alpha", self.alpha, sys.float_info.min)):
-            if value is not None:
-                require(name, value, Real, "a share below 1")
-                if not least <= value < 1:
-                    raise ConfigError(f"The '{name}' parameter must be a share below 1. Got {value} instead.")
+        tolerance, alpha = self.tolerance, self.alpha
+        require("alpha", alpha, Real, _CHANCE)
+        if not 0 < alpha < _EVEN:
+            raise ConfigError(f"The 'alpha' parameter must be {_CHANCE}. Got {alpha} instead.")
+        if tolerance is not None:
+            require("tolerance", tolerance, Real, _SHARE)
+            if not 0 <= tolerance < 1:
+                raise ConfigError(f"The 'tolerance' parameter must be {_SHARE}. Got {tolerance} instead.")
         Growth.of(self.max_seeds)  # refuses a number of seeds that no run can have
 
 

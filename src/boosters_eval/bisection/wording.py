@@ -129,7 +129,7 @@ def undecided_sentence(subject: str, shift: Shift, tolerance: float, ends: tuple
     return (
         f"It cannot be told whether {subject} changed by more than {numbers.percent(tolerance, sign=False)} between"
         f" {ends[0]} and {ends[1]}: {measured(shift)} with {counted(seeds, 'seed')}."
-        " Use more seeds (max_seeds), or another tolerance."
+        f" Use more seeds, such as max_seeds={2 * seeds}, or another tolerance."
     )
 
 

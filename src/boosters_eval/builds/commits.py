@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from boosters_eval.builds.saying import tell
 from boosters_eval.core.errors import BuildError, ConfigError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SHORT = 10  # digits of a commit that are shown
 _LAST = 5  # lines of a build's output that are shown
+_CHECKOUT = "boosters-eval-commit-"  # how the folder of a checkout begins
+_HELD = "lock"  # in that folder, as long as it is in use
 WHEELS = "{wheels}"  # in a build command: the folder that the wheel belongs in
 _WHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # set inside a git hook: they would win over the folder
 
@@ -50,8 +52,11 @@ def commits_between(folder: Path, text: str) -> list[Commit]:
         raise ConfigError(f"The 'folder' parameter must be a folder of a git repository. Got '{folder}' instead.")
     first, last = (_commit(folder, name) for name in (good, bad))
     if not _succeeds(folder, "merge-base", "--is-ancestor", first, last):
-        raise ConfigError(f"The 'commits' parameter must be in order: '{good}' is not an ancestor of '{bad}'.")
-    lines = _git(folder, "log", "--first-parent", "--reverse", "--format=%H %s", f"{first}..{last}").splitlines()
+        cut = _shallow(folder)
+        raise ConfigError(f"The 'commits' parameter must be in order: '{good}' is not an ancestor of '{bad}'{cut}.")
+    # If GOOD was merged from a side branch, what is on the line before that merge does not contain it.
+    line = ("--first-parent", "--ancestry-path", "--reverse", "--format=%H %s")
+    lines = _git(folder, "log", *line, f"{first}..{last}").splitlines()
     found = [_git(folder, "log", "-1", "--format=%H %s", first).strip(), *lines]
     return [Commit(*line.partition(" ")[::2]) for line in found]
 
@@ -71,11 +76,13 @@ def build_commit(
     sha = _commit(folder, sha)
     prefix = _git(folder, "rev-parse", "--show-prefix").strip()
     content = "\n".join([sha, prefix, command or "", sys.implementation.cache_tag or "", sys.platform])
-    kept = home_of(home).resolve() / "wheels" / hashlib.sha256(content.encode()).hexdigest()[:16]
+    kept = wheels_folder(home).resolve() / hashlib.sha256(content.encode()).hexdigest()[:16]
     kept.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{kept}.lock"):
         wheel = next(iter(sorted(kept.glob("*.whl"))), None)
         if wheel is not None:
+            with suppress(OSError):  # a home that may only be read
+                os.utime(kept)
             return wheel
         tell(say, f"Building commit {sha[:_SHORT]} ...")
         with _checkout(folder, sha) as (tree, scratch):
@@ -86,10 +93,58 @@ def build_commit(
             return part.rename(kept / built.name)
 
 
+@dataclass(frozen=True)
+class KeptWheel:
+    """The wheel of a commit in the home; nothing of it is needed once its build is installed."""
+
+    folder: Path
+
+    @property
+    def files(self) -> list[Path]:
+        """The wheel, or what an interrupted build has left of it."""
+        return sorted(self.folder.iterdir())
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(path.stat().st_size for path in self.files)
+
+    @property
+    def used(self) -> float:
+        """When it was last asked for, as seconds since the epoch."""
+        return self.folder.stat().st_mtime
+
+    def remove(self) -> None:
+        """Remove it, unless its commit is being built."""
+        try:
+            with FileLock(f"{self.folder}.lock", timeout=0):
+                shutil.rmtree(self.folder)
+        except Timeout:
+            raise BuildError(f"The wheel {self.folder.name} is being built, so it was not removed.") from None
+        except OSError as error:
+            raise BuildError(f"Cannot remove {self.folder}: {error.strerror}.") from None
+
+
+def wheels_folder(home: Path | None = None) -> Path:
+    """Where the wheels of commits are kept."""
+    return home_of(home) / "wheels"
+
+
+def kept_wheels(home: Path | None = None) -> list[KeptWheel]:
+    """All wheels of commits, the latest used first."""
+    root = wheels_folder(home)
+    found = [KeptWheel(path) for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+    return sorted(found, key=lambda wheel: wheel.used, reverse=True)
+
+
 @contextmanager
 def _checkout(folder: Path, sha: str) -> Iterator[tuple[Path, Path]]:
     """The files of a commit in a worktree of its own, and a folder beside it; both go away afterwards."""
-    with tempfile.TemporaryDirectory(prefix="boosters-eval-commit-", ignore_cleanup_errors=True) as name:
+    _remove_abandoned(folder)
+    with (
+        tempfile.TemporaryDirectory(prefix=_CHECKOUT, ignore_cleanup_errors=True) as name,
+        FileLock(Path(name) / _HELD),
+    ):
         tree = Path(name) / "tree"
         _git(folder, "worktree", "add", "--detach", "--force", str(tree), sha)
         try:
@@ -100,6 +155,16 @@ def _checkout(folder: Path, sha: str) -> Iterator[tuple[Path, Path]]:
             # Twice forced: a worktree with submodules, or files that the build left, goes as well.
             _succeeds(folder, "worktree", "remove", "--force", "--force", str(tree))
             _succeeds(folder, "worktree", "prune")
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove the checkouts of this repository that a killed process has left; those in use are locked."""
+    for line in _git(folder, "worktree", "list", "--porcelain").splitlines():
+        where = Path(line.removeprefix("worktree ")).parent
+        if line.startswith("worktree ") and where.name.startswith(_CHECKOUT) and where.is_dir():
+            with suppress(Timeout, OSError), FileLock(where / _HELD, timeout=0):
+                shutil.rmtree(where, ignore_errors=True)
+    _succeeds(folder, "worktree", "prune")
 
 
 def _build(tree: Path, command: str | None, scratch: Path, sha: str) -> Path:
@@ -135,7 +200,14 @@ def _commit(folder: Path, name: str) -> str:
     try:
         return _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
     except BuildError:
-        raise ConfigError(f"The folder {folder} has no commit '{name}', or is not part of a git repository.") from None
+        known = f"The folder {folder} has no commit '{name}', or is not part of a git repository"
+        raise ConfigError(f"{known}{_shallow(folder)}.") from None
+
+
+def _shallow(folder: Path) -> str:
+    """Where commits of a clone may be that it lacks."""
+    found = _run_git(folder, ("rev-parse", "--is-shallow-repository"))
+    return " (this clone is shallow: 'git fetch --unshallow' gets the rest)" if found.stdout.strip() == "true" else ""
 
 
 def _git(folder: Path, *words: str) -> str:

@@ -88,7 +88,8 @@ def install_order(
     known = _usable(order, home, say)
     if known is not None:
         return known
-    with locked(order.build_id, home):
+    waiting = f"Waiting for another process, which is installing {order.reference} ..."
+    with locked(order.build_id, home, busy=lambda: tell(say, waiting)):
         return _usable(order, home, say) or _installed(order, home, say)
 
 
@@ -174,6 +175,8 @@ def _fill(order: BuildOrder, partial: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     if done is None or done.code != 0:
         said = done.last_lines if done else []
+        if done and done.is_full:
+            raise BuildError(f"{order.reference} cannot be installed into {partial.parent}: No space left on device.")
         why = " because an index that pip looks at cannot be reached" if done and done.is_offline else ""
         raise BuildError(f"{order.reference} cannot be installed{why}; pip says:", said)
 
@@ -196,6 +199,11 @@ def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
         raise BuildError(f"{order.reference} is not a build of {order.runner.name} ({wanted}): it installs {there}.")
     mine = found.pop(names[0])
     beside = {item.name: item.version for item in sorted(found.values(), key=lambda item: item.name)}
+    if beside and not order.isolated:
+        raise BuildError(
+            f"{order.reference} cannot be used: pip has installed {', '.join(beside)} as well, which its configuration"
+            " asks for ('pip config list' shows it). Only the library itself may differ."
+        )
     digest = digest_in(order.runner, str(site))
     if order.isolated:  # it computes with all of them
         digest = hashlib.sha256(f"{digest} {sorted(beside.items())}".encode()).hexdigest()[:16]
@@ -250,15 +258,16 @@ def _folder_order(reference: BuildReference, folder: Path, *, isolated: bool) ->
 
 
 def released_versions(library: str) -> list[str]:
-    """The released versions that pip finds for this interpreter, ascending; pre-releases are left out."""
-    runner = RUNNERS[library]
-    for distribution in runner.distributions:
-        done = run_pip("index", "versions", distribution)
-        found = re.search(r"^Available versions: (.+)$", done.output, re.MULTILINE)
-        if found:
-            given = [version.strip() for version in found[1].split(",")]
-            return sorted((text for text in given if _RELEASE.fullmatch(text)), key=_numbers)
-    raise BuildError(f"pip finds no versions of {library}; it says:", done.last_lines)
+    """The released versions that pip finds for this interpreter, ascending; pre-releases are left out.
+
+    Of all its distributions, since a version is installed from whichever has it: xgboost-cpu began with 2.1.
+    """
+    answers = [run_pip("index", "versions", distribution) for distribution in RUNNERS[library].distributions]
+    lists = [re.search(r"^Available versions: (.+)$", done.output, re.MULTILINE) for done in answers]
+    if not any(lists) or any(done.is_offline for done in answers):  # half of a list would look like all of it
+        raise BuildError(f"pip finds no versions of {library}; it says:", answers[-1].last_lines)
+    versions = {version.strip() for found in lists if found for version in found[1].split(",")}
+    return sorted(filter(_RELEASE.fullmatch, versions), key=_numbers)
 
 
 _RELEASE = re.compile(r"\d+(\.\d+)*(\.post\d+)?")

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BuildError
+from boosters_eval.engine.processes import kill_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,7 @@ _SET = {
     "PYTHONIOENCODING": "utf-8",
 }
 _SAID = 5  # lines of pip that a user is shown
+_LONGEST = 400  # characters of each
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ class PipResult:
         return self.code != 0 and "Retrying (" in self.output
 
     @property
+    def is_full(self) -> bool:
+        """Whether the disk was."""
+        return self.code != 0 and "No space left on device" in self.output
+
+    @property
     def last_lines(self) -> list[str]:
         """What pip complained of, or the end of what it printed."""
         lines = [_shortened(line.rstrip()) for line in self.output.splitlines() if line.strip()]
@@ -64,8 +71,9 @@ class PipResult:
 
 
 def _shortened(line: str) -> str:
-    """Pip lists every version that there is; the last ones will do."""
-    return re.sub(r"\(from versions: (?:[^()]*, )?((?:[^,()]+, ){5}[^,()]+)\)", r"(from versions: ..., \1)", line)
+    """Pip lists every version that there is, or every file that it could not write; some will do."""
+    line = re.sub(r"\(from versions: (?:[^()]*, )?((?:[^,()]+, ){5}[^,()]+)\)", r"(from versions: ..., \1)", line)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..."
 
 
 def run_pip(*words: str) -> PipResult:
@@ -81,11 +89,12 @@ def run_pip(*words: str) -> PipResult:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**given, **_SET},
+        start_new_session=True,  # so that a compiler which it started can be stopped with it
     ) as process:
         try:
             output, _ = process.communicate()
         except BaseException:
-            process.kill()
+            kill_group(process.pid)
             raise
     return PipResult(process.returncode, output.decode(errors="replace"))
 

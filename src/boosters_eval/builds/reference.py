@@ -83,6 +83,13 @@ def parse_reference(text: str) -> BuildReference:
     return BuildReference(runner, library, version=value, name=name)
 
 
+def parts_of(text: str) -> tuple[str, str, str] | None:
+    """The library, the sign and the version or path of what may name a build, without looking whether there is any."""
+    named = _NAMED.fullmatch(text)
+    found = _LIBRARY.fullmatch(named[2] if named else text)
+    return None if found is None else (found[1].strip(), found[2], found[3].strip())
+
+
 def label_of(text: str) -> str:
     """The name of the competitor that a text names, found without installing it; a label stays as it is."""
     try:

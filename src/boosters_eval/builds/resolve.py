@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.builds.install import install_reference
 from boosters_eval.builds.reference import is_reference, parse_reference
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.builds.store import changed_since
+from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.runners import RUNNERS, Runner
 from boosters_eval.runners.installed import installed_build
 from boosters_eval.runners.resolve import library_name
@@ -74,12 +75,22 @@ def all_libraries() -> list[str]:
 
 def _competitor(item: Any, home: Path | None) -> type[Runner]:
     if isinstance(item, type) and issubclass(item, Runner) and item.installation is not None:
-        return item
+        return _unchanged(item)
     if isinstance(item, str) and is_known_build(item) and item not in RUNNERS and not _can_be_installed(item):
-        return runner_of(item)
+        return _unchanged(runner_of(item))
     if isinstance(item, str) and is_reference(item):
         return resolve_build(item, home=home)
     return RUNNERS[library_name(item)]
+
+
+def _unchanged(runner: type[Runner]) -> type[Runner]:
+    """A build that was named before, which nobody has looked at since."""
+    fault = "" if runner.installation is None else changed_since(runner.installation)
+    if fault:
+        raise BuildError(
+            f"{runner.name}: {fault}; name it again by its version or its path, and it is installed again."
+        )
+    return runner
 
 
 def _can_be_installed(label: str) -> bool:

@@ -12,6 +12,10 @@ from boosters_eval.core.errors import BuildError
 # What tools leave beside source code. Only where git does not say what belongs to the source, or does not ignore it.
 _PRODUCTS = frozenset({"build", "dist", "target", "node_modules", "venv", "__pycache__"})
 _PRODUCT_ENDS = (".egg-info", ".pyc", ".pyo")
+# What git sets for its hooks, and by which it would look into another repository than that of the folder.
+_OTHER_REPOSITORY = frozenset(
+    {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"}
+)
 
 
 def wheel_digest(path: Path) -> str:
@@ -27,14 +31,15 @@ def source_files(folder: Path) -> dict[str, str]:
     """The digest of each file that a build of the folder may depend on.
 
     In a git repository it is the whole of it, because a folder may be built from its neighbours: what is tracked, and
-    what is neither tracked nor ignored. Elsewhere it is every file in the folder but the products of builds.
+    what is neither tracked nor ignored. Elsewhere it is every file in the folder but the products of builds; so it is
+    in a repository that git refuses to read, as it does where another user owns it.
     """
-    top = _git(folder, "rev-parse", "--show-toplevel")
-    if top is None:
-        return {name: _content(folder / name) for name in _walked(folder)}
-    root = Path(top.rstrip("\n"))
-    where = os.path.relpath(folder.resolve(), root.resolve())
-    return {".": where, **_repository(root)}
+    place = folder.resolve()
+    root = next((parent for parent in (place, *place.parents) if (parent / ".git").exists()), None)
+    if root is None:
+        return _walked(folder)
+    files = _walked(root) if _git(root, "rev-parse", "--is-inside-work-tree") is None else _repository(root)
+    return {".": os.path.relpath(place, root), **files}
 
 
 def source_digest(files: dict[str, str]) -> str:
@@ -54,7 +59,7 @@ def _repository(root: Path) -> dict[str, str]:
         if path.is_dir() and not path.is_symlink():  # a submodule, or a repository inside this one
             found |= {f"{name.rstrip('/')}/{inner}": content for inner, content in _repository(path).items()}
         else:
-            found[name] = _content(path)
+            found |= _followed(name, path, (root.resolve(),))
     return found
 
 
@@ -70,18 +75,35 @@ def _git(folder: Path, *words: str) -> str | None:
             capture_output=True,
             check=False,
             stdin=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY},
         )
     except OSError:
         return None
     return os.fsdecode(done.stdout) if done.returncode == 0 else None
 
 
-def _walked(folder: Path) -> list[str]:
-    found = []
+def _walked(folder: Path, within: tuple[Path, ...] = ()) -> dict[str, str]:
+    """All files of a folder that are no products, with what links lead to elsewhere."""
+    found: dict[str, str] = {}
+    within = (*within, folder.resolve())
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and not _is_product(f"{name}/")]
-        found += [os.path.relpath(os.path.join(place, name), folder) for name in names]  # noqa: PTH118 (many)
-    return [name for name in found if not _is_product(name)]
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        for path in (Path(place, name) for name in (*names, *links)):
+            name = path.relative_to(folder).as_posix()
+            found |= {} if _is_product(name) else _followed(name, path, within)
+    return found
+
+
+def _followed(name: str, path: Path, within: tuple[Path, ...]) -> dict[str, str]:
+    """A file; of a link also what it leads to, unless that is in a folder that is looked at anyway, or around one."""
+    found = {name: _content(path)}
+    goal = Path(os.path.realpath(path))
+    if not path.is_symlink() or any(goal.is_relative_to(one) or one.is_relative_to(goal) for one in within):
+        return found
+    if goal.is_dir():
+        return found | {f"{name}/{inner}": content for inner, content in _walked(goal, within).items()}
+    return found | ({f"{name}/": _content(goal)} if goal.is_file() else {})
 
 
 def _is_product(name: str) -> bool:

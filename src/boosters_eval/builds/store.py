@@ -8,20 +8,21 @@ import os
 import secrets
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from filelock import FileLock, Timeout
 from pydantic import Field
 
+from boosters_eval.builds.reference import parts_of
 from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError, suggest
-from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.core.files import read_text, resolved, write_atomically
 from boosters_eval.core.home import home
 from boosters_eval.core.model import Model
 from boosters_eval.runners.installation import Installation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 BuildOrigin = Literal["version", "wheel", "source", "commit"]
 _LEAVING = ".removed-"
@@ -72,6 +73,8 @@ class StoredBuild:
             digest=record.digest,
             path=(str(self.site.absolute()),),
             isolated=record.isolated,
+            packages=", ".join(f"{name} {version}" for name, version in record.packages.items()),
+            stamp=stamp_of(self.site),
         )
 
     @property
@@ -129,6 +132,7 @@ def find_build(text: str, where: Path | None = None) -> StoredBuild:
     """A build by its id, the beginning of it, or what it was installed from, such as xgboost==3.0.5."""
     builds = all_builds(where)
     named = [build for build in builds if text in (build.record.build_id, build.record.reference)]
+    named = named or [build for build in builds if _is_of(build.record, text)]
     begun = [build for build in builds if len(text) >= 4 and build.record.build_id.startswith(text)]
     found = named or begun
     if len(found) > 1:
@@ -140,22 +144,42 @@ def find_build(text: str, where: Path | None = None) -> StoredBuild:
     return found[0]
 
 
+def _is_of(record: BuildRecord, text: str) -> bool:
+    """Whether a text names what was installed, however it spells the paths and whatever it calls the build."""
+    given, known = parts_of(text), parts_of(record.reference)
+    if given is None or known is None or given[1] != known[1]:
+        return False
+    if given[0] != record.library and Path(given[0]).name != Path(known[0]).name:  # both may be files
+        return False
+    return given[2] == known[2] or (given[1] == "@" and resolved(Path(given[2]).expanduser()) == Path(known[2]))
+
+
 @contextlib.contextmanager
-def locked(build_id: str, where: Path | None = None, *, wait: bool = True) -> Iterator[None]:
-    """Only one process at a time installs or removes a build."""
+def locked(build_id: str, where: Path | None = None, *, busy: Callable[[], None] | None = None) -> Iterator[None]:
+    """Only one process at a time installs or removes a build.
+
+    Who finds it locked calls `busy` and waits; without `busy`, that is an error.
+    """
     root = builds_folder(where)
+    (root / _LOCKS).mkdir(parents=True, exist_ok=True)
+    lock = FileLock(root / _LOCKS / f"{build_id}.lock")
     try:
-        (root / _LOCKS).mkdir(parents=True, exist_ok=True)
-        with FileLock(root / _LOCKS / f"{build_id}.lock", timeout=-1 if wait else 0):
-            yield
+        lock.acquire(timeout=0)
     except Timeout:
-        raise BuildError(f"The build {build_id} is being installed, so it was not removed.") from None
+        if busy is None:
+            raise BuildError(f"The build {build_id} is being installed, so it was not removed.") from None
+        busy()
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def remove_build(folder: Path) -> None:
     """Remove a build as a whole, or what is left of one: it is renamed first, so that no half of it is ever found."""
     build_id = folder.name.lstrip(".").partition("-")[0]
-    with locked(build_id, folder.parent.parent, wait=False):
+    with locked(build_id, folder.parent.parent):
         try:
             if folder.is_symlink():
                 folder.unlink()
@@ -179,6 +203,13 @@ def content_of(site: Path) -> str:
         with open(path, "rb") as file:  # noqa: PTH123 (a thousand files)
             digest.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     return digest.hexdigest()
+
+
+def changed_since(installation: Installation) -> str:
+    """How the files of a build are not those that it was named with; '' if they are."""
+    if not installation.stamp or all(stamp_of(Path(folder)) == installation.stamp for folder in installation.path):
+        return ""
+    return f"the files of its build in {', '.join(installation.path)} have changed since it was named"
 
 
 def stamp_of(site: Path) -> str:

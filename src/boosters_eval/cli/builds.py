@@ -1,8 +1,9 @@
 """The builds of libraries in this home: add, list, show, remove and prune."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +12,10 @@ import typer
 from boosters_eval.cli.output import note, print_json, print_rows, say
 from boosters_eval.cli.removing import confirm_removal, sized, span_seconds
 from boosters_eval.core.errors import BuildError, ExitCode
+from boosters_eval.core.text import counted
 
 if TYPE_CHECKING:
+    from boosters_eval.builds.commits import KeptWheel
     from boosters_eval.builds.store import StoredBuild
 
 builds = typer.Typer(
@@ -55,9 +58,10 @@ def add(
 @builds.command("list")
 def list_builds(*, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
     """List the builds in this home, the latest used first."""
+    from boosters_eval.builds.commits import kept_wheels, wheels_folder
     from boosters_eval.builds.store import all_builds, builds_folder
 
-    found = all_builds()
+    found, wheels = all_builds(), kept_wheels()
     if json:
         print_json([_record(build) for build in found])
     elif not found:
@@ -69,6 +73,9 @@ def list_builds(*, json: Annotated[bool, typer.Option("--json", help="Print JSON
             for item in (build.record,)
         ]
         print_rows(("build", "of", "version", "kind", "last used", "size"), rows)
+    if wheels:
+        what = f"{counted(len(wheels), 'wheel')} of commits, {sized(sum(wheel.size for wheel in wheels))}"
+        note(f"Note: {what}, in {wheels_folder()}; 'builds prune' removes them too.")
     return ExitCode.SUCCESS
 
 
@@ -133,18 +140,27 @@ def prune(
 ) -> int:
     """Remove the builds that were not used for a while.
 
-    What interrupted installations have left, and builds that can no longer be read, go too. Runs and reports need no
-    build any more; a run that is continued installs it again.
+    What interrupted installations have left, builds that can no longer be read, and the wheels of commits that a
+    bisection has built go too. Runs and reports need no build any more; a run that is continued installs it again.
     """
+    from boosters_eval.builds.commits import kept_wheels
     from boosters_eval.builds.store import all_builds, damaged_folders
 
     limit = time.time() - span_seconds(older_than)
     chosen = [build for build in all_builds() if build.used < limit]
     damaged = [path for path in damaged_folders() if path.stat().st_mtime < limit]
-    return _remove(chosen, damaged, yes=yes, dry_run=dry_run)
+    wheels = [wheel for wheel in kept_wheels() if wheel.used < limit]
+    return _remove(chosen, damaged, wheels, yes=yes, dry_run=dry_run)
 
 
-def _remove(chosen: "list[StoredBuild]", damaged: Sequence[Path], *, yes: bool, dry_run: bool) -> int:
+def _remove(
+    chosen: "list[StoredBuild]",
+    damaged: Sequence[Path],
+    wheels: "Sequence[KeptWheel]" = (),
+    *,
+    yes: bool,
+    dry_run: bool,
+) -> int:
     from boosters_eval.builds.store import remove_build
 
     for build in chosen:
@@ -152,20 +168,25 @@ def _remove(chosen: "list[StoredBuild]", damaged: Sequence[Path], *, yes: bool, 
         say(f"{record.build_id}  {record.reference}  {_when(build.used)}  {sized(record.size)}")
     for path in damaged:
         say(f"{path.name}  damaged or unfinished")
-    folders = [*(build.folder for build in chosen), *damaged]
-    if not folders:
+    for wheel in wheels:
+        say(f"{wheel.folder.name}  wheel of a commit  {_when(wheel.used)}  {sized(wheel.size)}")
+    removals: list[Callable[[], None]] = [
+        partial(remove_build, folder) for folder in (*(build.folder for build in chosen), *damaged)
+    ]
+    removals += [wheel.remove for wheel in wheels]
+    if not removals:
         note("Note: there is nothing to remove.")
-    if dry_run or not folders:
+    if dry_run or not removals:
         return ExitCode.SUCCESS
-    confirm_removal(len(folders), "build", yes=yes)
+    confirm_removal(len(removals), "build", yes=yes)
     failed = 0
-    for folder in folders:
+    for removal in removals:
         try:
-            remove_build(folder)
+            removal()
         except BuildError as error:
             failed += 1
             note(f"Error: {error}")
-    note(f"Removed: {len(folders) - failed} of {len(folders)} builds.")
+    note(f"Removed: {len(removals) - failed} of {len(removals)} builds.")
     return ExitCode.EXECUTION_ERROR if failed else ExitCode.SUCCESS
 
 

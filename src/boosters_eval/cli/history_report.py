@@ -68,7 +68,7 @@ def _show(found: "RunDifference") -> None:
 
 
 def _rendered(found: "RunDifference", wanted: str) -> str:
-    from boosters_eval.history.difference import document_of, run_text, tables_of
+    from boosters_eval.history.difference import document_of, run_text, tables_of, title_of
     from boosters_eval.reports.html.page import render_page
     from boosters_eval.reports.text import escape, render_csv, render_markdown
 
@@ -78,7 +78,7 @@ def _rendered(found: "RunDifference", wanted: str) -> str:
         return render_csv(tables_of(found))
     if wanted == "html":
         return render_page(document_of(found))
-    head = f"# {escape(found.before.run)} against {escape(found.after.run)}\n\n"
+    head = f"# {escape(title_of(found))}\n\n"
     sides = f"- Before: {escape(run_text(found.before))}\n- After: {escape(run_text(found.after))}\n\n"
     return head + sides + render_markdown(tables_of(found))
 
@@ -108,6 +108,8 @@ def report(
     check_output(output)
     wanted = chosen(suite, dataset, library, metric, machine, since, limit)
     found = history_report(wanted)
+    if not found.lines and found.failures:
+        raise RunError("There is nothing to report: all cells failed in every run that is meant.")
     if not found.lines:
         raise RunError(f"There is nothing to report: {nothing(wanted)}")
     if kind == "html":

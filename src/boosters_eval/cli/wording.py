@@ -19,7 +19,7 @@ _SHORT = {
     "jobs": "-j",
     "format": "-f",
 }
-_GIVEN = re.compile(r"\b(seeds|cv|resume|allow_flaky|timing_mode)=(?:True|'?(\w+)'?)")
+_GIVEN = re.compile(r"\b(seeds|max_seeds|cv|resume|allow_flaky|timing_mode)=(?:True|'?(\w+)'?)")
 
 
 def as_options(sentence: str, arguments: Sequence[str] = ()) -> str:

@@ -77,11 +77,13 @@ class Build(Model):
     version: str
     digest: str
     library: str | None = None  # of a build that is not the one installed: what it is a build of
+    packages: str | None = None  # of one with an environment of its own: what that contains besides
 
     @model_serializer(mode="wrap")
-    def _without_library(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A target that is installed is written as before there were builds: its plan, its run."""
         content: dict[str, Any] = handler(self)
-        if self.library is None:
-            content.pop("library", None)
+        for name in ("library", "packages"):
+            if content.get(name) is None:
+                content.pop(name, None)
         return content

@@ -22,6 +22,7 @@ from boosters_eval.reports.html.svg import (
 from boosters_eval.reports.html.tables import text
 from boosters_eval.reports.model import Column
 from boosters_eval.reports.numbers import number
+from boosters_eval.stats.changepoints import fewest_for_any_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _PLOT = 118  # the height of the plot
 _MARKS = 14  # the height of a row of marks above it
 _TICK = 10.5
+_GAP = 6.0  # between two labels of runs
 _ROOM = 2.0  # spans of the values that intervals may take on either side of them
 _FEW = 60  # runs that are drawn one by one; more of them are a trace with a band
 _VERSION = 14  # characters of a version
@@ -49,12 +51,13 @@ def history_chart(drawn: HistoryLine, series: int) -> Figure | None:
     left = y_room(vertical)
     last = len(drawn.points) - 1
     across = Scale(0, last, left + 8, WIDTH - RIGHT) if last else Scale(-1, 1, left + 8, WIDTH - RIGHT)
+    runs = _runs(found, across, vertical, banded=clipped or len(found) > _FEW)
     parts = [
         *y_axis(vertical, left, column),
         line(left, bottom, WIDTH - 6, bottom, "axis"),
         *_ticks(drawn.points, across, bottom),
         *_versions(drawn.points, across, top, bottom),
-        f'<g class="{colour(series)}">{"".join(_runs(found, across, vertical))}</g>',
+        f'<g class="{colour(series)}">{"".join(runs)}</g>',
         *_steps(drawn, across, vertical, bottom),
     ]
     return Figure(
@@ -78,15 +81,15 @@ def _vertical(
     return fit(kept, bottom - 4, top + 4), kept != every
 
 
-def _runs(found: Sequence[tuple[int, HistoryPoint]], across: Scale, vertical: Scale) -> Iterator[str]:
-    """Each run with its interval, or a trace with a band if there are many."""
+def _runs(found: Sequence[tuple[int, HistoryPoint]], across: Scale, vertical: Scale, *, banded: bool) -> Iterator[str]:
+    """Each run with its interval; a band if bars would hide the values, and a trace alone if there are many."""
     bounded = [
         (across(index), _within(vertical, point.low), _within(vertical, point.high))
         for index, point in found
         if point.low is not None and point.high is not None
     ]
     few = len(found) <= _FEW
-    if few:
+    if not banded or len(bounded) == 1:
         for x, low, high in bounded:
             yield line(x, low, x, high, "whisker")
     elif bounded:
@@ -111,19 +114,20 @@ def _path(places: Sequence[tuple[float, float]]) -> str:
 
 def _said(point: HistoryPoint) -> str:
     bounds = "" if point.low is None or point.high is None else f" ({number(point.low)} to {number(point.high)})"
-    reserve = "" if point.searched else ", not searched"
+    failed = f", {point.failed} cell{'' if point.failed == 1 else 's'} failed" if point.failed else ""
+    reserve = failed + ("" if point.searched else ", not searched")
     when = f"{point.started_at[:10]}, version {point.version}, run {point.run}"
     return f"{point.name}: {number(point.value or 0.0, 5)}{bounds}{reserve}; {when}"
 
 
 def _ticks(points: Sequence[HistoryPoint], across: Scale, bottom: float) -> Iterator[str]:
     """The commit and the date of some runs: the latest, and as many before it as there is room for."""
-    free = float(WIDTH)
+    free = WIDTH + _GAP
     for index in range(len(points) - 1, -1, -1):
         names = (short(points[index].commit, 11), points[index].started_at[:10])
         half = max(text_width(name, _TICK) for name in names) / 2
         middle = min(max(across(index), half + 1), WIDTH - half - 1)
-        if middle + half + 6 > free or middle - half < 0:
+        if middle + half + _GAP > free or middle - half < 0:
             continue
         free = middle - half
         yield line(across(index), bottom, across(index), bottom + 4, "axis")
@@ -180,6 +184,7 @@ def _caption(drawn: HistoryLine, *, clipped: bool) -> str:
     if len(drawn.steps) > len(shown):
         parts.append(f"{len(drawn.steps)} steps, the latest {len(shown)}")
     parts += [f"{step.verdict} since {step.name}: {change_text(step)}" for step in shown]
-    if not drawn.steps and any(point.searched for point in drawn.points):
-        parts.append("no step found")
+    if not drawn.steps and drawn.n_searched:
+        few = drawn.n_searched < fewest_for_any_step()
+        parts.append("too few runs for a step" if few else "no step found")
     return "; ".join(parts)

@@ -51,6 +51,8 @@ def against(before: MetricSeries, after: MetricSeries, *, alpha: float = ALPHA) 
     reason = _refusal(before, after)
     if reason:
         return _refused(NOT_COMPARABLE, reason, before, after, alpha)
+    if not after.observations and not before.observations:
+        return _refused("inconclusive", "no number in either run", before, after, alpha)
     if not after.observations:
         return _refused("worse", _no_number(after), before, after, alpha)
     if not before.observations:
@@ -78,11 +80,11 @@ def _refusal(before: MetricSeries, after: MetricSeries) -> str:
     directions = {before.higher_is_better, after.higher_is_better}
     reasons = {
         "the data differ": before.data_digest != after.data_digest,
-        "the settings differ": before.settings != after.settings,
         "which direction is better is not known": None in directions or len(directions) > 1,
         "measured on different machines": measured and before.entry.machine != after.entry.machine,
         "not measured in timing mode on a quiet machine": measured
         and not all(one.fair for one in (*before.observations, *after.observations)),
+        "the settings differ": before.settings != after.settings,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from boosters_eval.core.errors import ConfigError
@@ -9,7 +12,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
 from boosters_eval.history import query
 from boosters_eval.history.compare import ALPHA, NOT_COMPARABLE, HistoryComparison, against
-from boosters_eval.history.report import commit_of, finite, is_usual, metric_label, run_name
+from boosters_eval.history.report import SHORT_MACHINE, commit_of, finite, is_usual, metric_label, run_name
 from boosters_eval.history.wording import level_texts, percent_text
 from boosters_eval.reports.document import Fact, ReportDocument
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
 
 _Key = tuple[str, str, str]  # benchmark, competitor, metric
+_Failures = Mapping[tuple[str, str], int]  # the failed cells of a benchmark and competitor without a number
 
 
 class ComparedRun(Model):
@@ -78,23 +82,36 @@ class RunDifference(Model):
 
 def compare_runs(before: str, after: str, *, metrics: Sequence[str] = (), home: Path | None = None) -> RunDifference:
     """The second run against the first, each by its id, the beginning of its id, its name, or `last`."""
-    first, second = query.find(before, home), query.find(after, home)
-    return difference_of((first, query.series_of(first, home)), (second, query.series_of(second, home)), metrics)
+    first, second = (
+        (entry, query.series_of(entry, home), query.failures_of(entry, home))
+        for entry in (query.find(before, home), query.find(after, home))
+    )
+    return difference_of(first[:2], second[:2], metrics, failed=(first[2], second[2]))
 
 
 def difference_of(
     before: tuple[RunEntry, Sequence[MetricSeries]],
     after: tuple[RunEntry, Sequence[MetricSeries]],
     metrics: Sequence[str] = (),
+    *,
+    failed: tuple[_Failures, _Failures] = ({}, {}),
 ) -> RunDifference:
-    """What changed from one run to the other; `metrics` chooses, by default all scores and the usual resources."""
+    """What changed from one run to the other; `metrics` chooses, by default all scores and the usual resources.
+
+    `failed` tells of each run what has no number because all its cells failed.
+    """
     sides = [{_key(one): one for one in series if _is_wanted(one.metric, metrics)} for _, series in (before, after)]
-    keys = list(dict.fromkeys([*sides[1], *sides[0]]))
+    first, second = sides
+    sides = [
+        {**_without_a_number(before[0], failed[0], second), **first},
+        {**_without_a_number(after[0], failed[1], first), **second},
+    ]
+    keys = list(dict.fromkeys([*second, *first]))
     runs = [run_name(entry) for entry, _ in (before, after)]
     if not {key[0] for key in sides[0]} & {key[0] for key in sides[1]}:
-        raise ConfigError(
-            f"The runs '{runs[0]}' and '{runs[1]}' share no benchmark{' with this metric' if metrics else ''}."
-        )
+        if failed[0].keys() & failed[1].keys():
+            raise ConfigError(f"Neither '{runs[0]}' nor '{runs[1]}' has a number: all cells failed.")
+        raise ConfigError(_nothing_shared((before, after), runs, metrics))
     levels = _levels(sides, keys)
     changes = [_change(sides[0].get(key), sides[1].get(key), levels[key]) for key in keys]
     order = {config: position for position, config in enumerate(dict.fromkeys(key[0] for key in keys))}
@@ -104,6 +121,38 @@ def difference_of(
         changes=tuple(sorted(changes, key=lambda one: order[one.config])),
         notes=tuple(_notes(before[0], after[0])),
     )
+
+
+def _nothing_shared(
+    sides: Sequence[tuple[RunEntry, Sequence[MetricSeries]]], runs: Sequence[str], metrics: Sequence[str]
+) -> str:
+    known = [{(one.config, one.metric) for one in series} for _, series in sides]
+    both = {config for config, _ in known[0]} & {config for config, _ in known[1]}
+    if metrics and both:
+        names = sorted({metric for config, metric in known[0] & known[1] if config in both})
+        return (
+            f"The '--metric' option must name what both runs measured: {', '.join(names)}. Got '{' '.join(metrics)}'."
+        )
+    return f"The runs '{runs[0]}' and '{runs[1]}' share no benchmark."
+
+
+def _without_a_number(
+    entry: RunEntry, failed: _Failures, other: Mapping[_Key, MetricSeries]
+) -> dict[_Key, MetricSeries]:
+    """What a run would have told, had not every cell failed, as far as the other run tells it."""
+    return {
+        key: replace(
+            one,
+            entry=entry,
+            version=entry.versions.get(one.target, ""),
+            failed=failed[one.config, one.target],
+            mean=math.nan,
+            n=0,
+            observations=(),
+        )
+        for key, one in other.items()
+        if (one.config, one.target) in failed
+    }
 
 
 def _is_wanted(metric: str, metrics: Sequence[str]) -> bool:
@@ -201,12 +250,17 @@ def tables_of(found: RunDifference) -> Report:
     return Report(tuple(_table(config, changes) for config, changes in by_config.items()), found.notes)
 
 
+def title_of(found: RunDifference) -> str:
+    """The later run is judged against the earlier one, so it is named first."""
+    return f"{found.after.run} against {found.before.run}"
+
+
 def document_of(found: RunDifference) -> ReportDocument:
     """The difference for the page."""
     report = tables_of(found)
     words = [change.verdict for change in found.changes]
     return ReportDocument(
-        title=f"{found.before.run} against {found.after.run}",
+        title=title_of(found),
         lead=f"Before: {run_text(found.before)}. After: {run_text(found.after)}.",
         facts=tuple(
             Fact(label=word.capitalize(), value=str(words.count(word)), alarm=word == "worse" and word in words)
@@ -222,7 +276,8 @@ def run_text(run: ComparedRun) -> str:
     """A run in a few words."""
     commit = f", commit {run.commit}" if run.commit else ""
     when = run.started_at[:16].replace("T", " ")
-    return f"run {run.run} of {when}{commit} on {run.machine_label or 'an unknown machine'}"
+    machine = " ".join(filter(None, [run.machine_label, run.machine[:SHORT_MACHINE]]))
+    return f"run {run.run} of {when}{commit} on {machine or 'an unknown machine'}"
 
 
 _COLUMNS = (
@@ -244,10 +299,21 @@ def _table(config: str, changes: Sequence[NumberChange]) -> ReportTable:
     return ReportTable(
         name=config,
         row_names=("Competitor", "Metric"),
+        answer=_answer(changes),
         columns=_COLUMNS,
         rows=tuple(Row((change.target, change.label), tuple(_cells(change))) for change in changes),
         notes=tuple(f"{', '.join(who)}: {note}" for note, who in notes.items()),
     )
+
+
+def _answer(changes: Sequence[NumberChange]) -> str:
+    """What is worse and what is better, in one sentence."""
+    named = {
+        word: ", ".join(f"{one.target} {one.label}" for one in changes if one.verdict == word)
+        for word in ("worse", "better")
+    }
+    said = "; ".join(f"{word}: {names}" for word, names in named.items() if names)
+    return f"{said[0].upper()}{said[1:]}." if said else "Nothing was found to be better or worse."
 
 
 def _cells(change: NumberChange) -> Iterable[TableCell]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.history.wording import change_text, versions_text
-from boosters_eval.reports.numbers import MISSING, count, number, p_value
+from boosters_eval.history.wording import change_text, counted, versions_text, without_steps
+from boosters_eval.reports.numbers import MISSING, number, p_value
 from boosters_eval.reports.text import escape, markdown_list, markdown_table
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def render_history_markdown(report: HistoryReport) -> str:
     """The whole report."""
     parts = [
         "# History\n",
-        f"{count(report.n_runs)} runs, {count(len(report.lines))} lines, {count(report.n_steps)} steps.\n",
+        f"{counted(report.n_runs, 'run')}, {counted(len(report.lines), 'line')}, {counted(report.n_steps, 'step')}.\n",
         "## Steps\n",
         _steps(report),
     ]
@@ -39,7 +39,7 @@ def render_history_markdown(report: HistoryReport) -> str:
 def _steps(report: HistoryReport) -> str:
     found = [(line, step) for line in report.lines for step in line.steps]
     if not found:
-        return "No step was found in any line.\n"
+        return f"{without_steps(report)}\n"
     found.sort(key=lambda pair: pair[1].started_at, reverse=True)
     rows = [
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.history.chart import history_chart
-from boosters_eval.history.wording import level_texts, percent_text, versions_text
+from boosters_eval.history.wording import counted, level_texts, percent_text, versions_text, without_steps
 from boosters_eval.reports.document import Fact
 from boosters_eval.reports.html import sections
 from boosters_eval.reports.html.page import asset, page
@@ -34,11 +34,11 @@ def render_history_page(report: HistoryReport) -> str:
     parts = [
         ("steps", "Steps", _steps(report)),
         ("lines", "Lines", _lines(report.lines, series)),
-        ("notes", "Notes", f'<div class="card">{notes_list(report.notes)}</div>' if report.notes else ""),
+        ("notes", "Notes", f'<div class="card">{notes_list(report.notes[1:])}</div>' if report.notes[1:] else ""),
     ]
     return page(
         "History",
-        f"What {count(report.n_runs)} runs measured, run after run. {_span(report)}".rstrip(),
+        f"What {counted(report.n_runs, 'run')} measured. {_span(report)}".rstrip(),
         sections.facts(_facts(report)),
         parts,
         style=asset(__package__, "history.css"),
@@ -47,31 +47,36 @@ def render_history_page(report: HistoryReport) -> str:
 
 def _span(report: HistoryReport) -> str:
     dates = sorted(point.started_at[:10] for line in report.lines for point in (line.points[0], line.points[-1]))
-    return f"From {dates[0]} to {dates[-1]}." if dates else ""
+    if not dates:
+        return ""
+    return f"From {dates[0]} to {dates[-1]}." if dates[0] != dates[-1] else f"On {dates[0]}."
 
 
 def _facts(report: HistoryReport) -> tuple[Fact, ...]:
     steps = [step for line in report.lines for step in line.steps]
+    lost = len({(failure.run, failure.started_at) for failure in report.failures})
     worse = sum(step.verdict == "worse" for step in steps)
     return (
         Fact(label="Runs", value=count(report.n_runs)),
         Fact(label="Lines", value=count(len(report.lines))),
         Fact(label="Steps", value=count(len(steps))),
         Fact(label="For the worse", value=count(worse), alarm=worse > 0),
+        *([Fact(label="All cells failed", value=counted(lost, "run"), alarm=True)] if lost else []),
         Fact(label="Machines", value=count(len({line.machine for line in report.lines}))),
     )
 
 
 def _steps(report: HistoryReport) -> str:
     found = [(line, step) for line in report.lines for step in line.steps]
+    rule = "".join(f'<p class="rule">{text(note)}</p>' for note in report.notes[:1])
     if not found:
-        return "<p>No step was found in any line.</p>"
+        return f"<p>{text(without_steps(report))}</p>{rule}"
     found.sort(key=lambda pair: pair[1].started_at, reverse=True)
     table = grid(STEP_HEADINGS, (_step_row(line, step) for line, step in found[:_MOST_STEPS]), kind="sortable")
     hidden = len(found) - _MOST_STEPS
     more = f"<p>The latest {_MOST_STEPS}; {count(hidden)} earlier ones are in the JSON.</p>" if hidden > 0 else ""
     search = sections.search_field("Filter steps", "#steps tbody tr") if len(found) > 1 else ""
-    return f'{search}<div class="card">{sections.scroll(table, "Steps")}</div>{more}'
+    return f'{search}<div class="card">{sections.scroll(table, "Steps")}</div>{more}{rule}'
 
 
 def _step_row(line: HistoryLine, step: HistoryStep) -> list[str]:
@@ -113,7 +118,7 @@ def _card(lines: list[HistoryLine], series: int) -> str:
     others = [line for line in lines if line not in shown]
     more = ""
     if others:
-        title = f"{len(others)} further metric{'' if len(others) == 1 else 's'} without a step"
+        title = f"{len(others)} further metric{'' if len(others) == 1 else 's'}"
         more = f'<details class="more"><summary>{title}</summary>{_drawn(others, series)}</details>'
     machine = f"on {first.machine_label}" if first.machine_label else "on an unknown machine"
     machine += f"; {first.variant}" if first.variant else ""
@@ -153,7 +158,7 @@ def _runs(lines: Sequence[HistoryLine]) -> str:
         for point, found in latest
     )
     total = max(len(line.points) + line.hidden for line in lines)
-    what = f"The latest {len(latest)} of {count(total)} runs" if total > len(latest) else f"{len(latest)} runs"
+    what = f"The latest {len(latest)} of {count(total)} runs" if total > len(latest) else counted(len(latest), "run")
     first = lines[0]
     name = ", ".join(filter(None, [f"Runs of {first.target} on {first.config}", first.machine_label, first.variant]))
     table = sections.scroll(grid(headings, cells, kind="sortable"), name)

@@ -126,6 +126,30 @@ def series_of(entry: RunEntry, home: Path | None = None) -> list[MetricSeries]:
     return answered(ask, home)
 
 
+def failures(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[tuple[RunEntry, str, str, int]]:
+    """Where every cell failed, so that there is no series: run, benchmark, competitor, cells; in the order of time."""
+
+    def ask(connection: sqlite3.Connection) -> list[tuple[RunEntry, str, str, int]]:
+        lost: dict[int, list[tuple[str, str, int]]] = {}
+        for number, config, target, failed in _lost(connection, wanted):
+            lost.setdefault(number, []).append((config, target, failed))
+        found = _found(connection, replace(wanted, metrics=()), COUNTED) if lost else []
+        return [(entry, *told) for number, entry in reversed(found) for told in lost.get(number, ())]
+
+    return answered(ask, home)
+
+
+def failures_of(entry: RunEntry, home: Path | None = None) -> dict[tuple[str, str], int]:
+    """The cells of one run by benchmark and competitor, where every one failed."""
+    return answered(
+        lambda connection: {
+            (config, target): failed
+            for _, config, target, failed in _lost(connection, EVERYTHING, _number(connection, entry))
+        },
+        home,
+    )
+
+
 def changes(entry: RunEntry, home: Path | None = None, *, look: bool = True) -> list[Change]:
     """What one run measured against the run before, every metric; without `look`, as far as the index knows by now."""
 
@@ -290,6 +314,18 @@ def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -
         f" WHERE p.run = ? AND {condition} ORDER BY p.rowid"
     )
     return connection.execute(query, (number, *values)).fetchall()
+
+
+def _lost(
+    connection: sqlite3.Connection, wanted: HistoryFilter, number: int | None = None
+) -> list[tuple[int, str, str, int]]:
+    """What has no number because its cells failed, in one run or in all."""
+    condition, values = _pairs(wanted, "p")
+    query = (
+        "SELECT p.run, p.config, p.target, p.failed FROM parts p"  # noqa: S608 (our names)
+        f" WHERE p.failed AND NOT p.done AND {condition} AND {'1' if number is None else 'p.run = ?'} ORDER BY p.rowid"
+    )
+    return connection.execute(query, values if number is None else (*values, number)).fetchall()
 
 
 def _measured(

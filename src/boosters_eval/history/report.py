@@ -17,7 +17,8 @@ from boosters_eval.history import query
 from boosters_eval.history.compare import sides_of
 from boosters_eval.metrics import label
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, find_steps
+from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, fewest_for_any_step, find_steps
+from boosters_eval.stats.inference import HUGE
 from boosters_eval.stats.tables import mean_interval
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
 _Key = tuple[str, str, str, str, str, str]  # config, target, machine, metric, data, settings
 
+_NAMED = 5  # runs without a number that a note names
 MOST_POINTS = 500  # runs of a line that are searched and drawn
 _SHORT_SHA = 8
+SHORT_MACHINE = 6
 _MEASURED = frozenset(column.name for column in MEASURES)
 _LABELS = {
     **{column.name: column.label for column in MEASURES},
@@ -85,6 +88,23 @@ class HistoryStep(Model):
         return self.commit or self.started_at[:10]
 
 
+class HistoryFailure(Model):
+    """A run in which a competitor has no number on a benchmark, because every cell failed."""
+
+    run: str
+    started_at: str
+    commit: str
+    config: str
+    target: str
+    machine: str
+    failed: int
+
+    @property
+    def name(self) -> str:
+        """The commit, or the date of a run without one."""
+        return self.commit or self.started_at[:10]
+
+
 class HistoryLine(Model):
     """One metric of one competitor on one benchmark and one machine, run after run."""
 
@@ -105,16 +125,22 @@ class HistoryLine(Model):
     hidden: int = 0  # earlier runs, neither searched nor shown
     notes: tuple[str, ...] = ()
 
+    @property
+    def n_searched(self) -> int:
+        """How many of its runs were searched for steps."""
+        return sum(point.searched for point in self.points)
+
 
 class HistoryReport(Model):
     """All lines."""
 
     schema_version: Literal[1] = 1
-    kind: Literal["boosters-eval history"] = "boosters-eval history"
+    kind: Literal["boosters-eval history report"] = "boosters-eval history report"
     alpha: float = DEFAULT_STEP_ALPHA  # of each line: the chance that one without a step gets one
     n_runs: int
     lines: tuple[HistoryLine, ...]
-    notes: tuple[str, ...] = ()
+    failures: tuple[HistoryFailure, ...] = ()  # no point of any line tells of them
+    notes: tuple[str, ...] = ()  # the first is the rule by which steps are found
 
     @property
     def n_steps(self) -> int:
@@ -125,12 +151,15 @@ class HistoryReport(Model):
 def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
     """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
     found = query.series(wanted, home, per_line=MOST_POINTS)
-    report = build_history_report(one for one in found if wanted.metrics or is_usual(one.metric))
+    lost = (_failure(*told) for told in query.failures(wanted, home))
+    report = build_history_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
     return report.replace(n_runs=max(report.n_runs, query.count_measured(wanted, home)))
 
 
-def build_history_report(series: Iterable[MetricSeries], *, alpha: float = DEFAULT_STEP_ALPHA) -> HistoryReport:
-    """The lines of what the runs measured, given in the order of time."""
+def build_history_report(
+    series: Iterable[MetricSeries], failures: Iterable[HistoryFailure] = (), *, alpha: float = DEFAULT_STEP_ALPHA
+) -> HistoryReport:
+    """The lines of what the runs measured, given in the order of time, and what has no number."""
     kept: dict[_Key, deque[MetricSeries]] = {}
     totals: Counter[_Key] = Counter()
     runs: set[str] = set()
@@ -139,32 +168,90 @@ def build_history_report(series: Iterable[MetricSeries], *, alpha: float = DEFAU
         kept.setdefault(key, deque(maxlen=MOST_POINTS)).append(one)
         totals[key] += 1 + one.left_out
         runs.add(one.entry.key)
-    alike = Counter(key[:4] for key in kept)
-    turn: Counter[tuple[str, ...]] = Counter()
+    lost = tuple(failures)
+    failed: dict[tuple[str, ...], list[HistoryFailure]] = {}
+    for failure in lost:
+        failed.setdefault((failure.config, failure.target, failure.machine), []).append(failure)
+    alike: dict[tuple[str, ...], list[_Key]] = {}
+    for key in kept:
+        alike.setdefault(key[:4], []).append(key)
     lines = []
     for key, found in kept.items():
-        turn[key[:4]] += 1
-        variant = f"data or settings {turn[key[:4]]} of {alike[key[:4]]}" if alike[key[:4]] > 1 else ""
-        lines.append(_line(list(found), totals[key] - len(found), variant, alpha))
+        variant = _variant(key, alike[key[:4]])
+        lines.append(_line(list(found), totals[key] - len(found), variant, alpha, failed.get(key[:3], ())))
+    lines = _with_machines_told_apart(lines)
     ordered = sorted(
         lines, key=lambda line: (line.config, line.target, line.machine_label, line.variant, not line.primary)
     )
-    return HistoryReport(alpha=alpha, n_runs=len(runs), lines=tuple(ordered), notes=_notes(lines, alpha))
+    drawn = {(key[0], key[1], key[2]) for key in kept}
+    alone = [told for key, told in failed.items() if key not in drawn]
+    notes = (*_notes(lines, alpha), *(f"{told[0].target} on {told[0].config}: {_lost(told)}" for told in alone))
+    return HistoryReport(alpha=alpha, n_runs=len(runs), lines=tuple(ordered), failures=lost, notes=notes)
+
+
+def _with_machines_told_apart(lines: list[HistoryLine]) -> list[HistoryLine]:
+    """Machines of the same make are named by the beginning of their digests too, as in the list of runs."""
+    machines: dict[str, set[str]] = {}
+    for line in lines:
+        machines.setdefault(line.machine_label, set()).add(line.machine)
+    return [
+        line.replace(machine_label=f"{line.machine_label} {line.machine[:SHORT_MACHINE]}".lstrip())
+        if len(machines[line.machine_label]) > 1
+        else line
+        for line in lines
+    ]
+
+
+def _variant(key: _Key, alike: list[_Key]) -> str:
+    """What tells a line from others of the same names, in the order of their first runs; empty if there is none."""
+    parts = (
+        (name, list(dict.fromkeys(one[at] for one in alike)), key[at]) for name, at in (("data", 4), ("settings", 5))
+    )
+    return ", ".join(
+        f"{name} {values.index(own) + 1} of {len(values)}" for name, values, own in parts if len(values) > 1
+    )
 
 
 def _notes(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
-    searched = sum(sum(point.searched for point in line.points) > 1 for line in lines)
+    least = fewest_for_any_step(alpha=alpha)
+    searched = sum(line.n_searched >= least for line in lines)
     rule = (
-        f"A step is a change of level that a permutation test of ranks finds. A line without any gets one with a"
-        f" probability of {100 * alpha:g} % at most, if its runs scatter independently. Each line is tested on its own:"
-        f" of the {searched} lines that were searched, {alpha * searched:.2g} may show a step by chance. A slow drift,"
-        " and noise that lasts over several runs, look like steps."
+        f"A step is a change of level that a permutation test of ranks finds; it takes {least} comparable runs or more."
+        f" At each look, a line without any gets one with a probability of {100 * alpha:g} % at most, if its runs"
+        " scatter independently: a slow drift, or a machine that is slower for a few runs, looks like a step. Of"
+        " lines of 60 runs, 6 % show one where neighbouring runs correlate by 0.2, and 37 % where they do by 0.5."
     )
+    if searched > 1:
+        chance = f"of the {searched} lines that were searched, {alpha * searched:.2g} may show a step by chance"
+        rule += f" Each line is tested on its own: {chance}."
     mixed = "Runs on different machines are never in one line, nor are runs with other data or settings."
     return (rule, mixed)
 
 
-def _line(series: list[MetricSeries], hidden: int, variant: str, alpha: float) -> HistoryLine:
+def _failure(entry: RunEntry, config: str, target: str, failed: int) -> HistoryFailure:
+    return HistoryFailure(
+        run=run_name(entry),
+        started_at=entry.started_at,
+        commit=commit_of(entry),
+        config=config,
+        target=target,
+        machine=entry.machine,
+        failed=failed,
+    )
+
+
+def _lost(failures: Sequence[HistoryFailure]) -> str:
+    """The latest runs without a number, and how many there are."""
+    latest = ", ".join(failure.name for failure in reversed(failures[-_NAMED:]))
+    if len(failures) == 1:
+        return f"All cells failed in one run, which has no point: {latest}."
+    more = ", ..." if len(failures) > _NAMED else ""
+    return f"All cells failed in {len(failures)} runs, which have no point: {latest}{more}."
+
+
+def _line(
+    series: list[MetricSeries], hidden: int, variant: str, alpha: float, failures: Sequence[HistoryFailure]
+) -> HistoryLine:
     last = series[-1]
     splits = _common_splits(series)
     points = tuple(_point(one, splits) for one in series)
@@ -185,11 +272,15 @@ def _line(series: list[MetricSeries], hidden: int, variant: str, alpha: float) -
         points=points,
         steps=steps,
         hidden=hidden,
-        notes=tuple(_line_notes(series, points, hidden)),
+        notes=tuple(_line_notes(series, points, hidden, failures)),
     )
 
 
-def _line_notes(series: list[MetricSeries], points: Sequence[HistoryPoint], hidden: int) -> Iterable[str]:
+def _line_notes(
+    series: list[MetricSeries], points: Sequence[HistoryPoint], hidden: int, failures: Sequence[HistoryFailure]
+) -> Iterable[str]:
+    if failures:
+        yield _lost(failures)
     if hidden:
         yield f"Only the latest {len(points)} runs are searched and shown; {hidden} earlier ones are left out."
     if series[-1].metric in RESOURCES and not any(point.searched for point in points):
@@ -213,6 +304,7 @@ def _point(run: MetricSeries, splits: frozenset[tuple[int, int | None, str | Non
     values = [one.value for one in used]
     usable = bool(values) and all(map(math.isfinite, values))
     resource = run.metric in RESOURCES
+    fair = all(one.fair for one in used)
     interval = mean_interval(sides_of(run.metric, used), as_ratio=resource) if usable else None
     return HistoryPoint(
         run=run_name(run.entry),
@@ -220,11 +312,11 @@ def _point(run: MetricSeries, splits: frozenset[tuple[int, int | None, str | Non
         commit=commit_of(run.entry),
         version=clean(run.version),
         value=math.fsum(values) / len(values) if usable else None,
-        low=interval[0] if interval else None,
+        low=(max(interval[0], 0.0) if resource else interval[0]) if interval else None,
         high=interval[1] if interval else None,
         n=len(used),
         failed=run.failed,
-        searched=complete and usable and not (resource and not all(one.fair for one in used)),
+        searched=complete and usable and max(map(abs, values)) < HUGE and not (resource and not fair),
     )
 
 

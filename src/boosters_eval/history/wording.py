@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.reports.numbers import MISSING, number, percent
+from boosters_eval.reports.numbers import MISSING, count, number, percent
+from boosters_eval.stats.changepoints import fewest_for_any_step
 
 if TYPE_CHECKING:
-    from boosters_eval.history.report import HistoryStep
+    from boosters_eval.history.report import HistoryReport, HistoryStep
 
 
 def level_texts(before: float, after: float) -> tuple[str, str]:
@@ -38,6 +39,22 @@ def step_sentence(step: HistoryStep) -> str:
     """The step for a tooltip and for screen readers."""
     commits = f", after {step.last_commit}" if step.last_commit and step.last_commit != step.commit else ""
     return f"{step.verdict.capitalize()} since {step.name}{commits}: {change_text(step)}"
+
+
+def counted(number_: int, noun: str) -> str:
+    """A number of things."""
+    return f"{count(number_)} {noun}{'' if number_ == 1 else 's'}"
+
+
+def without_steps(report: HistoryReport) -> str:
+    """Why there is no step: none was found, or none could be."""
+    least = fewest_for_any_step(alpha=report.alpha)
+    longest = max((line.n_searched for line in report.lines), default=0)
+    if longest < least:
+        return f"Nothing could be found yet: a step takes {least} comparable runs, and no line has more than {longest}."
+    short = sum(line.n_searched < least for line in report.lines)
+    rest = f" {counted(short, 'line')} with fewer than {least} comparable runs could not have any." if short else ""
+    return f"No step was found in any line.{rest}"
 
 
 def versions_text(step: HistoryStep) -> str:

@@ -13,7 +13,7 @@ from boosters_eval.benchmark.config import derive_seeds
 from boosters_eval.benchmark.fit import FitSpec, Timing
 from boosters_eval.benchmark.natives import STOPPING_METRIC, canonical_native
 from boosters_eval.benchmark.protocol import STEPS, Protocol, step_addresses
-from boosters_eval.builds.resolve import resolve_build
+from boosters_eval.builds.resolve import competitor_names
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.datasets import materialise, resolve_dataset
 from boosters_eval.datasets.config import SplitSpec
@@ -23,9 +23,9 @@ from boosters_eval.metrics import RESOURCES, primary_metric
 from boosters_eval.paper.evaluate import EvaluateSpec, Scoring
 from boosters_eval.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
 from boosters_eval.paper.targets import data_of, format_of, known_metrics, locate_module, obstacle
-from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
+from boosters_eval.runners.targets import runner_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,13 +111,13 @@ def _planned(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pi
             case _:
                 return PlannedTarget(target, "Nothing is bound to this row.")
     except BoostersEvalError as error:
-        return PlannedTarget(target, str(error))
+        return PlannedTarget(target, " ".join(str(error).split()))
 
 
 def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None) -> PlannedTarget:
     """A row that a library reproduces: a cell of the workload `fit`, with a protocol."""
     config, data = _data(target)
-    runner = resolve_build(run.library) if run.has_version else RUNNERS[run.library]
+    runner = runner_of(*competitor_names([run.library]))
     training = TrainingConfig(**_plain(run.parameters))
     native = canonical_native(run.known_as, _plain(run.native))
     stopping = run.early_stopping

@@ -13,3 +13,5 @@ class Installation(Model):
     digest: str  # of the library's own files; of an isolated build also of the versions beside it
     path: tuple[str, ...]  # folders that come first on the import path
     isolated: bool = False  # nothing of this environment is importable besides
+    packages: str = ""  # then: what there is besides, with versions
+    stamp: str = ""  # of the files as they were when it was named; they must still be so when they are imported

@@ -27,10 +27,12 @@ _CODE = (".py", ".so", ".pyd", ".dylib", ".dll")
 
 def installed_build(runner: type[Runner]) -> Build:
     """Version and digest of the library's files, and what a label of its own is a build of."""
+    installation = runner.installation
     return Build(
         version=runner.version() or "unknown",
         digest=_digest([("library", library_digest(runner)), *_adapter(runner)]),
-        library=None if runner.installation is None else runner.library(),
+        library=None if installation is None else runner.library(),
+        packages=None if installation is None else installation.packages or None,
     )
 
 

@@ -66,7 +66,7 @@ def find_steps(values: Sequence[float] | FloatArray, *, alpha: float = DEFAULT_S
     """The steps in values that are given in the order of time; the same values always give the same steps.
 
     A line without a step gets one with probability `alpha` at most. After each step that is found the level is shared
-    by the stretches that there are, so that it also holds for a step too many in a line that has some.
+    by the stretches that there are, so that it nearly holds for a step too many in a line that has some.
     """
     if not 0 < alpha < 1:
         raise StatisticsInputError(f"The 'alpha' parameter must be between 0 and 1. Got {alpha} instead.")
@@ -96,6 +96,14 @@ def fewest_runs(on_new_level: int, *, alpha: float = DEFAULT_STEP_ALPHA) -> int 
         return None
     total = on_new_level + SHORTEST_STRETCH
     while SINGLE_SHARE * alpha * math.comb(total, on_new_level) < 2:
+        total += 1
+    return total
+
+
+def fewest_for_any_step(*, alpha: float = DEFAULT_STEP_ALPHA) -> int:
+    """How many runs a line must have before any step can be found in it: half of them on either side say the most."""
+    total = 2 * SHORTEST_STRETCH
+    while SINGLE_SHARE * alpha * math.comb(total, total // 2) < 2:
         total += 1
     return total
 
@@ -148,7 +156,10 @@ def _without_rounding(values: FloatArray) -> NDArray[np.int64]:
     if not values.size:
         return np.zeros(0, dtype=np.int64)
     order = np.argsort(values, kind="stable")
-    apart = np.diff(values[order]) > max(SAME * float(np.abs(values).max()), TINY)
+    sizes = np.abs(values[order])
+    # Beside the values' own size, so that one run far off does not make all others equal.
+    size = np.maximum(np.maximum(sizes[1:], sizes[:-1]), np.median(sizes))
+    apart = np.diff(values[order]) > np.maximum(SAME * size, TINY)
     groups = np.empty(len(values), dtype=np.int64)
     groups[order] = np.concatenate([[0], np.cumsum(apart)])
     return groups

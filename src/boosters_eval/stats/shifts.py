@@ -1,7 +1,8 @@
 """In which half did a number change? A candidate is compared with both of the sides that it lies between.
 
 The two sides are known to differ. If the candidate differs from the earlier one, a change lies before it; if it differs
-from the later one, a change lies after it. It cannot equal both, so at most one of the two tests can be wrong.
+from the later one, a change lies after it. It cannot equal both, but it can be within the tolerance of both, so
+either test may be wrong and they share the error rate of the step.
 A difference counts once its whole interval is beyond the tolerance, so whatever is found is larger than that.
 """
 
@@ -141,10 +142,10 @@ def place(
 ) -> Placement:
     """Which side the candidate belongs to, where the later side is known to be above the earlier one, or below it.
 
-    The direction is known, so each test is one-sided: its interval is taken at twice the level.
+    Two one-sided tests, since the direction is known, share the level: each takes one end of an interval at the level.
     """
-    before = find_shift(earlier, candidate, yardstick, alpha=2 * level, margin=margin)
-    after = find_shift(candidate, later, yardstick, alpha=2 * level, margin=margin)
+    before = find_shift(earlier, candidate, yardstick, alpha=level, margin=margin)
+    after = find_shift(candidate, later, yardstick, alpha=level, margin=margin)
     for side, likeness in ((earlier, "earlier"), (later, "later")):
         if _identical(candidate, side):
             return Placement("earlier" if likeness == "earlier" else "later", before, after, True, True)

@@ -33,18 +33,29 @@ def chosen_trackers(given: Any, parameter: str = "track") -> dict[str, type[Trac
     found: dict[str, type[Tracker]] = {}
     for item in several:
         if isinstance(item, type) and issubclass(item, Tracker):
-            found[item.__name__] = item
+            name, tracker = item.__name__, item
         elif isinstance(item, str):
-            found[item] = TRACKERS[item]
+            name, tracker = item, TRACKERS[item]
         else:
             raise ConfigError(f"The '{parameter}' parameter must be names or Tracker classes. Got {item!r} instead.")
+        if found.setdefault(name, tracker) is not tracker:  # one of them would be left out
+            raise ConfigError(
+                f"The '{parameter}' parameter must give each tracker a name of its own. Got two '{name}'."
+            )
     if not found and parameter == "to":
         raise ConfigError("The 'to' parameter must name a tracker. Got nothing instead.")
     for name, tracker in found.items():
         address_of(tracker, "tracker")  # its process must find it
-        if fault := tracker.missing():
+        if fault := _missing(tracker):
             raise MissingLibraryError(f"The tracker '{name}' {fault}")
     return found
+
+
+def _missing(tracker: type[Tracker]) -> str:
+    try:
+        return tracker.missing()
+    except Exception as fault:  # noqa: BLE001 (it is somebody's own code)
+        return f"cannot tell whether it can be used here: {type(fault).__name__}: {fault}."
 
 
 def allowed_wait() -> float:
@@ -156,9 +167,11 @@ class TrackingObserver(Observer):
         if outpost.done:
             return ""
         why = (outpost.trouble or reason).rstrip(".")
+        way = f"boosters-eval track {self._run_id} --to {outpost.name}"
+        if outpost.name not in TRACKERS:  # the command line does not know a class by its name
+            way = f'track_run("{self._run_id}", {outpost.name})'
         return (
-            f"The tracker '{outpost.name}' does not have all of run {self._run_id}: {why}. Send the rest with"
-            f" 'boosters-eval track {self._run_id} --to {outpost.name}'."
+            f"The tracker '{outpost.name}' does not have all of run {self._run_id}: {why}. Send the rest with '{way}'."
         )
 
     def _warn(self, outpost: Outpost) -> None:

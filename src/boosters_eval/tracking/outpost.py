@@ -25,6 +25,7 @@ _START = (
     "import json, sys; setup = json.loads(sys.stdin.buffer.readline()); sys.path[:] = setup['path'];"
     "from boosters_eval.tracking.sender import main; main(setup)"
 )
+_LAST = 4096  # bytes of what it printed, of which the last line is told
 
 
 class Outpost:
@@ -95,7 +96,7 @@ class Outpost:
         """How it ended, with the last line that it printed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=0.5)
-        self._output.seek(0)
+        self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - _LAST))
         last = self._output.read().decode(errors="replace").strip().splitlines()[-1:]
         code = self._process.returncode
         how = "its process ended" if code is None else f"its process ended with {end_name(code)}"

@@ -17,6 +17,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from filelock import FileLock
+
 from boosters_eval.benchmark.running import collect
 from boosters_eval.core.modules import at_address
 from boosters_eval.engine.folder import RunFolder
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 _LEAST_PAUSE = 1.0  # seconds between two sendings
 _SHARE = 4  # how many times as long as the last sending took
 _AFTER_FAULT = 10.0
+_GRACE = 1.0  # the program, if it is still there, ends this process first
 
 
 class Sending:
@@ -114,8 +117,8 @@ def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Map
 class News:
     """What the program says on stdin: where the run is, that there is news, that it ended. Its death is an end too."""
 
-    def __init__(self, source: BinaryIO) -> None:
-        self._changed = threading.Condition()
+    def __init__(self, source: BinaryIO, at_end: Callable[[], None] = lambda: None) -> None:
+        self._changed, self._at_end = threading.Condition(), at_end
         self._place: tuple[str, int] | None = None
         self._fresh = self._ended = False
         threading.Thread(target=self._listen, args=(source,), daemon=True).start()
@@ -129,6 +132,7 @@ class News:
                 if "folder" in message:
                     self._place = (message["folder"], message["attempt"])
                 self._changed.notify()
+        self._at_end()
         with self._changed:
             self._ended = self._fresh = True
             self._changed.notify()
@@ -160,21 +164,32 @@ def main(setup: dict[str, Any]) -> None:
 
     tracker = at_address(setup["address"])
     states = Path(setup["states"])
-    sending = Sending(lambda key: tracker(states / f"{key}.json"), say)
-    code = attend(sending, News(sys.stdin.buffer), say, setup["wait"])
+    # From the end on there is a limit, whatever it is doing: the program may be gone, and nobody else would end it.
+    limit = threading.Timer(setup["wait"] + _GRACE, os._exit, [1])
+    limit.daemon = True
+    with contextlib.ExitStack() as held:
+        sending = Sending(lambda key: tracker(_owned(states / f"{key}.json", held)), say)
+        code = attend(sending, News(sys.stdin.buffer, limit.start), say)
     sys.stdout.flush()
     os._exit(code)  # whatever a tracker left running must not keep it
 
 
-def attend(sending: Sending, news: News, say: Callable[..., None], wait: float) -> int:
+def _owned(state: Path, held: contextlib.ExitStack) -> Path:
+    """Wait until no other process sends the same run to the same tracker: each would send what both do not know of."""
+    state.parent.mkdir(parents=True, exist_ok=True)
+    held.close()  # it is asked for again after each fault
+    held.enter_context(FileLock(state.with_suffix(".lock")))
+    return state
+
+
+def attend(sending: Sending, news: News, say: Callable[..., None]) -> int:
     """Send whenever there is news; the exit status tells whether all was sent at the end."""
     again: float | None = None  # seconds until it is tried again without news
     while True:
         place, ended = news.wait(again)
         if place is not None:
             began = time.monotonic()
-            with _limit(wait) if ended else contextlib.nullcontext():
-                good = _try(sending, place, say, ended=ended)
+            good = _try(sending, place, say, ended=ended)
             again = None if good else _AFTER_FAULT
             if ended:
                 return 0 if good else 1
@@ -191,15 +206,3 @@ def _try(sending: Sending, place: tuple[str, int], say: Callable[..., None], *, 
         return False
     say(well=True)
     return True
-
-
-@contextlib.contextmanager
-def _limit(seconds: float) -> Iterator[None]:
-    """End this process after that time: the program may be gone, and nobody else would."""
-    timer = threading.Timer(seconds, os._exit, [1])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()

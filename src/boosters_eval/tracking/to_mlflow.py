@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.tracking.content import competitor_id
+from boosters_eval.tracking.content import competitor_id, short_digest
 from boosters_eval.tracking.tracker import Tracker, TrackingStatus, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boosters_eval.tracking.tracker import TrackedCell, TrackedCompetitor, TrackedEnd, TrackedRun
 
 _EXPERIMENT = "boosters-eval"
 _KEY, _CONTENT, _PARENT = "boosters_eval.key", "boosters_eval.content", "mlflow.parentRunId"
-_VALUE, _BATCH, _PARAMETERS = 500, 1000, 100  # what every version of the server accepts
+_VALUE, _NAME, _BATCH, _PARAMETERS = 500, 250, 1000, 100  # what every version of the server accepts
 _STATUS = {
     TrackingStatus.RUNNING: "RUNNING",
     TrackingStatus.FINISHED: "FINISHED",
@@ -92,10 +93,10 @@ class MlflowTracker(Tracker):
         found = self._find(run)
         self._run, self._children, self._steps = run, {}, {}
         if found is None:
-            tags = {_KEY: run.key, "mlflow.runName": run.name, "mlflow.source.name": "boosters-eval"}
+            tags = {_KEY: run.key, "mlflow.runName": run.name[:_NAME], "mlflow.source.name": "boosters-eval"}
             found = self._client.create_run(self._experiment, start_time=_milliseconds(run.started), tags=tags)
         else:
-            self._client.update_run(found.info.run_id, status="RUNNING", name=run.name)
+            self._client.update_run(found.info.run_id, status="RUNNING", name=run.name[:_NAME])
             for child in self._search(self._experiment, _PARENT, found.info.run_id):
                 self._children[child.data.tags.get(_KEY)] = child
         self._id = found.info.run_id
@@ -107,7 +108,7 @@ class MlflowTracker(Tracker):
     def _tag(self, run_id: str, facts: Mapping[str, str]) -> None:
         from mlflow.entities import RunTag  # noqa: PLC0415
 
-        texts = shortened(((f"boosters_eval.{_name(name)}", text) for name, text in facts.items()), _VALUE)
+        texts = _accepted({f"boosters_eval.{name}": text for name, text in facts.items()})
         if "commit" in facts:
             texts["mlflow.source.git.commit"] = facts["commit"]
         tags = [RunTag(name, text) for name, text in texts.items()]
@@ -121,12 +122,12 @@ class MlflowTracker(Tracker):
         key = competitor_id(self._run, competitor.key)
         child = self._children.get(key)
         if child is None:
-            tags = {_KEY: key, _PARENT: self._id, "mlflow.runName": competitor.name}
+            tags = {_KEY: key, _PARENT: self._id, "mlflow.runName": competitor.name[:_NAME]}
             child = self._client.create_run(self._experiment, start_time=_milliseconds(self._run.started), tags=tags)
             self._children[key] = child
         elif child.info.status != "RUNNING":
             self._client.update_run(child.info.run_id, status="RUNNING")
-        texts = shortened(((_name(name), text) for name, text in competitor.parameters.items()), _VALUE)
+        texts = _accepted(competitor.parameters)
         params = [Param(name, text) for name, text in texts.items() if name not in child.data.params]
         for start in range(0, len(params), _PARAMETERS):
             self._client.log_batch(child.info.run_id, params=params[start : start + _PARAMETERS])
@@ -143,11 +144,11 @@ class MlflowTracker(Tracker):
         from mlflow.entities import Metric  # noqa: PLC0415
 
         at = _milliseconds(self._run.started)  # the same each time, so that a value that is sent again is the same
-        fresh = []
+        names, fresh = accepted_names(name for name, _, _ in numbers), []
         for name, value, step in numbers:
-            there = self._there(child, _name(name))
+            there = self._there(child, names[name])
             if step not in there:
-                fresh.append(Metric(_name(name), value, at, step))
+                fresh.append(Metric(names[name], value, at, step))
                 there.add(step)
         for start in range(0, len(fresh), _BATCH):
             self._client.log_batch(child.info.run_id, metrics=fresh[start : start + _BATCH])
@@ -180,6 +181,26 @@ def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
+def _accepted(values: Mapping[str, str]) -> dict[str, str]:
+    names = accepted_names(values)
+    return shortened(((names[name], text) for name, text in values.items()), _VALUE)
+
+
+def accepted_names(given: Iterable[str]) -> dict[str, str]:
+    """Each name as MLflow accepts it: f1@0.3 is f1_0.3. Those that would be lost in another one get a digest."""
+    names = dict.fromkeys(given)
+    taken = {name for name in names if _name(name) == name}
+    found = {}
+    for name in names:
+        text = _name(name)
+        if len(text) > _NAME or (text != name and text in taken):
+            text = f"{text[: _NAME - 13]}-{short_digest(name)}"
+        taken.add(text)
+        found[name] = text
+    return found
+
+
 def _name(name: str) -> str:
-    """A name that MLflow accepts: f1@0.3 is f1_0.3."""
-    return re.sub(r"[^\w.\-/ ]", "_", name)[:250]
+    """Without the characters, and the paths, that MLflow refuses."""
+    text = re.sub(r"[^\w.\-/ ]", "_", name)
+    return text if posixpath.normpath(text) == text else text.replace("/", "_")

@@ -58,6 +58,8 @@ def lines(check: AgainstCheck) -> list[str]:
             out += [f"  {sentence(check, finding)}" for finding in found[:_LISTED]]
         if len(found) > _LISTED:
             out.append(f"  and {len(found) - _LISTED} more")
+    if check.skipped:
+        out += ["Not compared, because no competitor supports it:", *(f"  {text}" for text in check.skipped)]
     return [clean(line) for line in out]
 
 
@@ -151,6 +153,7 @@ class AgainstDocument(Model):
     alpha: float
     n_tests: int
     problems: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
     comparisons: tuple[ComparedRival, ...]
 
     @classmethod
@@ -165,6 +168,7 @@ class AgainstDocument(Model):
             alpha=check.alpha,
             n_tests=check.n_tests,
             problems=check.problems,
+            skipped=check.skipped,
             comparisons=tuple(map(ComparedRival.of, check.findings)),
         )
 

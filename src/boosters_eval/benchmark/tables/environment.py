@@ -132,8 +132,9 @@ def _moment(moment: datetime | str) -> str:
 
 
 def _build(facts: Mapping[str, str]) -> str:
-    """A build in words: what it is a build of, and the digest of its files."""
-    return f"build of {facts['library']} {facts.get('version', '')}, digest {facts.get('digest', '')[:_DIGITS]}"
+    """A build in words: what it is a build of, the digest of its files, and what it does not share with the others."""
+    own = f", with {facts['packages']}" if facts.get("packages") else ""
+    return f"build of {facts['library']} {facts.get('version', '')}, digest {facts.get('digest', '')[:_DIGITS]}{own}"
 
 
 def _commit(sha: str, branch: str | None, *, dirty: bool | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.benchmark.records import BUSY_CELL
 from boosters_eval.benchmark.tables import trivial
 from boosters_eval.benchmark.tables.audit import severe_notes
+from boosters_eval.benchmark.tables.environment import builds_of
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.core.text import clean, counted
 from boosters_eval.metrics.catalog import LOG_LOSSES, resolve
@@ -66,6 +67,11 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     if later := collection.metadata.unfinished_attempt:
         out.append(f"Attempt {later} of the run is unfinished; this is attempt {collection.metadata.attempt}.")
     out += _flaky(collection.flaky)
+    out += [
+        f"{clean(name)} has dependencies of its own, so it differs from the others by more than the library."
+        for name, facts in builds_of(collection).items()
+        if facts.get("packages")
+    ]
     out += _tally(
         ((r.library, r.nondeterministic) for r in collection.results if r.nondeterministic),
         "{library} is not deterministic: {text}",

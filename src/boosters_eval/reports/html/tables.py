@@ -91,6 +91,8 @@ def _cell(cell: TableCell) -> str:
         shown = word if cell.shown == cell.status else f"{text(cell.text)} {word}"
     else:
         shown = text(cell.shown)
+        if cell.text in ("better", "worse"):  # a verdict on its own
+            shown = f'<span class="verdict {cell.text}">{shown}</span>'
     return (
         f'<td class="num best"{value}><strong>{shown}</strong></td>'
         if cell.best
