@@ -14,13 +14,12 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 
 import factories
 import parity_rows
 from boosters_eval import BenchmarkResult, Executor
 from boosters_eval.benchmark.fit import identity_of, model_seed
-from boosters_eval.cli.app import app, run
+from boosters_eval.cli.app import parser, run
 from boosters_eval.cli.arguments import spread
 from boosters_eval.datasets import DATASETS
 from boosters_eval.engine.executor import EXECUTORS
@@ -185,7 +184,7 @@ def words(command):
 
 def parse(arguments):
     """Let the real command line read the arguments without running anything."""
-    command, context, rest = typer.main.get_command(app), None, spread(arguments)
+    command, context, rest = parser(), None, spread(arguments)
     while True:
         context = command.make_context(command.name, list(rest), parent=context)
         if not hasattr(command, "resolve_command") or not context._protected_args:
@@ -281,7 +280,7 @@ def options_of(command):
 def test_every_option_exists():
     plugin = (ROOT / "src" / "boosters_eval" / "pytest_plugin.py").read_text(encoding="utf-8")
     others = {"--no-deps", "--update-golden", "--help", *re.findall(r'"(--boosters-eval-[a-z-]+)"', plugin)}
-    known = options_of(typer.main.get_command(app)) | others
+    known = options_of(parser()) | others
     for page, text in TEXTS.items():
         spans = re.findall(r"`([^`\n]+)`", text)
         named = {word for span in spans for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", span)}

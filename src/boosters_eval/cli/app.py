@@ -11,28 +11,12 @@ import sys
 import tempfile
 import traceback
 import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from boosters_eval import __version__
-from boosters_eval.cli import (
-    baseline,
-    bisect,
-    builds,
-    datasets,
-    execution,
-    explain,
-    gate,
-    history,
-    history_report,
-    listing,
-    paper,
-    parity,
-    report,
-    runs,
-    track,
-)
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import note, say, terminal_width
@@ -41,36 +25,30 @@ from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 # The option parser's base class; its module differs between versions of typer.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
 
 _WIDEST_HELP = 78  # columns; longer lines are harder to read
 
-app = typer.Typer(
-    name="boosters-eval",
-    help="Evaluate and compare gradient-boosting libraries, with equal capacity and sound statistics.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-baseline.register(app)
-bisect.register(app)
-builds.register(app)
-execution.register(app)
-explain.register(app)
-gate.register(app)
-runs.register(app)
-history_report.register(history.history)
-history.register(app)
-listing.register(app)
-datasets.register(app)
-report.register(app)
-parity.register(app)
-paper.register(app)
-track.register(app)
+# The modules with commands, in the order of the help. A command line needs that of its own command, and no other.
+COMMANDS = {
+    "baseline": ("quick", "full", "baseline"),
+    "bisect": ("bisect",),
+    "builds": ("builds",),
+    "execution": ("compare", "run"),
+    "explain": ("explain",),
+    "gate": ("gate",),
+    "runs": ("verify", "runs"),
+    "history_report": ("history",),
+    "listing": ("list",),
+    "datasets": ("datasets",),
+    "report": ("report",),
+    "parity": ("parity",),
+    "paper": ("paper",),
+    "track": ("track",),
+}
 
 
 def _version(*, show: bool) -> None:
@@ -79,7 +57,6 @@ def _version(*, show: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     *,
     version: Annotated[
@@ -89,9 +66,24 @@ def _root(
     pass
 
 
+def parser(command: str = "") -> Any:
+    """The parser of one command, or of all of them, for which all modules are imported."""
+    return _parser(tuple(module for module, names in COMMANDS.items() if command in names) or tuple(COMMANDS))
+
+
 @functools.cache
-def _command() -> Callable[..., Any]:
-    """The parser of all commands, made once: it takes as long as many a command."""
+def _parser(modules: tuple[str, ...]) -> Any:
+    app = typer.Typer(
+        name="boosters-eval",
+        help="Evaluate and compare gradient-boosting libraries, with equal capacity and sound statistics.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for module in modules:
+        import_module(f"boosters_eval.cli.{module}").register(app)
     found = typer.main.get_command(app)
     _tell_whole(found)
     return found
@@ -108,7 +100,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. No mistake of a user ends in a traceback."""
     try:
         with shown_installing(quiet=not {"--quiet", "-q"}.isdisjoint(arguments)):
-            code = _command()(
+            code = parser(next(iter(arguments), ""))(
                 args=spread(list(arguments)),
                 prog_name="boosters-eval",
                 standalone_mode=False,

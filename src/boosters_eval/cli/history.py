@@ -284,8 +284,7 @@ def nothing(wanted: "HistoryFilter") -> str:
     from boosters_eval.core.home import home
     from boosters_eval.history import query
 
-    known = query.names_known(look=False)
-    if not any(known.values()):
+    if not query.names_known("suite", look=False):
         return f"there are no runs in {home()}."
     asked = {
         "suite": ("suite", (wanted.suite,) if wanted.suite else ()),
@@ -294,9 +293,10 @@ def nothing(wanted: "HistoryFilter") -> str:
         "metric": ("metric", wanted.metrics),
     }
     for kind, (word, names) in asked.items():
+        known = query.names_known(kind, look=False) if names else []
         for name in names:
-            if name not in known[kind]:
-                return f"no run in the history has the {word} '{name}'.{suggest(name, known[kind])}"
+            if name not in known:
+                return f"no run in the history has the {word} '{name}'.{suggest(name, known)}"
     return "no run in the history meets all of these."
 
 
@@ -410,8 +410,3 @@ def _change(change: "Change") -> dict[str, Any]:
     from dataclasses import asdict
 
     return {**asdict(change), "mean": change.mean if change.n else None}
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    app.add_typer(history)

@@ -15,6 +15,7 @@ from boosters_eval.cli.history import (
     SinceFilter,
     SuiteFilter,
     chosen,
+    history,
     nothing,
 )
 from boosters_eval.cli.output import check_output, choose_format, console, emit, say
@@ -28,6 +29,7 @@ _PAGES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "mark
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File for the result. Default: stdout.")]
 
 
+@history.command()
 def diff(
     before: Annotated[str, typer.Argument(metavar="BEFORE", help=REFERENCE)],
     after: Annotated[str, typer.Argument(metavar="AFTER", help=REFERENCE)],
@@ -83,6 +85,7 @@ def _rendered(found: "RunDifference", wanted: str) -> str:
     return head + sides + render_markdown(tables_of(found))
 
 
+@history.command()
 def report(
     *,
     suite: SuiteFilter = None,
@@ -141,7 +144,6 @@ def _page_format(given: str | None, output: Path | None) -> str:
     return _PAGES[output.suffix.lower()]
 
 
-def register(group: typer.Typer) -> None:
-    """Add these commands to the group `history`."""
-    group.command()(diff)
-    group.command()(report)
+def register(app: typer.Typer) -> None:
+    """Add the group `history` to the program, with these commands."""
+    app.add_typer(history)

@@ -155,11 +155,13 @@ def update(
     tell: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> None:
     """Bring the index up to date; with `at_most`, only with the latest so many that it does not have."""
+    same = _unchanged(connection, home)
     known: dict[IndexedPlace, Stamp] = {
-        (origin, name): Stamp(*stamp)
-        for origin, name, *stamp in connection.execute("SELECT origin, name, stamp, journals FROM places")
+        (origin, name): Stamp(stamp, journals)
+        for origin, name, stamp, journals in connection.execute("SELECT origin, name, stamp, journals FROM places")
+        if origin != "run" or name not in same
     }
-    changed = sorted(_scan(home, known), key=lambda found: found[1].mtime_ns)  # the oldest first, as lines grow
+    changed = sorted(_scan(home, known, same), key=lambda found: found[1].mtime_ns)  # the oldest first, as lines grow
     stale = [place for place, _ in changed]
     if known:
         with store.transaction(connection):
@@ -184,14 +186,28 @@ def _judge_open(connection: sqlite3.Connection) -> None:
     judge_open(connection)
 
 
-def _scan(home: Path, known: dict[IndexedPlace, Stamp]) -> list[tuple[IndexedPlace, Stamp]]:
-    """The places that are new or have changed; those that are found are taken out of `known`.
+def _unchanged(connection: sqlite3.Connection, home: Path) -> set[str]:
+    """The runs that are as they were indexed. Every question asks this of all runs, so it does nothing but look."""
+    known = connection.execute("SELECT name, stamp FROM places WHERE origin = 'run' AND journals = ?", (_ONE_JOURNAL,))
+    try:
+        root = os.open(home / _FOLDERS["run"], os.O_RDONLY)
+    except OSError:
+        return set()
+    stat, same = os.stat, set()
+    try:
+        for name, stamp in known:
+            with contextlib.suppress(OSError):  # the journal is gone, or all of it
+                own, file = stat(name, dir_fd=root), stat(f"{name}/{_ONE_JOURNAL}", dir_fd=root)
+                if stamp == f"{own.st_mtime_ns};{file.st_mtime_ns} {file.st_size}":
+                    same.add(name)
+    finally:
+        os.close(root)
+    return same
 
-    Every question does this for all runs, so that paths are plain text, and a folder with one journal is a case of
-    its own.
-    """
+
+def _scan(home: Path, known: dict[IndexedPlace, Stamp], same: set[str]) -> list[tuple[IndexedPlace, Stamp]]:
+    """The places that are new or have changed; those that are found are taken out of `known`."""
     changed: list[tuple[IndexedPlace, Stamp]] = []
-    stat = os.stat
     for origin, folder in _FOLDERS.items():
         root = str(home / folder)
         try:
@@ -199,21 +215,14 @@ def _scan(home: Path, known: dict[IndexedPlace, Stamp]) -> list[tuple[IndexedPla
         except (FileNotFoundError, NotADirectoryError):
             continue
         for name in names:
+            if origin == "run" and name in same:
+                continue
             if name[0] == "." or (origin == "import" and not name.endswith(".json")) or not _is_text(name):
                 continue
             place = (origin, name)
             before = known.get(place)
-            path = f"{root}/{name}"
             try:
-                if before is not None and before.journals == _ONE_JOURNAL:
-                    own, file = stat(path).st_mtime_ns, stat(f"{path}/{_ONE_JOURNAL}")
-                    if before.text == f"{own};{file.st_mtime_ns} {file.st_size}":
-                        del known[place]
-                        continue
-            except OSError:
-                pass  # the journal is gone, or all of it
-            try:
-                stamp = _stamp(path, before.journals if before else None, origin)
+                stamp = _stamp(f"{root}/{name}", before.journals if before else None, origin)
             except OSError:  # it was just removed, or is a link that leads nowhere
                 continue
             if known.pop(place, None) != stamp:

@@ -216,20 +216,21 @@ def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str],
     return {key: median(values) for key, values in found.items()}
 
 
-def names_known(home: Path | None = None, *, look: bool = True) -> dict[str, list[str]]:
-    """All suites, data sets, libraries and metrics in the history, to tell what was misspelt."""
+_NAMES = {
+    "suite": "SELECT DISTINCT title FROM runs",
+    "dataset": "SELECT DISTINCT dataset FROM parts",
+    "library": "SELECT DISTINCT target FROM parts UNION SELECT DISTINCT library FROM parts",
+}
 
-    def ask(connection: sqlite3.Connection) -> dict[str, list[str]]:
-        def column(query: str) -> list[str]:
-            return [row[0] for row in connection.execute(query)]
 
-        texts = column("SELECT DISTINCT t.text FROM texts t WHERE t.id IN (SELECT DISTINCT names FROM series)")
-        return {
-            "suite": column("SELECT DISTINCT title FROM runs"),
-            "dataset": column("SELECT DISTINCT dataset FROM parts"),
-            "library": column("SELECT DISTINCT target FROM parts UNION SELECT DISTINCT library FROM parts"),
-            "metric": list(dict.fromkeys(name for text in texts for name, *_ in json.loads(text))),
-        }
+def names_known(kind: str, home: Path | None = None, *, look: bool = True) -> list[str]:
+    """All names of a kind in the history (suite, dataset, library or metric), to tell what was misspelt."""
+
+    def ask(connection: sqlite3.Connection) -> list[str]:
+        if kind in _NAMES:
+            return [name for (name,) in connection.execute(_NAMES[kind])]
+        texts = connection.execute("SELECT text FROM texts WHERE id IN (SELECT DISTINCT names FROM series)")
+        return list(dict.fromkeys(name for (text,) in texts for name, *_ in json.loads(text)))
 
     return answered(ask, home, look=look)
 

@@ -1,0 +1,23 @@
+"""The program's parser: that of one command loads only its module, and says the same as that of all."""
+
+import pytest
+
+from boosters_eval.cli.app import COMMANDS, parser
+
+
+def test_each_module_has_the_commands_that_it_is_loaded_for():
+    for module, names in COMMANDS.items():
+        assert set(parser(names[0]).commands) == set(names), module
+
+
+def test_anything_but_a_command_gets_the_parser_of_all():
+    every = {name for names in COMMANDS.values() for name in names}
+    for first in ("", "--help", "--version", "comprae"):
+        assert set(parser(first).commands) == every
+
+
+@pytest.mark.parametrize("name", ["history", "baseline", "compare"])
+def test_a_command_is_the_same_in_both(name):
+    alone, among = parser(name).commands[name], parser().commands[name]
+    assert [option.name for option in alone.params] == [option.name for option in among.params]
+    assert getattr(alone, "commands", {}).keys() == getattr(among, "commands", {}).keys()
