@@ -282,11 +282,11 @@ RUNNERS.register("faulty", faulty_runner.FaultyRunner, replace=True)
 from boosters_eval import LocalPool, TrainingConfig, compare
 peaks = []
 with LocalPool(2) as pool:
-    for seeds in (12, 120):
+    for seeds in (6, 12, 120):  # the second is the first that the history compares with another, which loads scipy
         compare("diabetes", "faulty", seeds=seeds, training=TrainingConfig(max_depth=1), executor=pool)
         status = Path("/proc/self/status").read_text()
         peaks.append(int(status.partition("VmHWM:")[2].split()[0]) / 1024)
-print(peaks[1] - peaks[0])
+print(peaks[2] - peaks[1])
 """
 
 
