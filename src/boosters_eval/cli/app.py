@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
 import os
 import signal
 import sys
-import tempfile
-import traceback
 import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -18,6 +15,7 @@ import typer
 
 from boosters_eval import __version__
 from boosters_eval.cli.arguments import spread
+from boosters_eval.cli.conversion import spare
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import note, say, terminal_width
 from boosters_eval.cli.streams import steady
@@ -86,6 +84,7 @@ def _parser(modules: tuple[str, ...]) -> Any:
         import_module(f"boosters_eval.cli.{module}").register(app)
     found = typer.main.get_command(app)
     _tell_whole(found)
+    spare(found)
     return found
 
 
@@ -100,7 +99,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. No mistake of a user ends in a traceback."""
     try:
         with shown_installing(quiet=not {"--quiet", "-q"}.isdisjoint(arguments)):
-            code = parser(next(iter(arguments), ""))(
+            needed = _parser(()) if list(arguments) == ["--version"] else parser(next(iter(arguments), ""))
+            code = needed(
                 args=spread(list(arguments)),
                 prog_name="boosters-eval",
                 standalone_mode=False,
@@ -135,6 +135,9 @@ def _unforeseen(error: BaseException) -> str:
 
 def _crash_report() -> str:
     """Write the traceback to a file: the user sees one sentence, the developers get the details."""
+    import tempfile
+    import traceback
+
     handle, name = tempfile.mkstemp(prefix="boosters-eval-", suffix=".txt", text=True)
     with os.fdopen(handle, "w") as file:
         traceback.print_exc(file=file)
@@ -172,7 +175,6 @@ def _warn(message: Warning | str, category: type[Warning], filename: str, lineno
 
 def main() -> NoReturn:
     """The console script, called by `boosters_eval.__main__`."""
-    logging.getLogger("boosters_eval").addHandler(logging.NullHandler())  # commands report what matters themselves
     sys.stdout, sys.stderr = steady(sys.stdout), steady(sys.stderr)
     warnings.showwarning = _warn
     code = run(sys.argv[1:])

@@ -1,6 +1,5 @@
 """The command `gate`."""
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,6 +61,8 @@ def gate(
     It is promoted only if the 95 % lower bound of the quality that it retains reaches the threshold, on enough cases.
     Exit 0 if it is promoted, 1 if it is held, 2 if nothing could be computed, 3 for bad input.
     """
+    import logging
+
     from boosters_eval import gate as program
     from boosters_eval.builds.reference import label_of
 

@@ -155,12 +155,7 @@ def update(
     tell: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> None:
     """Bring the index up to date; with `at_most`, only with the latest so many that it does not have."""
-    same = _unchanged(connection, home)
-    known: dict[IndexedPlace, Stamp] = {
-        (origin, name): Stamp(stamp, journals)
-        for origin, name, stamp, journals in connection.execute("SELECT origin, name, stamp, journals FROM places")
-        if origin != "run" or name not in same
-    }
+    same, known = _looked_at(connection, home)
     changed = sorted(_scan(home, known, same), key=lambda found: found[1].mtime_ns)  # the oldest first, as lines grow
     stale = [place for place, _ in changed]
     if known:
@@ -186,23 +181,36 @@ def _judge_open(connection: sqlite3.Connection) -> None:
     judge_open(connection)
 
 
-def _unchanged(connection: sqlite3.Connection, home: Path) -> set[str]:
-    """The runs that are as they were indexed. Every question asks this of all runs, so it does nothing but look."""
-    known = connection.execute("SELECT name, stamp FROM places WHERE origin = 'run' AND journals = ?", (_ONE_JOURNAL,))
+def _looked_at(connection: sqlite3.Connection, home: Path) -> tuple[set[str], dict[IndexedPlace, Stamp]]:
+    """The runs that are as they were indexed, and the other places that the index knows.
+
+    Every question asks this of all runs, so it does nothing but look.
+    """
+    same: set[str] = set()
+    others: dict[IndexedPlace, Stamp] = {}
     try:
         root = os.open(home / _FOLDERS["run"], os.O_RDONLY)
     except OSError:
-        return set()
-    stat, same = os.stat, set()
+        root = None
     try:
-        for name, stamp in known:
-            with contextlib.suppress(OSError):  # the journal is gone, or all of it
-                own, file = stat(name, dir_fd=root), stat(f"{name}/{_ONE_JOURNAL}", dir_fd=root)
-                if stamp == f"{own.st_mtime_ns};{file.st_mtime_ns} {file.st_size}":
-                    same.add(name)
+        for origin, name, stamp, journals in connection.execute("SELECT origin, name, stamp, journals FROM places"):
+            if root is not None and journals == _ONE_JOURNAL and stamp == _usual_stamp(root, name):
+                same.add(name)
+            else:
+                others[origin, name] = Stamp(stamp, journals)
     finally:
-        os.close(root)
-    return same
+        if root is not None:
+            os.close(root)
+    return same, others
+
+
+def _usual_stamp(root: int, name: str) -> str:
+    """The stamp of a run with one journal; empty if that is gone, or all of it."""
+    try:
+        own, journal = os.stat(name, dir_fd=root), os.stat(f"{name}/{_ONE_JOURNAL}", dir_fd=root)
+    except OSError:
+        return ""
+    return f"{own.st_mtime_ns};{journal.st_mtime_ns} {journal.st_size}"
 
 
 def _scan(home: Path, known: dict[IndexedPlace, Stamp], same: set[str]) -> list[tuple[IndexedPlace, Stamp]]:

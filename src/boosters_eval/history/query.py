@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import datetime
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, suggest
@@ -196,6 +195,8 @@ def walk(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> Iterat
 
 def seconds_by_cell(home: Path | None = None) -> dict[tuple[str, str, str, str], float]:
     """Median seconds per cell on this machine, by data set, booster, library and training (as canonical JSON)."""
+    from statistics import median  # noqa: PLC0415 (for this alone)
+
     from boosters_eval.core.machine import MachineInfo  # noqa: PLC0415 (loads pydantic)
 
     machine = MachineInfo.collect().digest

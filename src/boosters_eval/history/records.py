@@ -6,7 +6,6 @@ import json
 import math
 import struct
 from functools import lru_cache
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boosters_eval.history.model import MetricSeries, RepeatValue, RunEntry
@@ -84,7 +83,7 @@ class SeriesRow(NamedTuple):
         for (name, *_), values in zip(self.measures(), self._values(), strict=True):
             there = [value for value in values if not math.isnan(value)]
             if there:
-                found[name] = fmean(there), len(there)
+                found[name] = math.fsum(there) / len(there), len(there)
         return found
 
     def _values(self) -> list[tuple[float, ...]]:
@@ -129,7 +128,7 @@ class SeriesRow(NamedTuple):
             data_digest=data,
             settings=f"{self.settings}{digest}",
             failed=self.failed,
-            mean=fmean(one.value for one in observations),
+            mean=math.fsum(one.value for one in observations) / len(observations),
             n=len(observations),
             observations=observations,
         )
