@@ -92,7 +92,8 @@ def test_a_parser_that_does_not_tell_its_types_converts_all_that_is_given():
 
 
 @pytest.mark.parametrize(
-    "words", ["--version", "--help", "history", "history --limit 3 --dataset iris", "history show x", "paper --help"]
+    "words",
+    ["--version", "--help", "history", "history --limit 3 --dataset iris", "history --metric mae", "list metrics"],
 )
 def test_a_usual_question_loads_nothing_that_costs_as_much_as_the_answer(words, place):
     slow = {"pydantic", "logging", "importlib.metadata", "email", "zoneinfo", "statistics", "numpy", "yaml", "psutil"}

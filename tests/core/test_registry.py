@@ -1,3 +1,4 @@
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -8,7 +9,6 @@ import pytest
 
 from boosters_eval.benchmark.suites import SUITES
 from boosters_eval.cli.app import run
-from boosters_eval.core import registry as registry_module
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.registry import Registry
 from boosters_eval.datasets import DATASETS
@@ -43,7 +43,7 @@ def test_threads_that_fill_a_registry_at_the_same_time_see_all_of_it_and_what_wa
             go_on.wait(10)
         return [EntryPoint("loads", "json:loads", "things")]
 
-    monkeypatch.setattr(registry_module, "entry_points", entry_points)
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
     registry = Registry("thing", group="things")
     seen = []
     other = threading.Thread(target=lambda: seen.append(registry["loads"]))

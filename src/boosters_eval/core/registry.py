@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -35,6 +35,18 @@ def _shown(item: object) -> str:
     return f"the class {item.__name__}" if isinstance(item, type) else f"an object of type {type(item).__name__}"
 
 
+class _Offer(NamedTuple):
+    """What an installed package offers, not imported yet."""
+
+    point: EntryPoint
+
+
+def _offers(group: str) -> list[tuple[str, _Offer]]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 (loads email; some registries never ask)
+
+    return [(point.name, _Offer(point)) for point in entry_points(group=group)]
+
+
 class Registry(Generic[T]):
     """A mapping from names, of `builtin` and of an entry-point group, to items that are imported when asked for."""
 
@@ -51,15 +63,15 @@ class Registry(Generic[T]):
         self._broken: dict[str, str] = {}
         self._group = group
         self._builtin = builtin
-        self._items: dict[str, T | EntryPoint] | None = None
+        self._items: dict[str, T | _Offer] | None = None
         self._lock = threading.Lock()
 
-    def _known(self) -> dict[str, T | EntryPoint]:
+    def _known(self) -> dict[str, T | _Offer]:
         """Every name in the order of registration; what a package offers is imported when it is asked for."""
         if self._items is None:
-            items: dict[str, T | EntryPoint] = dict(self._builtin())
-            for point in entry_points(group=self._group) if self._group else ():
-                items.setdefault(point.name, point)
+            items: dict[str, T | _Offer] = dict(self._builtin())
+            for name, offer in _offers(self._group) if self._group else ():
+                items.setdefault(name, offer)
             with self._lock:  # another thread may be here too: the first to have all of them wins
                 self._items = items if self._items is None else self._items
         return self._items
@@ -67,8 +79,8 @@ class Registry(Generic[T]):
     def _loaded(self, name: str) -> dict[str, T]:
         """The items, of which this one is loaded if there is one."""
         found = self._known().get(name)
-        if isinstance(found, EntryPoint):
-            self._load(found)
+        if isinstance(found, _Offer):
+            self._load(found.point)
         return cast("dict[str, T]", self._known())
 
     def _all(self) -> dict[str, T]:
