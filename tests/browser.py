@@ -1,4 +1,4 @@
-"""A page in a real browser: headless Chromium without a network. The fixture `chromium` is in conftest.py."""
+"""A page in a real browser: headless Chromium without a network. conftest.py has `chromium` and `open_page`."""
 
 import shutil
 

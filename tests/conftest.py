@@ -165,3 +165,17 @@ def chromium():
         started = playwright.chromium.launch(executable_path=browser.CHROMIUM, args=browser.FLAGS)
         yield browser.Pages(started)
         started.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Open a page in the browser as often as a test likes; all are closed after it."""
+    opened = []
+
+    def go(path, **options):
+        opened.append(browser.Visit(chromium, path, **options))
+        return opened[-1]
+
+    yield go
+    for one in opened:
+        one.close()

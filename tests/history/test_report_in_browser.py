@@ -6,7 +6,7 @@ import pytest
 
 from boosters_eval.history.page import render_history_page
 from boosters_eval.history.report import build_history_report
-from browser import Visit, faults
+from browser import faults
 from histories import a_history, a_series, an_entry
 
 HOSTILE = "<script>alert(1)</script>\"' & a_rather_long_name_of_a_benchmark_that_somebody_gave/it"
@@ -32,16 +32,8 @@ def pages(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(chromium, pages):
-    opened = []
-
-    def go(name="story", **options):
-        opened.append(Visit(chromium, pages / f"{name}.html", **options))
-        return opened[-1]
-
-    yield go
-    for one in opened:
-        one.close()
+def visit(open_page, pages):
+    return lambda name="story", **options: open_page(pages / f"{name}.html", **options)
 
 
 @pytest.mark.parametrize("name", ["story", "hostile", "one"])

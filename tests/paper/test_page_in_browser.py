@@ -3,22 +3,13 @@
 import pytest
 
 from boosters_eval.paper.page import render_html
-from browser import Visit
 
 
 @pytest.fixture
-def visit(chromium, comparison, tmp_path):
-    opened = []
-
-    def go(**options):
-        path = tmp_path / "page.html"
-        path.write_text(render_html(comparison), encoding="utf-8")
-        opened.append(Visit(chromium, path, **options))
-        return opened[-1]
-
-    yield go
-    for one in opened:
-        one.close()
+def visit(open_page, comparison, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(render_html(comparison), encoding="utf-8")
+    return lambda **options: open_page(path, **options)
 
 
 def test_the_page_opens_offline_and_names_stay_text(visit):

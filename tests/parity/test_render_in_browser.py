@@ -7,7 +7,7 @@ import pytest
 import parity_rows as given
 from boosters_eval.parity.dashboard import render_dashboard
 from boosters_eval.parity.report import build_parity_report, reproduce_command
-from browser import Visit, contrast
+from browser import contrast
 
 DECLARED = {"pls": ("sklearn", "pls4all", "octave.plsregress")}
 COLOURS = ("exact", "near", "edge", "habit", "chance", "apart", "none")
@@ -23,16 +23,8 @@ def pages(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(chromium, pages):
-    opened = []
-
-    def go(name="story", **options):
-        opened.append(Visit(chromium, pages / f"{name}.html", **options))
-        return opened[-1]
-
-    yield go
-    for one in opened:
-        one.close()
+def visit(open_page, pages):
+    return lambda name="story", **options: open_page(pages / f"{name}.html", **options)
 
 
 def cell(seen, backend, method="pls"):
@@ -181,12 +173,11 @@ def test_without_scripts_the_page_says_where_the_cells_are_and_shows_the_rest(vi
     assert seen.page.locator("#findings tbody tr").first.is_visible()
 
 
-def test_a_matrix_of_very_many_cells_is_drawn_in_part_until_asked_for(chromium, tmp_path):
+def test_a_matrix_of_very_many_cells_is_drawn_in_part_until_asked_for(open_page, tmp_path):
     rows = [given.parity_row(f"b{j}", method=f"m{i}", samples_ns=()) for i in range(105) for j in range(20)]
     path = tmp_path / "many.html"
     path.write_text(render_dashboard(build_parity_report(rows)), encoding="utf-8")
-    seen = Visit(chromium, path)
+    seen = open_page(path)
     assert seen.page.locator(".cell").count() == 2000
     seen.page.get_by_role("button", name="Show all 105 rows").click()
     assert seen.page.locator(".cell").count() == 2100
-    seen.close()

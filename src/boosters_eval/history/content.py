@@ -6,6 +6,7 @@ what its model allows, and whether the plan gives the run id, is checked when so
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -20,7 +21,7 @@ from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.lines import LINE, SCHEMA_VERSION, START, line_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from boosters_eval.engine.folder import RunFolder
@@ -58,8 +59,16 @@ class Content:
 def read_attempt(folder: RunFolder, attempt: int) -> Content:
     """One attempt of a run's folder; whatever cannot be read is its fault."""
     content = Content(folder.run_id, attempt)
-    try:
+    with _faults_told(content):
         _fill(content, folder)
+    return content
+
+
+@contextlib.contextmanager
+def _faults_told(content: Content) -> Iterator[None]:
+    """Whatever goes wrong while the content is filled is its fault, and nothing of it counts."""
+    try:
+        yield
     except OSError as error:
         content.fault = f"cannot be read: {error.strerror}"
     except DamagedError as error:
@@ -68,7 +77,6 @@ def read_attempt(folder: RunFolder, attempt: int) -> Content:
         content.fault = f"has content that cannot be read ({type(error).__name__})"
     if content.fault:
         content.state, content.results, content.missing = "damaged", [], None
-    return content
 
 
 def _fill(content: Content, folder: RunFolder) -> None:
@@ -249,16 +257,8 @@ def _object(data: bytes, path: Path) -> Raw:
 def read_results(path: Path) -> Content:
     """An imported results file, which bears the digest of its content as its name."""
     content = Content("", 1)
-    try:
+    with _faults_told(content):
         _take_results(content, _object(_imported(path), path))
-    except OSError as error:
-        content.fault = f"cannot be read: {error.strerror}"
-    except DamagedError as error:
-        content.fault = str(error)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        content.fault = f"has content that cannot be read ({type(error).__name__})"
-    if content.fault:
-        content.state, content.results, content.missing = "damaged", [], None
     content.run_id = content.run_id or path.name.partition(".")[0][:16]
     return content
 

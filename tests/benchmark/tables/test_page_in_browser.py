@@ -11,7 +11,7 @@ from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.document import build_document
 from boosters_eval.core.text import csv_cell
 from boosters_eval.reports import render_page
-from browser import Visit, contrast, faults
+from browser import contrast, faults
 
 LONG = ("growth_strategy=leafwise,max_depth=unlimited", "growth_strategy=depthwise,max_depth=6")
 FORMULAS = ("=1+1", "+2", "-x", "@a", "  =x", "-0.5 ± 0.1", 'a,"b"', "plain")
@@ -40,16 +40,8 @@ def files(sample, timed, hostile, ablation, crowd, tmp_path_factory):
 
 
 @pytest.fixture
-def visit(chromium, files):
-    opened = []
-
-    def go(name="sample", **options):
-        opened.append(Visit(chromium, files / f"{name}.html", **options))
-        return opened[-1]
-
-    yield go
-    for one in opened:
-        one.close()
+def visit(open_page, files):
+    return lambda name="sample", **options: open_page(files / f"{name}.html", **options)
 
 
 CARD = "#results .card[data-search^='california']"
@@ -173,17 +165,16 @@ def test_the_keyboard_sorts_too(visit):
     assert seen.column(CARD, 1) == ["xgboost", "lightgbm", "boosters"]
 
 
-def test_missing_values_are_sorted_last_both_ways(chromium, tmp_path, sample):
+def test_missing_values_are_sorted_last_both_ways(open_page, tmp_path, sample):
     lone = ResultCollection(sample.results, [sample.errors[0].model_copy(update={"library": "aaa"})])
     path = tmp_path / "page.html"
     path.write_text(render_page(build_document(lone, "quality")), encoding="utf-8")
-    seen = Visit(chromium, path)
+    seen = open_page(path)
     card = "#results .card[data-search^='breast']"
     button = seen.page.locator(f"{card} th", has_text="Log loss").get_by_role("button")
     for _ in range(2):
         button.click()
         assert seen.column(card, 1)[-1] == "aaa"
-    seen.close()
 
 
 def test_filtering_hides_what_does_not_match_and_counts_the_rest(visit):
@@ -343,9 +334,6 @@ def test_the_search_for_faults_finds_them(visit):
     assert kinds == {"beyond its box", "clipped", "on each other", "cut off"}
 
 
-def test_a_saved_plot_fits_the_window(chromium, crowd, tmp_path):
-    seen = Visit(
-        chromium, crowd(2, seeds=3).plot("forest").save(tmp_path / "plot.html"), viewport={"width": 700, "height": 900}
-    )
-    assert faults(seen.page) == []
-    seen.close()
+def test_a_saved_plot_fits_the_window(open_page, crowd, tmp_path):
+    path = crowd(2, seeds=3).plot("forest").save(tmp_path / "plot.html")
+    assert faults(open_page(path, viewport={"width": 700, "height": 900}).page) == []
