@@ -1,20 +1,21 @@
 """The history: list and show runs, import and export results, make the index anew."""
 
-import re
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from boosters_eval.cli.history_filters import RunFilters, RunLimit, nothing
+from boosters_eval.cli.options import with_options
 from boosters_eval.cli.output import check_output, note, print_json, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boosters_eval.history.model import Change, HistoryFilter, RunEntry
+    from boosters_eval.history.model import Change, RunEntry
 
 history = typer.Typer(
     name="history",
@@ -25,51 +26,22 @@ history = typer.Typer(
 )
 REFERENCE = "A run id, the beginning of one, a name, or 'last'; with /ATTEMPT or @MACHINE where several have it."
 _LATEST = 30
-_SPANS = {"h": "hours", "d": "days", "w": "weeks"}
 _ORDER = ("worse", "failed", "better", "equivalent", "inconclusive", "not comparable", "first")
-
-SuiteFilter = Annotated[
-    str | None, typer.Option("--suite", metavar="NAME", help="Only runs of this suite, or 'compare'.")
-]
-DatasetFilter = Annotated[
-    list[str] | None, typer.Option("--dataset", "-d", metavar="NAME", help="Only runs on these data sets.")
-]
-LibraryFilter = Annotated[
-    list[str] | None,
-    typer.Option("--library", "-l", metavar="NAME", help="Only runs of these libraries, or builds of them."),
-]
-MetricFilter = Annotated[
-    list[str] | None,
-    typer.Option("--metric", "-m", metavar="NAME", help="Only runs that measured these; the verdict is on them."),
-]
-MachineFilter = Annotated[
-    str | None,
-    typer.Option("--machine", metavar="NAME", help="Only this machine: the start of its digest, or its CPU."),
-]
-SinceFilter = Annotated[
-    str | None,
-    typer.Option("--since", metavar="TIME", help="Only runs since a date, 2026-01-31, or so long: 12h, 30d, 8w."),
-]
-RunLimit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the latest so many runs.")]
 
 
 @history.callback()
+@with_options(filters=RunFilters)
 def list_history(
     context: typer.Context,
+    filters: RunFilters,
     *,
-    suite: SuiteFilter = None,
-    dataset: DatasetFilter = None,
-    library: LibraryFilter = None,
-    metric: MetricFilter = None,
-    machine: MachineFilter = None,
-    since: SinceFilter = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Only the latest so many runs.")] = _LATEST,
+    limit: RunLimit = _LATEST,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List the runs."""
-    wanted = chosen(suite, dataset, library, metric, machine, since, limit)
+    wanted = filters.chosen(limit)
     if context.invoked_subcommand is not None:
-        if any((suite, dataset, library, metric, machine, since, json)) or limit != _LATEST:
+        if filters != RunFilters() or json or limit != _LATEST:
             raise ConfigError(f"Give the options after '{context.invoked_subcommand}', not before it.")
         return ExitCode.SUCCESS
     from boosters_eval.history import query
@@ -158,14 +130,10 @@ def import_files(
 
 
 @history.command()
+@with_options(filters=RunFilters)
 def export(
+    filters: RunFilters,
     *,
-    suite: SuiteFilter = None,
-    dataset: DatasetFilter = None,
-    library: LibraryFilter = None,
-    metric: MetricFilter = None,
-    machine: MachineFilter = None,
-    since: SinceFilter = None,
     limit: RunLimit = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
     format_: Annotated[
@@ -181,7 +149,7 @@ def export(
     """
     from boosters_eval.history.transfer import export_csv, export_json
 
-    wanted = chosen(suite, dataset, library, metric, machine, since, limit)
+    wanted = filters.chosen(limit)
     kind = _export_format(format_, output)
     check_output(output)
     left_out: list[str] = []
@@ -217,53 +185,6 @@ def reindex() -> int:
     return ExitCode.SUCCESS
 
 
-def chosen(
-    suite: str | None,
-    dataset: "Sequence[str] | None",
-    library: "Sequence[str] | None",
-    metric: "Sequence[str] | None",
-    machine: str | None,
-    since: str | None,
-    limit: int | None,
-) -> "HistoryFilter":
-    """What the options ask for."""
-    from boosters_eval.history.model import HistoryFilter
-
-    return HistoryFilter(
-        suite=suite,
-        datasets=tuple(dataset or ()),
-        libraries=tuple(library or ()),
-        metrics=tuple(map(_metric, metric or ())),
-        machine=machine,
-        since=None if since is None else _since(since),
-        limit=limit,
-    )
-
-
-def _metric(name: str) -> str:
-    """The name under which results have a metric."""
-    from boosters_eval.metrics.catalog import resolve
-
-    found = resolve(name)
-    return found.name if found else name
-
-
-def _since(text: str) -> str:
-    """A date or a span as runs record times."""
-    match = re.fullmatch(r"(\d{1,6})([hdw])", text)
-    try:
-        if match:
-            start = datetime.now(UTC) - timedelta(**{_SPANS[match[2]]: int(match[1])})
-        else:
-            start = datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise ConfigError(
-            f"The '--since' option must be a date such as 2026-01-31, or a time such as 12h, 30d or 8w."
-            f" Got '{text}' instead."
-        ) from None
-    return start.isoformat(timespec="seconds")
-
-
 def _export_format(given: str | None, output: Path | None) -> str:
     if given is None:
         suffix = "" if output is None else output.suffix.lower()
@@ -277,27 +198,6 @@ def _export_format(given: str | None, output: Path | None) -> str:
             f"The '--format' option must be json or csv. Got '{given}' instead.{suggest(given, ('json', 'csv'))}"
         )
     return given
-
-
-def nothing(wanted: "HistoryFilter") -> str:
-    """Why nothing is listed: most often a name that no run has."""
-    from boosters_eval.core.home import home
-    from boosters_eval.history import query
-
-    if not query.names_known("suite", look=False):
-        return f"there are no runs in {home()}."
-    asked = {
-        "suite": ("suite", (wanted.suite,) if wanted.suite else ()),
-        "dataset": ("data set", wanted.datasets),
-        "library": ("library", wanted.libraries),
-        "metric": ("metric", wanted.metrics),
-    }
-    for kind, (word, names) in asked.items():
-        known = query.names_known(kind, look=False) if names else []
-        for name in names:
-            if name not in known:
-                return f"no run in the history has the {word} '{name}'.{suggest(name, known)}"
-    return "no run in the history meets all of these."
 
 
 class _progress:  # noqa: N801 (used like a function)

@@ -5,19 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from boosters_eval.cli.history import (
-    REFERENCE,
-    DatasetFilter,
-    LibraryFilter,
-    MachineFilter,
-    MetricFilter,
-    RunLimit,
-    SinceFilter,
-    SuiteFilter,
-    chosen,
-    history,
-    nothing,
-)
+from boosters_eval.cli.history import REFERENCE, history
+from boosters_eval.cli.history_filters import RunFilters, RunLimit, nothing
+from boosters_eval.cli.options import with_options
 from boosters_eval.cli.output import check_output, choose_format, console, emit, say
 from boosters_eval.core.errors import ConfigError, ExitCode, RunError
 
@@ -53,7 +43,7 @@ def diff(
 
     wanted = choose_format(format_, output)
     check_output(output)
-    found = compare_runs(before, after, metrics=chosen(None, None, None, metric, None, None, None).metrics)
+    found = compare_runs(before, after, metrics=RunFilters(metric=metric).chosen().metrics)
     if wanted is None:
         _show(found)
     else:
@@ -86,14 +76,10 @@ def _rendered(found: "RunDifference", wanted: str) -> str:
 
 
 @history.command()
+@with_options(filters=RunFilters)
 def report(
+    filters: RunFilters,
     *,
-    suite: SuiteFilter = None,
-    dataset: DatasetFilter = None,
-    library: LibraryFilter = None,
-    metric: MetricFilter = None,
-    machine: MachineFilter = None,
-    since: SinceFilter = None,
     limit: RunLimit = None,
     output: Output = None,
     format_: Annotated[
@@ -109,7 +95,7 @@ def report(
 
     kind = _page_format(format_, output)
     check_output(output)
-    wanted = chosen(suite, dataset, library, metric, machine, since, limit)
+    wanted = filters.chosen(limit)
     found = history_report(wanted)
     if not found.lines and found.failures:
         raise RunError("There is nothing to report: all cells failed in every run that is meant.")

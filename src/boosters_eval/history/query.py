@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.home import home as home_of
+from boosters_eval.history.conditions import parts_meant, runs_meant
 from boosters_eval.history.index import IMPORTS, answered, hold, streaming
 from boosters_eval.history.model import Change, HistoryFilter
-from boosters_eval.history.records import COUNTED, JOINED, PER_SECOND, RUN, SERIES, SeriesRow, data_digest, entry_of
+from boosters_eval.history.records import COUNTED, JOINED, RUN, SERIES, SeriesRow, data_digest, entry_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -95,7 +95,7 @@ def _latest(
 
     A line of the index is cut further where its data or metrics changed, so that no part of it is crowded out.
     """
-    condition, values = _pairs(wanted, "l")
+    condition, values = parts_meant(wanted, "l")
     rows = connection.execute(
         "SELECT s.run, s.line, s.names, p.text FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
         f" JOIN texts p ON p.id = s.repeats WHERE {condition} ORDER BY s.line, s.at DESC",
@@ -240,7 +240,7 @@ def _found(
     connection: sqlite3.Connection, wanted: HistoryFilter, more: str = "", values: Sequence[Any] = ()
 ) -> list[tuple[int, RunEntry]]:
     """The runs that are meant, the latest first, with their numbers."""
-    where, given = _condition(connection, wanted)
+    where, given = runs_meant(connection, wanted)
     if more:
         where, given = f"{more} AND {where}", [*values, *given]
     limit = "" if wanted.limit is None else f" LIMIT {int(wanted.limit)}"
@@ -249,68 +249,18 @@ def _found(
 
 
 def _count(connection: sqlite3.Connection, wanted: HistoryFilter) -> int:
-    where, given = _condition(connection, wanted)
+    where, given = runs_meant(connection, wanted)
     return int(connection.execute(f"SELECT count(*) FROM runs r WHERE {where}", given).fetchone()[0])  # noqa: S608
 
 
-def _condition(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[str, list[Any]]:
-    where, given = ["NOT r.shadowed"], list[Any]()
-
-    def add(condition: str, *parameters: Any) -> None:
-        where.append(condition)
-        given.extend(parameters)
-
-    if wanted.suite is not None:
-        add("r.title = ?", wanted.suite)
-    if wanted.machine is not None:
-        add("(r.machine LIKE ? || '%' OR instr(lower(r.machine_label), lower(?)))", wanted.machine, wanted.machine)
-    if wanted.since is not None:
-        add("r.at >= ?", int(datetime.fromisoformat(wanted.since).timestamp()) * PER_SECOND)
-    if wanted.datasets or wanted.libraries:
-        condition, parameters = _pairs(wanted, "p")
-        add(f"EXISTS (SELECT 1 FROM parts p WHERE p.run = r.id AND {condition})", *parameters)  # noqa: S608 (our names)
-    if wanted.metrics:
-        condition, parameters = _pairs(wanted, "l")
-        add(
-            "EXISTS (SELECT 1 FROM series s JOIN lines l ON l.id = s.line"  # noqa: S608 (our names)
-            " WHERE s.run = r.id AND s.names IN"
-            f" ({_names(connection, wanted.metrics)}) AND {condition})",
-            *parameters,
-        )
-    return " AND ".join(where), given
-
-
-def _pairs(wanted: HistoryFilter, table: str) -> tuple[str, list[str]]:
-    """The condition on data sets and libraries, and its values."""
-    parts, values = ["1"], list[str]()
-    if wanted.datasets:
-        parts.append(f"{table}.dataset IN ({_marks(wanted.datasets)})")
-        values += wanted.datasets
-    if wanted.libraries:
-        marks = _marks(wanted.libraries)
-        parts.append(f"({table}.target IN ({marks}) OR {table}.library IN ({marks}))")
-        values += [*wanted.libraries, *wanted.libraries]
-    return " AND ".join(parts), values
-
-
-def _marks(values: Sequence[str]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _names(connection: sqlite3.Connection, metrics: Sequence[str]) -> str:
-    """The numbers of the few texts that name one of these metrics."""
-    texts = connection.execute("SELECT id, text FROM texts WHERE text LIKE '[[%'")
-    return ", ".join(str(number) for number, text in texts if {name for name, *_ in json.loads(text)} & set(metrics))
-
-
 def _rows(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[SeriesRow]:
-    condition, values = _pairs(wanted, "l")
+    condition, values = parts_meant(wanted, "l")
     query = f"SELECT {SERIES} FROM {JOINED} WHERE s.run = ? AND {condition}"  # noqa: S608 (our names)
     return [SeriesRow(*row) for row in connection.execute(query, (number, *values))]
 
 
 def _parts(connection: sqlite3.Connection, number: int, wanted: HistoryFilter) -> list[tuple[str, str, str, str, int]]:
-    condition, values = _pairs(wanted, "p")
+    condition, values = parts_meant(wanted, "p")
     query = (
         "SELECT p.config, p.dataset, p.target, p.library, p.failed FROM parts p"  # noqa: S608 (our names)
         f" WHERE p.run = ? AND {condition} ORDER BY p.rowid"
@@ -322,7 +272,7 @@ def _lost(
     connection: sqlite3.Connection, wanted: HistoryFilter, number: int | None = None
 ) -> list[tuple[int, str, str, int]]:
     """What has no number because its cells failed, in one run or in all."""
-    condition, values = _pairs(wanted, "p")
+    condition, values = parts_meant(wanted, "p")
     query = (
         "SELECT p.run, p.config, p.target, p.failed FROM parts p"  # noqa: S608 (our names)
         f" WHERE p.failed AND NOT p.done AND {condition} AND {'1' if number is None else 'p.run = ?'} ORDER BY p.rowid"
