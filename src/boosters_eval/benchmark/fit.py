@@ -127,6 +127,11 @@ class FitSpec(Spec):
         return self.training.device is not Device.CPU
 
     @property
+    def is_paired(self) -> bool:
+        """Whether its times are compared."""
+        return self.timing.timed
+
+    @property
     def preload(self) -> tuple[str, ...]:
         """The files with the user's own metrics."""
         return tuple(metric.model_dump_json() for metric in self.user_metrics)

@@ -31,6 +31,11 @@ class Spec(Model):
         """Whether its cells compute on a CUDA device, which is then recorded with the machine."""
         return False
 
+    @property
+    def is_paired(self) -> bool:
+        """Whether the targets of a repeat are compared by times, so that all of them belong to one session of a run."""
+        return False
+
     def identity(self) -> dict[str, Any]:
         """What an outcome depends on, as plain data: the part of a run's id that this spec contributes."""
         return self.model_dump(mode="json")

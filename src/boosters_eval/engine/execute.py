@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from enum import Enum
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, RunError, UnsupportedError
@@ -77,12 +78,14 @@ def execute(
     _check(plan)
     mode = Mode(mode)  # a name would otherwise be taken for RESUME
     observer = Observers(*([observer] if observer else []))
+    given = known or {}
+    earlier = given
     folder = RunFolder.of(plan, home)
     journal, attempt = folder.open(new=mode is Mode.NEW)
     again = mode is Mode.RERUN_FAILED and journal.found.sealed and _any_failed(journal)
     if again or (journal.found.begin and not folder.holds(plan, attempt)):
         # Neither a sealed attempt nor its plan is ever changed: a new one takes over what finished, and runs the rest.
-        known, origin = {**journal.found.outcomes, **(known or {})}, folder.facts(attempt)
+        earlier, origin = {**journal.found.outcomes, **given}, folder.facts(attempt)
         journal.close()
         journal, attempt = folder.open(new=True)
     run = None
@@ -94,9 +97,9 @@ def execute(
             record = RunFacts.collect(plan, jobs=jobs_for(plan, executor.jobs), **_told(executor), **(facts or {}))
             _record(record, origin, folder, attempt, journal, len(plan.refs))
         outcomes = journal.found.outcomes
-        failed = _failed(*folder.outcomes_before(attempt), known or {}, outcomes)
-        _take_over(plan, known or {}, journal)
-        todo = plan.in_running_order(cell for cell in plan.cells if _open(outcomes.get(cell.key), mode))
+        failed = _failed(*folder.outcomes_before(attempt), earlier, outcomes)
+        _take_over(plan, earlier, journal)
+        todo = _todo(plan, outcomes, mode, given)
         began = True
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo), folder.path, attempt))
         with scratch_folder() as scratch:
@@ -191,6 +194,24 @@ def _take_over(plan: Plan, known: Mapping[str, Outcome | Failure], journal: Jour
         if outcome is not None and not isinstance(outcome, Failure) and cell.key not in journal.found.outcomes:
             journal.append(outcome, cell.spec.workload)
             journal.found.outcomes[cell.key] = outcome
+
+
+def _todo(
+    plan: Plan, outcomes: Mapping[str, Outcome | Failure], mode: Mode, given: Mapping[str, Outcome | Failure]
+) -> list[Cell]:
+    """The cells that must run, in their order.
+
+    Where times are compared, an interruption must not lie between the two sides of a pair: a repeat of which something
+    is missing is measured anew, but for what the caller gave. Its last cell is a missing one, so that a further
+    interruption finds the repeat as it was.
+    """
+    missing = {cell.key for cell in plan.cells if _open(outcomes.get(cell.key), mode)}
+    torn = {(cell.spec.name, cell.repeat) for cell in plan.cells if cell.spec.is_paired and cell.key in missing}
+    again = {cell.key for cell in plan.cells if (cell.spec.name, cell.repeat) in torn} - given.keys()
+    todo = plan.in_running_order(cell for cell in plan.cells if cell.key in missing | again)
+    last = {(cell.spec.name, cell.repeat): cell.key for cell in todo if cell.key in missing}
+    blocks = groupby(todo, key=lambda cell: (cell.spec.name, cell.repeat))
+    return [cell for block, cells in blocks for cell in sorted(cells, key=lambda cell: cell.key == last[block])]
 
 
 def _open(outcome: Outcome | Failure | None, mode: Mode) -> bool:
