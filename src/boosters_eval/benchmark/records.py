@@ -14,7 +14,7 @@ from boosters_eval.core.repeat import Repeat
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.outcome import Common, Outcome
+from boosters_eval.engine.outcome import Common, NodeMachine, Outcome
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark, TrainingConfig
@@ -190,7 +190,7 @@ class BenchmarkError(Record):
     signal: str | None = None
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
-    machine: str | None = None  # as of a result
+    machine: NodeMachine = None
 
 
 class Absence(FileModel):
