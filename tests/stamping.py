@@ -19,7 +19,7 @@ def by_seed(cell):
 class Stamping(LocalPool):
     """The local pool, whose outcomes are stamped with the machine that `place` gives to their cell."""
 
-    def __init__(self, place=by_seed, jobs=1):
+    def __init__(self, jobs=1, *, place=by_seed):
         super().__init__(jobs)
         self._place = place
         self._machines = {}

@@ -36,7 +36,7 @@ class StopAfter(Observer):
 
 
 def stamped(plan, place=by_seed, **options):
-    with Stamping(place) as executor:
+    with Stamping(place=place) as executor:
         return execute(plan, executor, **options)
 
 
@@ -185,7 +185,7 @@ def test_executor_that_names_a_machine_it_does_not_know_is_named(plan):
         def machines(self):
             return {}
 
-    with Forgetful(by_seed) as executor, pytest.raises(RunError) as caught:
+    with Forgetful() as executor, pytest.raises(RunError) as caught:
         execute(plan, executor)
     assert str(caught.value).startswith("The executor Forgetful yielded an outcome of the machine ")
 

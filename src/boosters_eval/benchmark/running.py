@@ -14,6 +14,7 @@ from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Run
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
+from boosters_eval.core.machine import MachineInfo
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.fit import FitSpec
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.core.disturbance import Disturbance
-    from boosters_eval.core.machine import MachineInfo
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.observer import PhaseStarted
@@ -224,6 +224,10 @@ def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
         )
     identities = {name: identity_of(spec) for name, spec in specs.items()}
     found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
+    machines = _machines(run)
+    if machines:
+        here = run.facts.machine.get("digest")
+        found = [one if one.machine else one.model_copy(update={"machine": here}) for one in found]
     return ResultCollection(
         (outcome for outcome in found if isinstance(outcome, BenchmarkResult)),
         (_error(outcome, specs[outcome.spec]) for outcome in found if isinstance(outcome, Failure)),
@@ -249,8 +253,21 @@ def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
             alpha=run.facts.alpha,
             seeds_rule=run.facts.seeds_rule or None,
             audits={name: DataAudit.model_validate(audit) for name, audit in run.facts.all_audits().items()},
+            machines=machines,
         ),
     )
+
+
+def _machines(run: Run) -> dict[str, MachineInfo]:
+    """All machines of a run whose outcomes name any, that of its beginning included if it ran a cell; else none."""
+    named = {outcome.machine for outcome in run.outcomes.values()}
+    if named <= {None}:
+        return {}
+    here = [MachineInfo.of_record(run.facts.machine)] if None in named and run.facts.machine.get("digest") else []
+    return {
+        **{machine.digest: machine for machine in here},
+        **{digest: run.machines[digest] for digest in named if digest},
+    }
 
 
 def _error(failure: Failure, spec: FitSpec) -> BenchmarkError:

@@ -129,6 +129,7 @@ class Bisector:
         )
         if shift.comparison is None or shift.comparison.mean_b is None:
             why = f" {wording.left_out_sentence(look.left_out)}" if look.left_out else ""
+            why += f" {shift.comparison.note}" if shift.comparison is not None and shift.comparison.note else ""
             names = f"{self._name(first)} and {self._name(last)}"
             raise RunError(f"The runs of {names} have no '{self.yardstick.metric}' to compare.{why}")
         self._margin = self.yardstick.margin(shift.comparison.mean_b)

@@ -12,12 +12,12 @@ from boosters_eval.benchmark.records import BUSY_CELL, Unsupported
 from boosters_eval.benchmark.tables import notes, trivial
 from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.benchmark.tables.audit import suspicions
-from boosters_eval.benchmark.tables.contenders import absences, group
+from boosters_eval.benchmark.tables.contenders import absences, group, machines_apart
 from boosters_eval.benchmark.tables.environment import builds_of
 from boosters_eval.benchmark.tables.splits import described
 from boosters_eval.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
 from boosters_eval.core.text import clean
-from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender
+    from boosters_eval.core.repeat import Repeat
     from boosters_eval.reports.model import CellStatus
     from boosters_eval.stats.significance import TestName
 
@@ -50,6 +51,8 @@ MEASURES = (
 _UNTIMED = "times are indicative only: not taken with --timing-mode"
 _DISTURBED = "times are indicative only: {}"
 _BUSY = _DISTURBED.format(BUSY_CELL)
+_APART = _DISTURBED.format("no split was run on one machine by all")
+_PLACES = ", on several machines"
 _ONCE = "paid once per process, whatever is trained"
 
 
@@ -115,7 +118,9 @@ def build_tables(
 def _table(name: str, contenders: list[Contender], absent: list[Absence], options: TableOptions) -> ReportTable:
     results = [result for contender in contenders for result in contender.results]
     first = results[0] if results else contenders[0].errors[0]
-    columns = _columns(results, options)
+    apart = machines_apart(contenders)
+    contenders = [dataclasses.replace(contender, apart=apart) for contender in contenders]
+    columns = _columns(results, options, apart)
     grid = [[_cell(contender, column, options) for column in columns] for contender in contenders]
     judged: dict[str, Judgement] = {}
     levels = column_levels(columns, test=options.test, alpha=options.alpha)
@@ -179,7 +184,7 @@ def _more_splits(column: Column, contenders: Sequence[Contender], options: Table
     return MoreSplits(overlap, folds, options.option)
 
 
-def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Column, ...]:
+def _columns(results: list[BenchmarkResult], options: TableOptions, apart: frozenset[Repeat]) -> tuple[Column, ...]:
     from boosters_eval.metrics import canonical  # noqa: PLC0415 (metrics are loaded only when needed)
 
     present = list(dict.fromkeys(name for result in results for name in result.metrics))
@@ -193,16 +198,19 @@ def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Col
         # A model's size is always known, but shown only if memory was measured.
         wanted = measure.kind == "time" or memory
         if wanted and any(getattr(result, measure.name) is not None for result in results):
-            found.append(dataclasses.replace(measure, caveat=_caveat(measure, results, options.unfair_times)))
+            found.append(dataclasses.replace(measure, caveat=_caveat(measure, results, options.unfair_times, apart)))
     return tuple(found)
 
 
-def _caveat(measure: Column, results: list[BenchmarkResult], unfair_times: str) -> str:
+def _caveat(measure: Column, results: list[BenchmarkResult], unfair_times: str, apart: frozenset[Repeat]) -> str:
     """Why a measure is shown but not judged, if so."""
+    places = _PLACES if len({result.machine for result in results}) > 1 else ""
     if measure.name == "first_use_mb":
-        return _ONCE
+        return _ONCE + places
     if not all(result.timing_mode for result in results):
-        return _UNTIMED
+        return _UNTIMED + places
+    if measure.name in OF_MACHINE and apart and all(result.repeat in apart for result in results):
+        return _APART
     if measure.kind == "time" and unfair_times:
         return _DISTURBED.format(unfair_times)
     return "" if measure.kind != "time" or all(result.fairly_timed for result in results) else _BUSY
@@ -230,7 +238,7 @@ def _cell(contender: Contender, column: Column, options: TableOptions) -> TableC
     if values and len(values) != len(contender.results):
         text += f" (n = {len(values)})"
     low, high = mean_interval(
-        observe(contender.results, column.name),
+        observe(contender.shown(column), column.name),
         test=options.test,
         alpha=options.alpha,
         as_ratio=column.name in RESOURCES,

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.observations import value_of
 from boosters_eval.core.text import clean
+from boosters_eval.metrics.catalog import OF_MACHINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boosters_eval.benchmark.records import Absence, BenchmarkError, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.core.repeat import Repeat
     from boosters_eval.reports.model import Column
 
 
@@ -24,6 +26,7 @@ class Contender:
     variant: str | None
     results: list[BenchmarkResult] = field(default_factory=list)
     errors: list[BenchmarkError] = field(default_factory=list)
+    apart: frozenset[Repeat] = frozenset()  # what the rows of its table ran on different machines
 
     @property
     def name(self) -> str:
@@ -31,8 +34,17 @@ class Contender:
         return clean(self.library if self.variant is None else f"{self.library} {self.variant}")
 
     def aligned(self, column: Column) -> list[float | None]:
-        """The measured values, one per result; None where a result has no such value."""
-        return [value_of(result, column.name) for result in self.results]
+        """The measured values, one per result; None where a result has no such value, or none to be compared."""
+        apart = self._apart(column)
+        return [None if result.repeat in apart else value_of(result, column.name) for result in self.results]
+
+    def shown(self, column: Column) -> list[BenchmarkResult]:
+        """The results that a column is about: where it is judged, none that other rows ran on another machine."""
+        apart = self._apart(column)
+        return [result for result in self.results if result.repeat not in apart]
+
+    def _apart(self, column: Column) -> frozenset[Repeat]:
+        return frozenset() if column.indicative or column.name not in OF_MACHINE else self.apart
 
     def values(self, column: Column) -> list[float]:
         """The measured values, without gaps."""
@@ -69,6 +81,15 @@ def results_by_name(contenders: Iterable[Contender]) -> dict[str, list[Benchmark
     for contender in contenders:
         rows.setdefault(contender.name, []).extend(contender.results)
     return rows
+
+
+def machines_apart(contenders: Iterable[Contender]) -> frozenset[Repeat]:
+    """The repeats that not all rows of a table ran on one and the same machine."""
+    machines: dict[Repeat, set[str | None]] = {}
+    for contender in contenders:
+        for result in contender.results:
+            machines.setdefault(result.repeat, set()).add(result.machine)
+    return frozenset(repeat for repeat, found in machines.items() if len(found) > 1)
 
 
 def _contender(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from boosters_eval.benchmark.records import BUSY_CELL
 from boosters_eval.benchmark.tables import trivial
 from boosters_eval.benchmark.tables.audit import severe_notes
-from boosters_eval.benchmark.tables.environment import builds_of
+from boosters_eval.benchmark.tables.environment import builds_of, shares_of
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.core.text import clean, counted
-from boosters_eval.metrics.catalog import LOG_LOSSES, resolve
+from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
 from boosters_eval.reports.numbers import count, p_value, percent
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def of_table(
         *_capacity(contenders),
         *_decided(judged),
         *_undecided(judged),
+        *_machines_apart(contenders, columns),
         *_period(contenders, pairs),
     )
     return tuple(map(clean, found))
@@ -66,6 +68,7 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
         out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
     if later := collection.metadata.unfinished_attempt:
         out.append(f"Attempt {later} of the run is unfinished; this is attempt {collection.metadata.attempt}.")
+    out += _machines(collection, times=times)
     out += _flaky(collection.flaky)
     out += [
         f"{clean(name)} has dependencies of its own, so it differs from the others by more than the library."
@@ -111,6 +114,18 @@ def of_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
         f" {100 * SECONDARY_SHARE * alpha:g} %, so a highlight there needs stronger evidence."
     )
     return (clean(text),)
+
+
+def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
+    """Which machines ran the cells, if these say so."""
+    shares = shares_of(collection)
+    if not shares:
+        return []
+    told = ", ".join(f"{share.in_words} ({counted(share.cells, 'cell')})" for share in shares)
+    judged = all(result.timing_mode for result in collection.results)
+    rule = "are compared within one machine only" if judged else "of different machines have no common mean"
+    told += f". Times and memory {rule}" if times and len(shares) > 1 else ""
+    return [f"The cells ran on {counted(len(shares), 'machine')}: {told}."]
 
 
 def _unavailable(absent: Iterable[Absence]) -> list[str]:
@@ -182,6 +197,25 @@ def _period(contenders: Iterable[Contender], pairs: Sequence[PairVerdict]) -> li
     text = (
         "Windows of time: a verdict is about the period that the data covers. If the world changes for longer than"
         " that, the next period may have another order."
+    )
+    return [text]
+
+
+def _machines_apart(contenders: Sequence[Contender], columns: Sequence[Column]) -> list[str]:
+    """How many pairs of times, and of memory, are not compared, because they were measured on two machines."""
+    timed = [column for column in columns if column.name in OF_MACHINE]
+    if not timed or not all(result.timing_mode for contender in contenders for result in contender.results):
+        return []
+    placed = [{result.repeat: result.machine for result in contender.results} for contender in contenders]
+    same = [a[repeat] == b[repeat] for a, b in itertools.combinations(placed, 2) for repeat in a if repeat in b]
+    if all(same):
+        return []
+    if all(column.indicative for column in timed):
+        return ["Times are indicative only: no split was run on one machine by all, so the means mix machines."]
+    left = len({repeat for places in placed for repeat in places} - contenders[0].apart)
+    text = (
+        f"{same.count(False)} of {len(same)} pairs of times were measured on two machines and are not compared; the"
+        f" means of times and memory are over the {counted(left, 'split')} that all ran on one machine."
     )
     return [text]
 
