@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, Self
 
 from boosters_eval.benchmark.observations import value_of
 from boosters_eval.core.text import clean
@@ -26,7 +27,7 @@ class Contender:
     variant: str | None
     results: list[BenchmarkResult] = field(default_factory=list)
     errors: list[BenchmarkError] = field(default_factory=list)
-    apart: frozenset[Repeat] = frozenset()  # what the rows of its table ran on different machines
+    apart: frozenset[Repeat] = frozenset()  # whose times are left out: the rows of the table ran them on two machines
 
     @property
     def name(self) -> str:
@@ -39,16 +40,37 @@ class Contender:
         return [None if result.repeat in apart else value_of(result, column.name) for result in self.results]
 
     def shown(self, column: Column) -> list[BenchmarkResult]:
-        """The results that a column is about: where it is judged, none that other rows ran on another machine."""
+        """The results that a column is about: of a machine's measure, none that other rows ran on another machine."""
         apart = self._apart(column)
         return [result for result in self.results if result.repeat not in apart]
 
     def _apart(self, column: Column) -> frozenset[Repeat]:
-        return frozenset() if column.indicative or column.name not in OF_MACHINE else self.apart
+        return self.apart if column.name in OF_MACHINE else frozenset()
 
     def values(self, column: Column) -> list[float]:
         """The measured values, without gaps."""
         return [value for value in self.aligned(column) if value is not None]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the rows of a table ran the repeats that they share."""
+
+    repeats: frozenset[Repeat]
+    apart: frozenset[Repeat]  # of a table of several machines: those that not all rows ran on one of them
+    pairs: int  # of results of two rows on one repeat
+    pairs_apart: int  # on two machines
+
+    @classmethod
+    def of(cls, contenders: Iterable[Contender]) -> Self:
+        """Those of the rows of one table."""
+        placed = ({result.repeat: result.machine for result in contender.results} for contender in contenders)
+        rows = [row for row in placed if row]
+        repeats = frozenset(repeat for row in rows for repeat in row)
+        several = len({machine for row in rows for machine in row.values()}) > 1
+        together = {repeat for repeat in repeats if not several or len({row.get(repeat, "") for row in rows}) == 1}
+        same = [a[repeat] == b[repeat] for a, b in combinations(rows, 2) for repeat in a if repeat in b]
+        return cls(repeats, repeats - together, len(same), same.count(False))
 
 
 Group = dict[tuple[str, str | None], Contender]
@@ -81,15 +103,6 @@ def results_by_name(contenders: Iterable[Contender]) -> dict[str, list[Benchmark
     for contender in contenders:
         rows.setdefault(contender.name, []).extend(contender.results)
     return rows
-
-
-def machines_apart(contenders: Iterable[Contender]) -> frozenset[Repeat]:
-    """The repeats that not all rows of a table ran on one and the same machine."""
-    machines: dict[Repeat, set[str | None]] = {}
-    for contender in contenders:
-        for result in contender.results:
-            machines.setdefault(result.repeat, set()).add(result.machine)
-    return frozenset(repeat for repeat, found in machines.items() if len(found) > 1)
 
 
 def _contender(

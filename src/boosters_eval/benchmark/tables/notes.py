@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.benchmark.tables.contenders import Contender
+    from boosters_eval.benchmark.tables.contenders import Contender, Places
     from boosters_eval.benchmark.tables.trivial import Losers
     from boosters_eval.reports.model import Column, PairVerdict, ReportTable
 
@@ -32,7 +31,11 @@ _SURE = 0.1  # of alpha: a p-value below this share of it stands even then
 
 
 def of_table(
-    contenders: Sequence[Contender], columns: Sequence[Column], pairs: Sequence[PairVerdict], losers: Losers
+    contenders: Sequence[Contender],
+    columns: Sequence[Column],
+    pairs: Sequence[PairVerdict],
+    losers: Losers,
+    places: Places,
 ) -> tuple[str, ...]:
     """Failures, who is not better than a trivial rule, unequal capacity, and the verdicts on the primary metric."""
     primary = [column.name for column in columns if column.primary]
@@ -44,7 +47,7 @@ def of_table(
         *_capacity(contenders),
         *_decided(judged),
         *_undecided(judged),
-        *_machines_apart(contenders, columns),
+        *_machines_apart(places, columns),
         *_period(contenders, pairs),
     )
     return tuple(map(clean, found))
@@ -122,9 +125,7 @@ def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
     if not shares:
         return []
     told = ", ".join(f"{share.in_words} ({counted(share.cells, 'cell')})" for share in shares)
-    judged = all(result.timing_mode for result in collection.results)
-    rule = "are compared within one machine only" if judged else "of different machines have no common mean"
-    told += f". Times and memory {rule}" if times and len(shares) > 1 else ""
+    told += ". Times and memory are compared within one machine only" if times and len(shares) > 1 else ""
     return [f"The cells ran on {counted(len(shares), 'machine')}: {told}."]
 
 
@@ -201,23 +202,17 @@ def _period(contenders: Iterable[Contender], pairs: Sequence[PairVerdict]) -> li
     return [text]
 
 
-def _machines_apart(contenders: Sequence[Contender], columns: Sequence[Column]) -> list[str]:
+def _machines_apart(places: Places, columns: Sequence[Column]) -> list[str]:
     """How many pairs of times, and of memory, are not compared, because they were measured on two machines."""
-    timed = [column for column in columns if column.name in OF_MACHINE]
-    if not timed or not all(result.timing_mode for contender in contenders for result in contender.results):
+    if not places.pairs_apart or not any(column.name in OF_MACHINE for column in columns):
         return []
-    placed = [{result.repeat: result.machine for result in contender.results} for contender in contenders]
-    same = [a[repeat] == b[repeat] for a, b in itertools.combinations(placed, 2) for repeat in a if repeat in b]
-    if all(same):
-        return []
-    if all(column.indicative for column in timed):
-        return ["Times are indicative only: no split was run on one machine by all, so the means mix machines."]
-    left = len({repeat for places in placed for repeat in places} - contenders[0].apart)
-    text = (
-        f"{same.count(False)} of {len(same)} pairs of times were measured on two machines and are not compared; the"
-        f" means of times and memory are over the {counted(left, 'split')} that all ran on one machine."
-    )
-    return [text]
+    every = places.pairs_apart == places.pairs
+    which = f"All {places.pairs}" if every else f"{places.pairs_apart} of {places.pairs}"
+    left = len(places.repeats - places.apart)
+    over = f"over the {counted(left, 'split')} that all ran on one machine" if left else "left out"
+    verdict = ", so there is no verdict on them" if every else ""
+    text = f"{which} pairs of times were measured on two machines and are not compared{verdict}"
+    return [f"{text}; the means of times and memory are {over}."]
 
 
 def _scale(pair: PairVerdict) -> float | None:
