@@ -259,15 +259,16 @@ def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
 
 
 def _machines(run: Run) -> dict[str, MachineInfo]:
-    """All machines of a run whose outcomes name any, that of its beginning included if it ran a cell; else none."""
+    """The machines of a run whose outcomes name any, with that of its beginning if it ran a cell; else none."""
     named = {outcome.machine for outcome in run.outcomes.values()}
     if named <= {None}:
         return {}
-    here = [MachineInfo.of_record(run.facts.machine)] if None in named and run.facts.machine.get("digest") else []
-    return {
-        **{machine.digest: machine for machine in here},
-        **{digest: run.machines[digest] for digest in named if digest},
-    }
+    found = {digest: machine for digest, machine in run.machines.items() if digest in named}
+    here = {name: value for name, value in run.facts.machine.items() if name != "digest"}
+    if None in named:
+        with contextlib.suppress(ConfigError):  # another version of the program may have recorded something else
+            found[str(run.facts.machine.get("digest"))] = MachineInfo.model_validate(here)
+    return found
 
 
 def _error(failure: Failure, spec: FitSpec) -> BenchmarkError:

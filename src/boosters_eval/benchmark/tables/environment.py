@@ -29,20 +29,24 @@ _SHORT = 7  # characters of a commit in titles and file names
 class MachineShare(Model):
     """One machine of a run whose cells name theirs."""
 
-    machine: MachineInfo
+    machine: MachineInfo | None  # None: it is not recorded
     digest: str
     cells: int  # that it ran, finished or not
 
     @property
     def in_words(self) -> str:
         """Processor, cores and memory."""
-        return f"{self.machine.cpu_model}, {counted(self.machine.cpu_cores, 'core')}, {self.machine.memory_gb:.1f} GB"
+        machine = self.machine
+        if machine is None:
+            return f"an unknown machine {self.digest}"
+        return f"{machine.cpu_model}, {counted(machine.cpu_cores, 'core')}, {machine.memory_gb:.1f} GB"
 
     @property
     def whole(self) -> str:
         """All that the table of a report says of it."""
         machine = self.machine
-        more = filter(None, [machine.gpu, machine.os, machine.blas_backend, f"fingerprint {self.digest}"])
+        known = [] if machine is None else [machine.gpu, machine.os, machine.blas_backend]
+        more = [*filter(None, known), f"fingerprint {self.digest}"]
         return f"{counted(self.cells, 'cell')} on {', '.join([self.in_words, *more])}"
 
 
@@ -136,8 +140,8 @@ class Environment(Model):
 def shares_of(results: ResultCollection) -> tuple[MachineShare, ...]:
     """The machines that the cells name, the one with most cells first."""
     known, cells = results.metadata.machines, results.cells_by_machine
-    order = sorted((digest for digest in cells if digest in known), key=lambda digest: (-cells[digest], digest))
-    return tuple(MachineShare(machine=known[digest], digest=digest, cells=cells[digest]) for digest in order)
+    order = sorted(cells, key=lambda digest: (-cells[digest], digest))
+    return tuple(MachineShare(machine=known.get(digest), digest=digest, cells=cells[digest]) for digest in order)
 
 
 def library_versions(results: ResultCollection) -> dict[str, str]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
 _SHOWN = 12  # distinct findings; further ones are only counted
+_MACHINES = 4  # in a note; the environment names all
 _LONGEST = 300  # characters of an error in a note; the report has it whole
 _FEW_ROWS = 100  # test rows below which the differences in log loss may be too skewed for their p-values
 _SURE = 0.1  # of alpha: a p-value below this share of it stands even then
@@ -43,11 +44,11 @@ def of_table(
     found = (
         *_skewed(contenders, pairs),  # the answer refers to it, so it must be among the first
         *_failures(contenders),
+        *_machines_apart(places, columns),
         *trivial.notes(losers, columns, contenders),
         *_capacity(contenders),
         *_decided(judged),
         *_undecided(judged),
-        *_machines_apart(places, columns),
         *_period(contenders, pairs),
     )
     return tuple(map(clean, found))
@@ -65,13 +66,13 @@ def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tu
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     """Notes that apply to more than one table."""
     out = severe_notes(collection)
+    out += _machines(collection, times=times)  # early, since a terminal may show only the first
     out += _unavailable(collection.unavailable)
     out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
     if missing := collection.metadata.n_missing:
         out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
     if later := collection.metadata.unfinished_attempt:
         out.append(f"Attempt {later} of the run is unfinished; this is attempt {collection.metadata.attempt}.")
-    out += _machines(collection, times=times)
     out += _flaky(collection.flaky)
     out += [
         f"{clean(name)} has dependencies of its own, so it differs from the others by more than the library."
@@ -124,7 +125,8 @@ def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
     shares = shares_of(collection)
     if not shares:
         return []
-    told = ", ".join(f"{share.in_words} ({counted(share.cells, 'cell')})" for share in shares)
+    told = ", ".join(f"{share.in_words} ({counted(share.cells, 'cell')})" for share in shares[:_MACHINES])
+    told += f" and {len(shares) - _MACHINES} more" if len(shares) > _MACHINES else ""
     told += ". Times and memory are compared within one machine only" if times and len(shares) > 1 else ""
     return [f"The cells ran on {counted(len(shares), 'machine')}: {told}."]
 
