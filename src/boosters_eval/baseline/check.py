@@ -250,6 +250,8 @@ def _notes(before: Snapshot, after: Snapshot, upgrades: dict[str, tuple[str, str
 def _times(before: Snapshot, after: Snapshot) -> list[str]:
     """Times never decide, and mean something only on one and the same machine."""
     timed = [key for key, result in before.results.items() if result.times and key in after.results]
+    if timed and after.several_machines:
+        return ["Times are not compared: the run was made on several machines."]
     timed = [key for key in timed if after.results[key].times]
     if not timed:
         return []

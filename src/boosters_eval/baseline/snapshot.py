@@ -29,7 +29,7 @@ from boosters_eval.metrics import find
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from boosters_eval.benchmark.records import BenchmarkResult, RunMetadata
+    from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.engine.facts import RunFacts
 
@@ -59,6 +59,7 @@ class Snapshot:
     unavailable: dict[str, str] = field(default_factory=dict)  # libraries that could not be run, with the reason
     absent: tuple[AbsentResult, ...] = ()  # what a baseline lacks
     machine_digest: str | None = None
+    several_machines: bool = False
     not_run: int = 0  # cells of the plan that `faulty` does not name, since no library has an outcome for them
     suite: str | None = None
     alpha: float | None = None  # the level at which a run with --seeds auto must be judged
@@ -86,13 +87,14 @@ class Snapshot:
         named = sum(cell.kind == "missing" for cell in faulty)
         missing = run.metadata.n_missing or 0
         return cls(
-            results={key: _summarise(group, run.metadata) for key, group in grouped.items()},
+            results={key: _summarise(group, run) for key, group in grouped.items()},
             libraries=_libraries(run, facts),
             faulty=faulty,
             not_run=max(missing - named, 0),
             unsupported=tuple((u.config_name, u.library, u.reason) for u in run.unsupported),
             unavailable={item.library: item.reason for item in run.unavailable},
-            machine_digest=_digest_of(facts),
+            machine_digest=run.machine_digest,
+            several_machines=len(run.cells_by_machine) > 1,
             suite=run.suite,
             alpha=run.metadata.alpha,
         )
@@ -238,11 +240,6 @@ def _not_once(run: ResultCollection) -> Iterable[FaultyCell]:
                 yield FaultyCell(config, library, cell, "repeated", f"the run has {cells[cell]} outcomes for it")
 
 
-def _digest_of(facts: RunFacts) -> str | None:
-    digest = facts.machine.get("digest")
-    return None if digest is None else str(digest)
-
-
 def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
     builds = {name: Build(**build) for name, build in facts.targets.items()}
     for result in run.results:
@@ -251,11 +248,12 @@ def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
     return {name: builds[name] for name in sorted(builds) if name in used}
 
 
-def _summarise(group: Sequence[BenchmarkResult], metadata: RunMetadata) -> BaselineResult:
-    first = group[0]
+def _summarise(group: Sequence[BenchmarkResult], run: ResultCollection) -> BaselineResult:
+    first, metadata = group[0], run.metadata
     primary = _primary(first)
     names = [name for name in first.metrics if all(name in result.metrics for result in group)]
     fair = not metadata.unfair_times and all(result.fairly_timed for result in group)
+    fair = fair and len(run.cells_by_machine) <= 1  # a baseline tells of one machine
     timed = [name for name in _TIMES if fair and all(getattr(result, name) is not None for result in group)]
     return BaselineResult(
         config=first.config_name,

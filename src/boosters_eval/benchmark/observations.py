@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.metrics import find
-from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.stats.observations import Observation, Side
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def _observation(result: BenchmarkResult, metric: str, kind: Resolution) -> Obse
         result.data_digest,
         predictions_digest=None if metric in RESOURCES else result.predictions_digest,
         resolution=_step(kind, result.n_valid),
+        machine=result.machine if metric in OF_MACHINE else None,
         **split_fields(result.split),
     )
 

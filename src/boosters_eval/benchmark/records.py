@@ -9,13 +9,14 @@ from annotated_types import Ge, Gt, Lt
 from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema, field_validator
 
 from boosters_eval.core.errors import require
+from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.outcome import Common, Outcome
-from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.engine.outcome import Common, NodeMachine, Outcome
+from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark, TrainingConfig
 
@@ -27,7 +28,7 @@ Score = Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": 
 Phase = Literal["start", "load", "warm-up", "build", "fit", "predict", "score", "done"]
 
 # The fields in which two runs of the same plan may differ.
-VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "cpu_taken", "warnings", "failed_before"}
+VOLATILE = frozenset({*OF_MACHINE, "threads_observed", "cpu_taken", "warnings", "failed_before", "machine"})
 BUSY = 0.1  # the share of a cell's CPUs that other programs may use before its times are not judged
 BUSY_CELL = "the machine was busy"  # how the warning about such a cell begins
 
@@ -184,6 +185,7 @@ class BenchmarkError(Record):
     signal: str | None = None
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
+    machine: NodeMachine = None
 
 
 class Absence(FileModel):
@@ -234,6 +236,8 @@ class RunMetadata(FileModel):
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # for a run with --seeds auto
     seeds_rule: str | None = None
     audits: dict[str, DataAudit] = Field(default_factory=dict)  # what was found in each data set when it was used
+    # By digest, of a run whose cells name theirs; of any other, the environment has the one machine.
+    machines: dict[str, MachineInfo] = Field(default_factory=dict, exclude_if=lambda machines: not machines)
 
     @property
     def unfair_times(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 RESULTS_KIND = "boosters-eval results"
 REPORT_KIND = "boosters-eval report"
 # Version 1 says nothing of libraries that were unavailable, version 2 nothing of trivial rules, splits and audits.
-SCHEMA_VERSION = 4
-_NO_DEVICE = 3  # what results without CUDA devices say, so that older programs read them
+SCHEMA_VERSION = 5
+_NO_MACHINES = 4  # what results say that name no machine,
+_NO_DEVICE = 3  # and without CUDA devices either, so that older programs read them
 
 
 class ResultsDocument(FileModel):
@@ -146,6 +148,21 @@ class ResultCollection:
         return [result for result in self.results if result.failed_before]
 
     @property
+    def cells_by_machine(self) -> dict[str, int]:
+        """How many cells each machine ran, by digest; empty for a run whose cells name none."""
+        outcomes: list[BenchmarkResult | BenchmarkError] = [*self.results, *self.errors]
+        return dict(Counter(outcome.machine for outcome in outcomes if outcome.machine is not None))
+
+    @property
+    def machine_digest(self) -> str | None:
+        """The machine of all its cells; None if that is not known, or if there are several."""
+        named = list(self.cells_by_machine)
+        if len(named) > 1:
+            return None
+        digest = named[0] if named else self.metadata.facts.machine.get("digest")
+        return None if digest is None else str(digest)
+
+    @property
     def n_left_out(self) -> int:
         """How many outcomes of the run are not here: they were filtered out, or taken out of the file."""
         known = len(self.results) + len(self.errors) + (self.metadata.n_missing or 0)
@@ -162,7 +179,10 @@ class ResultCollection:
         return pd.DataFrame(self.rows(), columns=None if self.results else list(_ROW_FIELDS))
 
     def summary(self, group_by: Sequence[str] = ("dataset", "booster", "library")) -> pd.DataFrame:
-        """Mean, standard deviation (ddof 1) and n of every metric in each group; variants are kept apart."""
+        """Mean, standard deviation (ddof 1) and n of every metric in each group; variants are kept apart.
+
+        Where cells name their machines, so can `group_by`: times of different machines have no common mean.
+        """
         frame = self.to_dataframe()
         require("group_by", group_by, (str, list, tuple), "a list of columns")
         keys = [group_by] if isinstance(group_by, str) else list(group_by)
@@ -190,8 +210,9 @@ class ResultCollection:
     def document(self) -> ResultsDocument:
         """The file form of the collection."""
         device = any("device" in training for training in self.metadata.configs.values())
+        placed = self.metadata.machines or self.cells_by_machine
         return ResultsDocument(
-            schema_version=SCHEMA_VERSION if device else _NO_DEVICE,
+            schema_version=SCHEMA_VERSION if placed else _NO_MACHINES if device else _NO_DEVICE,
             run_id=self.run_id,
             suite=self.suite,
             metadata=self.metadata,
@@ -419,6 +440,7 @@ def _row_without_numbers(item: BenchmarkError | Absence) -> dict[str, Any]:
         "variant": item.variant,
         "seed": seed,
         "fold": fold,
+        **_machine(item),
         "status": status,
         "reason": reason,
     }
@@ -456,4 +478,11 @@ def _row(result: BenchmarkResult) -> dict[str, Any]:
         "n_threads": result.n_threads,
         "library_version": result.library_version,
         "split_digest": result.split_digest,
+        **_machine(result),
     }
+
+
+def _machine(outcome: BenchmarkResult | BenchmarkError | Absence) -> dict[str, str]:
+    """Where a cell ran, in runs that name it."""
+    machine = None if isinstance(outcome, Absence) else outcome.machine
+    return {} if machine is None else {"machine": machine}

@@ -14,6 +14,7 @@ from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Run
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
+from boosters_eval.core.machine import MachineInfo
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
@@ -72,6 +73,7 @@ def run_prepared(
                 watching,
                 found,
                 known={} if before is None else before.outcomes,
+                machines={} if before is None else before.machines,
                 origin=None if before is None or before.facts.started_at >= begin else before.facts,
                 alpha=growth.rule.level,
                 rule=growth.sentence,
@@ -133,6 +135,7 @@ def run_once(
     disturbances: tuple[Disturbance, ...] = (),
     *,
     known: Mapping[str, Outcome | Failure] | None = None,
+    machines: Mapping[str, MachineInfo] | None = None,
     origin: RunFacts | None = None,
     alpha: float | None = None,
     rule: str = "",
@@ -159,7 +162,9 @@ def run_once(
     earlier = folder_of(plan, settings.home) if mode is not Mode.NEW else None
     if earlier is not None and (judged := earlier.facts(earlier.attempts()[-1])).alpha != alpha:
         # That attempt was judged at another level and its record is never rewritten, so its outcomes are copied.
-        known, origin, mode = {**earlier.load().outcomes, **(known or {})}, judged, Mode.NEW
+        loaded = earlier.load()
+        known, machines = {**loaded.outcomes, **(known or {})}, {**loaded.machines, **(machines or {})}
+        origin, mode = judged, Mode.NEW
     return execute(
         plan,
         executor,
@@ -169,6 +174,7 @@ def run_once(
         home=settings.home,
         observer=observer,
         known=known,
+        machines=machines,
         origin=origin,
         facts=facts,
     )
@@ -218,6 +224,10 @@ def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
         )
     identities = {name: identity_of(spec) for name, spec in specs.items()}
     found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
+    machines = _machines(run)
+    if machines:
+        here = run.facts.machine.get("digest")
+        found = [one if one.machine else one.model_copy(update={"machine": here}) for one in found]
     return ResultCollection(
         (outcome for outcome in found if isinstance(outcome, BenchmarkResult)),
         (_error(outcome, specs[outcome.spec]) for outcome in found if isinstance(outcome, Failure)),
@@ -243,8 +253,22 @@ def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
             alpha=run.facts.alpha,
             seeds_rule=run.facts.seeds_rule or None,
             audits={name: DataAudit.model_validate(audit) for name, audit in run.facts.all_audits().items()},
+            machines=machines,
         ),
     )
+
+
+def _machines(run: Run) -> dict[str, MachineInfo]:
+    """The machines of a run whose outcomes name any, with that of its beginning if it ran a cell; else none."""
+    named = {outcome.machine for outcome in run.outcomes.values()}
+    if named <= {None}:
+        return {}
+    found = {digest: machine for digest, machine in run.machines.items() if digest in named}
+    here = {name: value for name, value in run.facts.machine.items() if name != "digest"}
+    if None in named:
+        with contextlib.suppress(ConfigError):  # another version of the program may have recorded something else
+            found[str(run.facts.machine.get("digest"))] = MachineInfo.model_validate(here)
+    return found
 
 
 def _error(failure: Failure, spec: FitSpec) -> BenchmarkError:

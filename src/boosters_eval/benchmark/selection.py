@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from boosters_eval.stats.inference import StatisticsInputError
 from boosters_eval.stats.ranks import rank_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.stats.ranks import Ranking
@@ -39,17 +40,15 @@ def best_frame(
     for config, group in groups.items():
         table = compare_rows(_by_library(group), metric, higher_is_better=higher_is_better, alpha=alpha, test=test)
         leader = table.leader
-        if leader is None:
-            raise AssertionError("only configs with the metric are grouped")
+        if leader is None:  # every mean is over values of several machines
+            rows.append({**_identity(config, group, metric), **_nobody(table)})
+            continue
         rule = unbeaten(_by_library(group)[leader], metric, higher_is_better=higher_is_better)
         rivals = [table.get(leader, name) for name in table.tied if name != leader]
         shared = table.shared
         rows.append(
             {
-                "config": config,
-                "dataset": group[0].dataset_name,
-                "booster": group[0].booster_type,
-                "metric": metric,
+                **_identity(config, group, metric),
                 "best": _label(leader, rivals) if rule is None else NO_BETTER,
                 "leader": leader,
                 "mean": shared.means.get(leader, table.summaries[leader].mean),
@@ -61,6 +60,15 @@ def best_frame(
             }
         )
     return pd.DataFrame(rows)
+
+
+def _identity(config: str, group: Sequence[BenchmarkResult], metric: str) -> dict[str, Any]:
+    return {"config": config, "dataset": group[0].dataset_name, "booster": group[0].booster_type, "metric": metric}
+
+
+def _nobody(table: ComparisonTable) -> dict[str, Any]:
+    notes = dict.fromkeys(pair.note for pair in table.pairs.values() if pair.note)
+    return {"best": NOT_COMPARABLE, "leader": "", "mean": math.nan, "n": 0, "tied": (), "note": " ".join(notes)}
 
 
 def significant(

@@ -21,7 +21,7 @@ from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.lines import LINE, SCHEMA_VERSION, START, line_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from boosters_eval.engine.folder import RunFolder
@@ -54,6 +54,8 @@ class Content:
     failures: list[tuple[str, str]] = field(default_factory=list)  # their specs and targets
     done: int = 0
     builds: dict[str, Raw] = field(default_factory=dict)  # by target
+    machines: dict[str, Raw] = field(default_factory=dict)  # that outcomes name, by digest
+    placed: set[str] = field(default_factory=set)  # the machines of the outcomes; empty if none names any
 
 
 def read_attempt(folder: RunFolder, attempt: int) -> Content:
@@ -90,6 +92,8 @@ def _fill(content: Content, folder: RunFolder) -> None:
     journal = read_journal(folder.journal_path(content.attempt))
     _check_beside(journal.begin, plan, facts, plan_path.name, facts_path.name, content.facts)
     _take_outcomes(content, journal, order)
+    content.machines = journal.begin.get("machines") or {}
+    _place(content, journal.outcomes.values())
     name = folder.journal_path(content.attempt).name
     if journal.begin and journal.begin.get("run_id") != content.run_id:
         raise DamagedError(f"{name}: does not begin with this run's id")
@@ -129,6 +133,13 @@ def _take_outcomes(content: Content, journal: JournalContent, order: dict[str, i
         else:
             content.done += 1
             content.results.append(outcome)
+
+
+def _place(content: Content, outcomes: Iterable[Raw]) -> None:
+    """Note which machines ran the cells; one that names none ran where the run began."""
+    named = {outcome.get("machine") for outcome in outcomes}
+    if named - {None}:
+        content.placed = {str(digest or (content.facts.get("machine") or {}).get("digest") or "") for digest in named}
 
 
 def _check_beside(begin: Raw, plan: bytes, facts: bytes | None, plan_name: str, facts_name: str, known: Raw) -> None:
@@ -278,6 +289,8 @@ def _take_results(content: Content, raw: Raw) -> None:
     content.results, errors = raw.get("results", []), raw.get("errors", [])
     content.done, content.failures = len(content.results), [_pair(error) for error in errors]
     content.builds = facts.get("targets") or facts.get("libraries") or {}
+    content.machines = metadata.get("machines") or {}
+    _place(content, [*content.results, *errors])
     for outcome in (*content.results, *errors):
         pair = _pair(outcome)
         content.cells[pair] = content.cells.get(pair, 0) + 1

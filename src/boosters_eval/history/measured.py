@@ -95,7 +95,8 @@ def _check_storable(rows: IndexRows) -> None:
 def _rows(content: Content, origin: Origin, written: float) -> IndexRows:
     facts = content.facts
     sessions = [facts, *(facts.get("resumed") or ())]
-    machine = "+".join(sorted({str((session.get("machine") or {}).get("digest") or "") for session in sessions}))
+    began = {str((session.get("machine") or {}).get("digest") or "") for session in sessions}
+    machine = "+".join(sorted(content.placed or began))
     started = str(facts.get("started_at") or "")
     key = f"{content.run_id}/{content.attempt}/{started}/{machine}"
     names = [str(session["name"]) for session in sessions if session.get("name")]
@@ -116,7 +117,7 @@ def _rows(content: Content, origin: Origin, written: float) -> IndexRows:
             "git_branch": str(facts.get("git_branch") or ""),
             "git_dirty": any(dirty) if dirty else None,
             "machine": machine,
-            "machine_label": _label(facts.get("machine") or {}),
+            "machine_label": _labels(content),
             "state": content.state,
             "fault": content.fault,
             "done": content.done,
@@ -140,6 +141,7 @@ def _measure(content: Content, sessions: list[Raw], rows: IndexRows) -> None:
         done[pair] += 1
         if content.kind == "benchmark" and "metrics" in result:
             found.setdefault(pair, []).append(result)
+    several = len(content.placed) > 1  # what was measured on several machines belongs to no line of any
     disturbed = any(not item.get("judged") for session in sessions for item in session.get("disturbances") or ())
     settings = {name: _settings(spec) for name, spec in content.specs.items()} if found else {}
     trainings = {name: json.dumps(spec.get("training"), sort_keys=True) for name, spec in content.specs.items()}
@@ -151,8 +153,9 @@ def _measure(content: Content, sessions: list[Raw], rows: IndexRows) -> None:
         rows.parts.append((config, dataset, target, library, finished, failed, cells - finished - failed))
         if results:
             for made in _groups(spec, settings[config], results, disturbed=disturbed):
-                rows.groups.append(IndexGroup(config, dataset, target, library, *made, failed))
-            if cost := _cost(dataset, library, trainings[config], spec, results):
+                if made[1] == SCORES or not several:
+                    rows.groups.append(IndexGroup(config, dataset, target, library, *made, failed))
+            if not several and (cost := _cost(dataset, library, trainings[config], spec, results)):
                 rows.costs.append(cost)
 
 
@@ -280,6 +283,13 @@ def _cost(dataset: str, library: str, training: str, spec: Raw, results: list[Ra
     if not times or spec.get("training") is None or spec.get("protocol") is not None:
         return None
     return dataset, str(spec.get("booster_type", "gbdt")), library, training, median(times) + _OVERHEAD, len(times)
+
+
+def _labels(content: Content) -> str:
+    """The machines of a run."""
+    here = content.facts.get("machine") or {}
+    known = {**content.machines, str(here.get("digest") or ""): here}
+    return " + ".join(_label(known.get(digest) or {}) for digest in sorted(content.placed)) or _label(here)
 
 
 def _label(machine: Raw) -> str:

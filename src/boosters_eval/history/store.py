@@ -24,7 +24,7 @@ FILE = "history.sqlite"
 WAIT_S = 10.0  # for another program that writes; each of its transactions takes a fraction of a second
 _APPLICATION = 0x62656869  # marks the file as ours
 # Raised whenever the rows come to mean something else while the tables stay the same, as with another rule of verdicts.
-_REVISION = 1
+_REVISION = 2
 _CACHE_KB = 16_000  # the usual 2 MB are too few for the ends of all lines
 _BESIDE = ("-journal", "-wal", "-shm")
 _READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)

@@ -399,6 +399,9 @@ RESOURCES = (
     "first_use_mb",
     "model_size_mb",
 )
+OF_MACHINE = tuple(
+    name for name in RESOURCES if name != "model_size_mb"
+)  # what another machine would measure otherwise
 
 
 def as_task(task: Task | str) -> Task:

@@ -30,7 +30,6 @@ from boosters_eval.runners.targets import library_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.outcome import Outcome
@@ -98,7 +97,7 @@ def run_specification(
         specification_digest=hashlib.sha256(read_text(path).encode()).hexdigest(),
         run_id=None if run is None else run.plan.run_id,
         only=tuple(only),
-        environment={} if run is None else _environment(run.facts),
+        environment={} if run is None else _environment(run),
         targets=tuple(_measured(found, run) for found in planned.targets),
     )
 
@@ -194,8 +193,20 @@ def _warnings(planned: PlannedTarget, done: Sequence[BenchmarkResult | EvaluateO
         yield f"{flaky} of {len(done)} repeats finished only after failing"
 
 
-def _environment(facts: RunFacts) -> dict[str, str]:
+def _hardware(run: Run) -> dict[str, object]:
+    """The machine that ran the cells; of several, the processors."""
+    here = str(run.facts.machine.get("digest"))
+    named = {outcome.machine or here for outcome in run.outcomes.values()}
+    known = {here: run.facts.machine, **{digest: machine.recorded() for digest, machine in run.machines.items()}}
+    if len(named) > 1:
+        return {"cpu_model": " and ".join(str(known[digest].get("cpu_model")) for digest in sorted(named))}
+    machine = known[next(iter(named), here)]
+    return {name: value for name, value in machine.items() if name != "digest"}
+
+
+def _environment(run: Run) -> dict[str, str]:
     """The run's own record, as text: nothing is looked up now."""
+    facts = run.facts
     dirty = " (with uncommitted changes)" if facts.git_dirty else ""
     known: dict[str, object] = {
         "started_at": facts.started_at,
@@ -203,7 +214,7 @@ def _environment(facts: RunFacts) -> dict[str, str]:
         "python": facts.python,
         "commit": f"{facts.git_sha}{dirty}" if facts.git_sha else None,
         "branch": facts.git_branch,
-        **{name: value for name, value in facts.machine.items() if name != "digest"},
+        **_hardware(run),
         "jobs": facts.jobs,
         "command": shlex.join(["boosters-eval", *facts.command]) if facts.command else None,
         "sessions": 1 + len(facts.resumed) if facts.resumed else None,

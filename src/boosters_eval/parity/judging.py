@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.outcome import Outcome
     from boosters_eval.parity.binding import BindingSpec
     from boosters_eval.parity.method import Oracle
     from boosters_eval.parity.references import ReferenceRole, ReferenceStore
@@ -120,7 +120,7 @@ class Judge:
 
     def _row(self, run: Run, spec: BindingSpec, backend: str, outcome: Any) -> ParityRow:
         at = "" if outcome is None else getattr(outcome, "measured_at", "") or _last_session(run)
-        facts = {"run_id": run.plan.run_id, "measured_at": at, "host_json": _host(run.facts)}
+        facts = {"run_id": run.plan.run_id, "measured_at": at, "host_json": _host(run, outcome)}
         if outcome is None:
             return base_row(spec, backend, BindingStatus.NOT_RUN, **facts)
         if isinstance(outcome, Failure):
@@ -267,9 +267,10 @@ def _status(failure: Failure) -> BindingStatus:
     return BindingStatus.REFUSED if failure.error_type == RefusedError.__name__ else BindingStatus.FAILED
 
 
-def _host(facts: RunFacts) -> str:
-    """The machine as it was when the run began."""
-    machine = facts.machine
+def _host(run: Run, outcome: Outcome | Failure | None) -> str:
+    """The machine that the outcome names, or as it was when the run began."""
+    facts, named = run.facts, None if outcome is None else outcome.machine
+    machine = facts.machine if named is None else run.machines[named].recorded()
     known = {
         "system": machine.get("os"),
         "architecture": machine.get("architecture"),

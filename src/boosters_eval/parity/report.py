@@ -191,12 +191,23 @@ def _missing(place: Place, like: ParityRow | None, older: ParityRow | None) -> P
 
 
 def _with_speedups(rows: Sequence[ParityRow]) -> list[ParityCell]:
-    times = {row.place: row.reported_ms for row in rows}
+    places = {row.place: row for row in rows}
     cells = []
     for row in rows:
-        oracle = Place(row.method, oracle_backend(row.oracle), row.n, row.p, row.threads)
-        cells.append(ParityCell(row=row, speedup=_ratio(times.get(oracle), row.reported_ms)))
+        oracle = places.get(Place(row.method, oracle_backend(row.oracle), row.n, row.p, row.threads))
+        time = oracle.reported_ms if oracle is not None and _on_one_machine(oracle, row) else None
+        cells.append(ParityCell(row=row, speedup=_ratio(time, row.reported_ms)))
     return cells
+
+
+def _on_one_machine(a: ParityRow, b: ParityRow) -> bool:
+    """Whether the times of two rows may be compared; where no machine was recorded, nothing speaks against it."""
+    return a.host_json == b.host_json or _machine(a) == _machine(b)
+
+
+def _machine(row: ParityRow) -> tuple[str | None, ...]:
+    host = facts_of(row.host_json)
+    return tuple(host.get(name) for name in ("processor", "architecture", "processors"))
 
 
 def _ratio(oracle: float | None, own: float | None) -> float | None:

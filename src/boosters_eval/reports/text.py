@@ -111,4 +111,4 @@ def _totals(table: ReportTable) -> str:
         if values:
             total = number(math.fsum(values))
             lines.append(f"- {escape(row.label)}: avg {estimate(cell.mean, cell.std)}{unit}, total {total}{unit}\n")
-    return "".join(lines)
+    return "".join(lines) if len(lines) > 1 else ""

@@ -29,6 +29,7 @@ class Observation:
     kind: SplitKind = "random"
     n_train_groups: int | None = None  # where groups are kept whole
     n_valid_groups: int | None = None
+    machine: str | None = None  # of a value that depends on it: others of the same machine may be compared with it
 
 
 class Side(Mapping[Repeat, Observation]):

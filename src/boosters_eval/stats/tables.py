@@ -80,6 +80,7 @@ class ComparisonTable:
     summaries: Mapping[str, SideSummary]
     shared: SharedMeans
     pairs: Mapping[tuple[str, str], Comparison]
+    one_machine: bool = True  # or no machine matters
 
     def get(self, a: str, b: str) -> Comparison:
         """The comparison from the point of view of `a`."""
@@ -89,10 +90,12 @@ class ComparisonTable:
     def leaders(self) -> list[str]:
         """The sides with the best mean, significant or not; over their own splits if no split is shared.
 
+        Means over splits of several machines say nothing of the sides, so then nobody leads.
         A side that another one was shown to be better than does not lead, even if its mean over the few splits that
         all sides have is the best: that pair shares more splits, on which it lost.
         """
-        means = self.shared.means or {name: summary.mean for name, summary in self.summaries.items()}
+        own = {name: summary.mean for name, summary in self.summaries.items()} if self.one_machine else {}
+        means = self.shared.means or own
         signed = {name: self._signed(mean) for name, mean in means.items()}
         standing = [name for name in signed if not any(self._beats(other, name) for other in signed if other != name)]
         best = min((signed[name] for name in standing or signed), default=0.0)
@@ -174,16 +177,20 @@ def compare_table(
     names = list(combinations(sides, 2))
     pending = [_prepare_pair(sides[a], sides[b], criteria, as_ratio=as_ratio) for a, b in names]
     values: dict[str, dict[Hashable, float]] = {
-        name: {repeat: one.value for repeat, one in side.observations.items()} for name, side in sides.items()
+        name: {(repeat, one.machine): one.value for repeat, one in side.observations.items()}
+        for name, side in sides.items()
     }
+    splits = {repeat for side in sides.values() for repeat in side.observations}
+    machines = {one.machine for side in sides.values() for one in side.observations.values()}
     return ComparisonTable(
         metric=metric,
         higher_is_better=higher_is_better,
         test=test,
         alpha=alpha,
         summaries={name: _summary(observations[name], criteria, as_ratio=as_ratio) for name in sides},
-        shared=shared_means(values),
+        shared=replace(shared_means(values), total=len(splits)),
         pairs=dict(zip(names, conclude(pending), strict=True)),
+        one_machine=len(machines) <= 1,
     )
 
 
@@ -243,10 +250,14 @@ class _TableSide:
 def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, as_ratio: bool) -> PendingComparison:
     test = criteria.test
     a, b = first.observations, second.observations
-    common = in_order({repeat: a[repeat] for repeat in a if repeat in b})
-    reason = first.fault or second.fault or _mismatch(a, b, common)
+    both = in_order({repeat: a[repeat] for repeat in a if repeat in b})
+    reason = first.fault or second.fault or _mismatch(a, b, both)
+    common = [repeat for repeat in both if a[repeat].machine == b[repeat].machine]
+    apart = _apart(len(both) - len(common), len(both))
+    if not reason and test == "welch" and len({one.machine for one in (*a.values(), *b.values())}) > 1:
+        reason = "Welch's test pairs nothing, so values that were measured on several machines are not compared."
     if not reason and not common and test != "welch":
-        reason = "Unmatched seeds: the two sides share no split."
+        reason = apart or "Unmatched seeds: the two sides share no split."
     if reason:
         return criteria.refusal(reason)
     resolution = coarsest_resolution((*a.values(), *b.values()))
@@ -257,8 +268,9 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
         left, right = (_values(a, common), _values(b, common)) if whole else (_values(a, a), _values(b, b))
         identical = identical and whole
         return prepare(left, right, criteria, test_train_ratio=None, resolution=resolution, identical=identical)
-    alone = len(a) + len(b) - 2 * len(common)
+    alone = len(a) + len(b) - 2 * len(both)
     notes = [f"{alone} result(s) without a partner on the same split are left out."] if alone else []
+    notes += [apart] if apart else []
     if as_ratio:
         ratios = prepare_times(_values(a, common), _values(b, common), replace(criteria, test="paired"))
         return ratios.noted(*notes)
@@ -281,6 +293,15 @@ def _prepare_pair(first: _TableSide, second: _TableSide, criteria: Criteria, *, 
         design=design,
     )
     return pending.noted(*notes)
+
+
+def _apart(apart: int, pairs: int) -> str:
+    """That two values of one split were measured on two machines, if any were."""
+    if not apart:
+        return ""
+    if apart == pairs:
+        return "All pairs were measured on two machines, so none is compared."
+    return f"{apart} of {pairs} pairs {'was' if apart == 1 else 'were'} measured on two machines and not compared."
 
 
 def _fault(name: str, side: Mapping[Repeat, Observation], metric: str, *, as_ratio: bool) -> str:

@@ -143,6 +143,7 @@ def _run_facts(run: Run) -> dict[str, str]:
             **_common_facts(facts),
             **{f"version.{target}": version for target, version in _versions(plan)},
             **{f"machine.{name}": value for name, value in facts.machine.items()},
+            **{f"node.{digest}": machine.cpu_model for digest, machine in run.machines.items()},
             "jobs": facts.jobs,
             "executor": facts.executor,
             "command": " ".join(facts.command),

@@ -86,6 +86,8 @@ def _lead(
     scored = [(row, row.cells[position]) for row in finished if row.cells[position].mean is not None]
     if not scored:
         return f"No verdict: no {in_sentence(column.label)} was measured"
+    if len(scored) > 1:
+        return f"No verdict on {in_sentence(column.quantity or column.label)}: no split was run on one machine by all"
     row, cell = scored[0]
     known = f"{column.label} {cell.text} on {_splits([cell.n])}"
     return f"Only {row.label} has results, so there is nothing to compare: {known}"

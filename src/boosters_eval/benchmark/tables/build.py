@@ -7,17 +7,17 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.observations import observe
+from boosters_eval.benchmark.observations import observe, value_of
 from boosters_eval.benchmark.records import BUSY_CELL, Unsupported
 from boosters_eval.benchmark.tables import notes, trivial
 from boosters_eval.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.benchmark.tables.audit import suspicions
-from boosters_eval.benchmark.tables.contenders import absences, group
+from boosters_eval.benchmark.tables.contenders import Places, absences, group
 from boosters_eval.benchmark.tables.environment import builds_of
 from boosters_eval.benchmark.tables.splits import described
 from boosters_eval.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
 from boosters_eval.core.text import clean
-from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
 
@@ -50,6 +50,7 @@ MEASURES = (
 _UNTIMED = "times are indicative only: not taken with --timing-mode"
 _DISTURBED = "times are indicative only: {}"
 _BUSY = _DISTURBED.format(BUSY_CELL)
+_APART = "times and memory are not judged: every pair was measured on two machines"
 _ONCE = "paid once per process, whatever is trained"
 
 
@@ -115,7 +116,9 @@ def build_tables(
 def _table(name: str, contenders: list[Contender], absent: list[Absence], options: TableOptions) -> ReportTable:
     results = [result for contender in contenders for result in contender.results]
     first = results[0] if results else contenders[0].errors[0]
-    columns = _columns(results, options)
+    places = Places.of(contenders)
+    contenders = [dataclasses.replace(contender, apart=places.apart) for contender in contenders]
+    columns = _columns(results, options, places)
     grid = [[_cell(contender, column, options) for column in columns] for contender in contenders]
     judged: dict[str, Judgement] = {}
     levels = column_levels(columns, test=options.test, alpha=options.alpha)
@@ -150,7 +153,7 @@ def _table(name: str, contenders: list[Contender], absent: list[Absence], option
             *((described(results),) if results else ()),
             *(("library defaults",) if first.profile == "defaults" else ()),
         ),
-        notes=notes.of_table(contenders, columns, pairs, losers),
+        notes=notes.of_table(contenders, columns, pairs, losers, places),
         pairs=tuple(pairs),
         row_facts=row_facts,
         trivial=trivial.rows(contenders, columns, row_names),
@@ -179,7 +182,7 @@ def _more_splits(column: Column, contenders: Sequence[Contender], options: Table
     return MoreSplits(overlap, folds, options.option)
 
 
-def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Column, ...]:
+def _columns(results: list[BenchmarkResult], options: TableOptions, places: Places) -> tuple[Column, ...]:
     from boosters_eval.metrics import canonical  # noqa: PLC0415 (metrics are loaded only when needed)
 
     present = list(dict.fromkeys(name for result in results for name in result.metrics))
@@ -193,16 +196,18 @@ def _columns(results: list[BenchmarkResult], options: TableOptions) -> tuple[Col
         # A model's size is always known, but shown only if memory was measured.
         wanted = measure.kind == "time" or memory
         if wanted and any(getattr(result, measure.name) is not None for result in results):
-            found.append(dataclasses.replace(measure, caveat=_caveat(measure, results, options.unfair_times)))
+            found.append(dataclasses.replace(measure, caveat=_caveat(measure, results, options.unfair_times, places)))
     return tuple(found)
 
 
-def _caveat(measure: Column, results: list[BenchmarkResult], unfair_times: str) -> str:
+def _caveat(measure: Column, results: list[BenchmarkResult], unfair_times: str, places: Places) -> str:
     """Why a measure is shown but not judged, if so."""
     if measure.name == "first_use_mb":
         return _ONCE
     if not all(result.timing_mode for result in results):
         return _UNTIMED
+    if places.pairs and places.pairs_apart == places.pairs and measure.name in OF_MACHINE:
+        return _APART
     if measure.kind == "time" and unfair_times:
         return _DISTURBED.format(unfair_times)
     return "" if measure.kind != "time" or all(result.fairly_timed for result in results) else _BUSY
@@ -230,7 +235,7 @@ def _cell(contender: Contender, column: Column, options: TableOptions) -> TableC
     if values and len(values) != len(contender.results):
         text += f" (n = {len(values)})"
     low, high = mean_interval(
-        observe(contender.results, column.name),
+        observe(contender.shown(column), column.name),
         test=options.test,
         alpha=options.alpha,
         as_ratio=column.name in RESOURCES,
@@ -243,12 +248,17 @@ def _cell(contender: Contender, column: Column, options: TableOptions) -> TableC
         low=low if low is None or column.floor is None else max(low, column.floor),
         high=high if high is None or column.ceiling is None else min(high, column.ceiling),
         values=tuple(v if v is not None and math.isfinite(v) else None for v in contender.aligned(column)),
-        status=_status(contender, mean),
+        status=_status(contender, column, mean),
     )
 
 
-def _status(contender: Contender, mean: float | None) -> CellStatus:
-    """A value that cannot be shown is an error if a cell failed or gave no finite number, and missing otherwise."""
+def _status(contender: Contender, column: Column, mean: float | None) -> CellStatus:
+    """A value that cannot be shown is an error if a cell failed or gave no finite number, and missing otherwise.
+
+    Unless there are values, but none that the other rows have from the same machine.
+    """
+    if mean is None and any(value_of(result, column.name) is not None for result in contender.results):
+        return "skipped"
     if mean is None:
         return "error" if contender.errors else "missing"
     return "ok" if math.isfinite(mean) else "error"

@@ -44,6 +44,7 @@ _FIELDS = {
     "Threads": "n_threads",
     "Threads seen": "threads_observed",
     "Version": "library_version",
+    "Machine": "machine",
     "Failed before": "failed_before",
 }
 _OWN = ("Seed", "Fold")  # never said only once
@@ -105,6 +106,8 @@ def _row(outcome: _Cell) -> dict[str, str | int | float | None]:
     if outcome.fold is not None:
         row["Fold"] = outcome.fold
     if not isinstance(outcome, BenchmarkResult):
+        if outcome.machine is not None:
+            row["Machine"] = _known(outcome.machine)
         row["Failure"] = clean(f"{outcome.error_type} in {outcome.phase}: {outcome.error_message}")
         return row
     row |= {clean(name): _known(value) for name, value in outcome.metrics.items()}

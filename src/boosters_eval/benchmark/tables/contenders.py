@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, Self
 
 from boosters_eval.benchmark.observations import value_of
 from boosters_eval.core.text import clean
+from boosters_eval.metrics.catalog import OF_MACHINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boosters_eval.benchmark.records import Absence, BenchmarkError, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.core.repeat import Repeat
     from boosters_eval.reports.model import Column
 
 
@@ -24,6 +27,7 @@ class Contender:
     variant: str | None
     results: list[BenchmarkResult] = field(default_factory=list)
     errors: list[BenchmarkError] = field(default_factory=list)
+    apart: frozenset[Repeat] = frozenset()  # whose times are left out: the rows of the table ran them on two machines
 
     @property
     def name(self) -> str:
@@ -31,12 +35,42 @@ class Contender:
         return clean(self.library if self.variant is None else f"{self.library} {self.variant}")
 
     def aligned(self, column: Column) -> list[float | None]:
-        """The measured values, one per result; None where a result has no such value."""
-        return [value_of(result, column.name) for result in self.results]
+        """The measured values, one per result; None where a result has no such value, or none to be compared."""
+        apart = self._apart(column)
+        return [None if result.repeat in apart else value_of(result, column.name) for result in self.results]
+
+    def shown(self, column: Column) -> list[BenchmarkResult]:
+        """The results that a column is about: of a machine's measure, none that other rows ran on another machine."""
+        apart = self._apart(column)
+        return [result for result in self.results if result.repeat not in apart]
+
+    def _apart(self, column: Column) -> frozenset[Repeat]:
+        return self.apart if column.name in OF_MACHINE else frozenset()
 
     def values(self, column: Column) -> list[float]:
         """The measured values, without gaps."""
         return [value for value in self.aligned(column) if value is not None]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the rows of a table ran the repeats that they share."""
+
+    repeats: frozenset[Repeat]
+    apart: frozenset[Repeat]  # of a table of several machines: those that not all rows ran on one of them
+    pairs: int  # of results of two rows on one repeat
+    pairs_apart: int  # on two machines
+
+    @classmethod
+    def of(cls, contenders: Iterable[Contender]) -> Self:
+        """Those of the rows of one table."""
+        placed = ({result.repeat: result.machine for result in contender.results} for contender in contenders)
+        rows = [row for row in placed if row]
+        repeats = frozenset(repeat for row in rows for repeat in row)
+        several = len({machine for row in rows for machine in row.values()}) > 1
+        together = {repeat for repeat in repeats if not several or len({row.get(repeat, "") for row in rows}) == 1}
+        same = [a[repeat] == b[repeat] for a, b in combinations(rows, 2) for repeat in a if repeat in b]
+        return cls(repeats, repeats - together, len(same), same.count(False))
 
 
 Group = dict[tuple[str, str | None], Contender]

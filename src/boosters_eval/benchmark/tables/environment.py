@@ -7,10 +7,12 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
-from boosters_eval.core.text import clean
+from boosters_eval.core.text import clean, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +24,30 @@ NOT_RECORDED = "not recorded"
 _SHA = re.compile(r"[0-9a-f]{7,64}")  # a commit becomes part of a file name, so nothing else is accepted
 _DIGITS = 12  # of a build's digest
 _SHORT = 7  # characters of a commit in titles and file names
+
+
+class MachineShare(Model):
+    """One machine of a run whose cells name theirs."""
+
+    machine: MachineInfo | None  # None: it is not recorded
+    digest: str
+    cells: int  # that it ran, finished or not
+
+    @property
+    def in_words(self) -> str:
+        """Processor, cores and memory."""
+        machine = self.machine
+        if machine is None:
+            return f"an unknown machine {self.digest}"
+        return f"{machine.cpu_model}, {counted(machine.cpu_cores, 'core')}, {machine.memory_gb:.1f} GB"
+
+    @property
+    def whole(self) -> str:
+        """All that the table of a report says of it."""
+        machine = self.machine
+        known = [] if machine is None else [machine.gpu, machine.os, machine.blas_backend]
+        more = [*filter(None, known), f"fingerprint {self.digest}"]
+        return f"{counted(self.cells, 'cell')} on {', '.join([self.in_words, *more])}"
 
 
 class Environment(Model):
@@ -39,12 +65,15 @@ class Environment(Model):
     boosters_eval_version: str | None = None
     boosters_version: str | None = None
     resumed: tuple[str, ...] = ()  # a line per session that continued an interrupted run
+    # Of a run whose cells name their machines; `machine` is then the one of all cells, or None.
+    machines: tuple[MachineShare, ...] = Field(default=(), exclude_if=lambda machines: not machines)
 
     @classmethod
     def collect(cls, results: ResultCollection, *, now: datetime | None = None) -> Environment:
         """What the run recorded."""
         facts = results.metadata.facts
-        machine = _machine(facts)
+        shares = shares_of(results)
+        machine = _machine(facts) if not shares else shares[0].machine if len(shares) == 1 else None
         return cls(
             timestamp=(now or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0),
             measured_at=facts.started_at or None,
@@ -58,6 +87,7 @@ class Environment(Model):
             boosters_eval_version=facts.boosters_eval or None,
             boosters_version=library_versions(results).get("boosters"),
             resumed=tuple(_session(facts, later) for later in facts.resumed),
+            machines=shares,
         )
 
     @property
@@ -90,6 +120,8 @@ class Environment(Model):
 
     def _machine_rows(self) -> list[tuple[str, str | None]]:
         machine = self.machine
+        if len(self.machines) > 1:
+            return [(f"Machine {number}", share.whole) for number, share in enumerate(self.machines, 1)]
         if machine is None:
             return [("Machine", NOT_RECORDED)]
         cpus = "" if machine.cpus_available is None else f", {machine.cpus_available} usable"
@@ -103,6 +135,13 @@ class Environment(Model):
             ("Build type", machine.build_type),
             ("Fingerprint", self.machine_digest),
         ]
+
+
+def shares_of(results: ResultCollection) -> tuple[MachineShare, ...]:
+    """The machines that the cells name, the one with most cells first."""
+    known, cells = results.metadata.machines, results.cells_by_machine
+    order = sorted(cells, key=lambda digest: (-cells[digest], digest))
+    return tuple(MachineShare(machine=known.get(digest), digest=digest, cells=cells[digest]) for digest in order)
 
 
 def library_versions(results: ResultCollection) -> dict[str, str]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from boosters_eval.benchmark.records import BUSY_CELL
 from boosters_eval.benchmark.tables import trivial
 from boosters_eval.benchmark.tables.audit import severe_notes
-from boosters_eval.benchmark.tables.environment import builds_of
+from boosters_eval.benchmark.tables.environment import builds_of, shares_of
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.core.text import clean, counted
-from boosters_eval.metrics.catalog import LOG_LOSSES, resolve
+from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
 from boosters_eval.reports.numbers import count, p_value, percent
 
 if TYPE_CHECKING:
@@ -19,19 +19,24 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.records import Absence, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.benchmark.tables.contenders import Contender
+    from boosters_eval.benchmark.tables.contenders import Contender, Places
     from boosters_eval.benchmark.tables.trivial import Losers
     from boosters_eval.reports.model import Column, PairVerdict, ReportTable
 
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
 _SHOWN = 12  # distinct findings; further ones are only counted
+_MACHINES = 4  # in a note; the environment names all
 _LONGEST = 300  # characters of an error in a note; the report has it whole
 _FEW_ROWS = 100  # test rows below which the differences in log loss may be too skewed for their p-values
 _SURE = 0.1  # of alpha: a p-value below this share of it stands even then
 
 
 def of_table(
-    contenders: Sequence[Contender], columns: Sequence[Column], pairs: Sequence[PairVerdict], losers: Losers
+    contenders: Sequence[Contender],
+    columns: Sequence[Column],
+    pairs: Sequence[PairVerdict],
+    losers: Losers,
+    places: Places,
 ) -> tuple[str, ...]:
     """Failures, who is not better than a trivial rule, unequal capacity, and the verdicts on the primary metric."""
     primary = [column.name for column in columns if column.primary]
@@ -39,6 +44,7 @@ def of_table(
     found = (
         *_skewed(contenders, pairs),  # the answer refers to it, so it must be among the first
         *_failures(contenders),
+        *_machines_apart(places, columns),
         *trivial.notes(losers, columns, contenders),
         *_capacity(contenders),
         *_decided(judged),
@@ -60,6 +66,7 @@ def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tu
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     """Notes that apply to more than one table."""
     out = severe_notes(collection)
+    out += _machines(collection, times=times)  # early, since a terminal may show only the first
     out += _unavailable(collection.unavailable)
     out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
     if missing := collection.metadata.n_missing:
@@ -111,6 +118,17 @@ def of_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
         f" {100 * SECONDARY_SHARE * alpha:g} %, so a highlight there needs stronger evidence."
     )
     return (clean(text),)
+
+
+def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
+    """Which machines ran the cells, if these say so."""
+    shares = shares_of(collection)
+    if not shares:
+        return []
+    told = ", ".join(f"{share.in_words} ({counted(share.cells, 'cell')})" for share in shares[:_MACHINES])
+    told += f" and {len(shares) - _MACHINES} more" if len(shares) > _MACHINES else ""
+    told += ". Times and memory are compared within one machine only" if times and len(shares) > 1 else ""
+    return [f"The cells ran on {counted(len(shares), 'machine')}: {told}."]
 
 
 def _unavailable(absent: Iterable[Absence]) -> list[str]:
@@ -184,6 +202,19 @@ def _period(contenders: Iterable[Contender], pairs: Sequence[PairVerdict]) -> li
         " that, the next period may have another order."
     )
     return [text]
+
+
+def _machines_apart(places: Places, columns: Sequence[Column]) -> list[str]:
+    """How many pairs of times, and of memory, are not compared, because they were measured on two machines."""
+    if not places.pairs_apart or not any(column.name in OF_MACHINE for column in columns):
+        return []
+    every = places.pairs_apart == places.pairs
+    which = f"All {places.pairs}" if every else f"{places.pairs_apart} of {places.pairs}"
+    left = len(places.repeats - places.apart)
+    over = f"over the {counted(left, 'split')} that all ran on one machine" if left else "left out"
+    verdict = ", so there is no verdict on them" if every else ""
+    text = f"{which} pairs of times were measured on two machines and are not compared{verdict}"
+    return [f"{text}; the means of times and memory are {over}."]
 
 
 def _scale(pair: PairVerdict) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.observations import compare_rows
+from boosters_eval.benchmark.observations import compare_rows, value_of
 from boosters_eval.benchmark.tables.contenders import results_by_name
 from boosters_eval.reports.model import PairVerdict
 from boosters_eval.reports.numbers import number, percent
@@ -59,7 +59,8 @@ def _judged(columns: Sequence[Column]) -> list[Column]:
 
 def judge(table: str, column: Column, contenders: Sequence[Contender], *, test: TestName, alpha: float) -> Judgement:
     """Judge all pairs of one column, which must have a known direction."""
-    if column.higher_is_better is None or not any(contender.values(column) for contender in contenders):
+    measured = (value_of(result, column.name) for contender in contenders for result in contender.results)
+    if column.higher_is_better is None or all(value is None for value in measured):
         return Judgement()
     row_of = {contender.name: index for index, contender in enumerate(contenders)}
     found = compare_rows(
