@@ -67,13 +67,11 @@ class DaskExecutor(Executor):
         self._parcels = Parcels()
         self._fleet = Fleet()
         self._machines: dict[str, MachineInfo] = {}
-        self._link: Link | None = _linked(
+        link = _linked(
             address=address, scheduler_file=scheduler_file, client=client, workers=workers or jobs, security=security
         )
-
-    def facts(self) -> dict[str, Any]:
-        """Which executor this is. The nodes start processes as they can."""
-        return super().facts()
+        self._link: Link | None = link
+        self.jobs = max(1, link.threads)
 
     def machines(self) -> dict[str, MachineInfo]:
         """The machines that cells ran on, by digest."""

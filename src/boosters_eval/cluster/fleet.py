@@ -41,6 +41,7 @@ class Node:
     ready: bool = False
     refused: str = ""
     failed: int = 0  # how often in a row it could not run a cell
+    asked: float = 0.0  # when it was last asked to introduce itself
     inputs: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
     flights: list[Flight] = field(default_factory=list)
@@ -184,18 +185,21 @@ class Fleet:
         self.waiting.extendleft(reversed(list(works)))
 
     def suspect(self, work: Work) -> bool:
-        """Whether a node died while it ran: such a cell runs with nothing behind it, so that it is known if it did it."""
+        """Whether a node died while it ran. Nothing waits behind such a cell, so that it is known if it did it."""
         return self._deaths[work.cell.key] > 0
 
-    def lost(self, address: str) -> list[Work]:
-        """A node is gone. Its cells run elsewhere, except for those that have lost their second one: they are given."""
+    def lost(self, address: str) -> tuple[list[int], list[Work]]:
+        """A node is gone: which cells were on their way there, and which of them have lost their second node.
+
+        All others run elsewhere.
+        """
         node = self.nodes.pop(address, None)
         if node is None:
-            return []
+            return [], []
         for flight in node.flights:
             del self._flights[flight.number]
             self._count(node, flight, -1)
             self._deaths[flight.work.cell.key] += flight.started
         guilty = [flight.work for flight in node.flights if self._deaths[flight.work.cell.key] >= TWICE]
         self.again(flight.work for flight in node.flights if flight.work not in guilty)
-        return guilty
+        return [flight.number for flight in node.flights], guilty

@@ -25,7 +25,7 @@ from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.files import read_text, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 
     from boosters_eval.cluster.parcels import Parcel
 
@@ -50,16 +50,18 @@ class Left:
 
 @dataclass(frozen=True)
 class Met:
-    """What workers say of themselves, or why one says nothing."""
+    """What workers say of themselves, or why one cannot say anything; None of one that cannot be reached."""
 
-    answers: Mapping[str, Introduction | str]
+    question: str
+    answers: Mapping[str, Introduction | str | None]
 
 
 @dataclass(frozen=True)
 class Posted:
-    """A node is ready, or what is wrong with it."""
+    """A node is ready (''), or what is wrong with it; None of one that cannot be reached."""
 
-    faults: Mapping[str, str]
+    question: str
+    faults: Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,12 @@ class Link:
     ) -> None:
         self.session = secrets.token_hex(6)
         self.news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self.threads = 0  # of all workers, at the beginning
         self.sent: Counter[tuple[str, str]] = Counter()  # how often each input went to each machine
         self._cluster: Any = None
         self._client: Any = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._carried: dict[int, asyncio.Task[Any]] = {}  # by the number of the cell
         self._quiet = _Quiet()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="boosters-eval-dask", daemon=True)
@@ -136,12 +140,11 @@ class Link:
             with contextlib.suppress(Exception):
                 await client.close(timeout=1)
             raise RunError(
-                f"No dask scheduler answers at {address} within {CONNECT_S:g} s: check the '--address' option, and that"
-                " it is running."
+                f"No dask scheduler answers at {address} within {CONNECT_S:g} s: check the address, and that it runs."
             ) from None
         self._client = client
         client.subscribe_topic("all", self._heard)
-        self.begin(self._look())
+        self.threads = sum((await client.nthreads()).values())
 
     @property
     def alive(self) -> bool:
@@ -226,21 +229,20 @@ class Link:
         found = await self._client.run(act, self.session, *arguments, workers=[address], on_error="return")
         answer = found.get(address)
         if isinstance(answer, BaseException):
-            raise RuntimeError(_first_line(answer))
+            raise OSError(_first_line(answer))
         return answer
 
     async def meet(self, addresses: list[str], question: str) -> None:
         """Ask workers whether they can be nodes."""
         found = await self._client.run(node.meet, self.session, question, workers=addresses, on_error="return")
-        answers = {address: _introduction(found.get(address)) for address in addresses}
-        self.news.put(Met(answers))
+        self.news.put(Met(question, {address: _introduction(found.get(address)) for address in addresses}))
 
     async def post(self, question: str, posts: Mapping[str, Mapping[str, Any]]) -> None:
         """Tell nodes how many cells they will run, and where."""
         found = await self._client.run(
             node.take_post, self.session, question, json.dumps(posts), workers=list(posts), on_error="return"
         )
-        self.news.put(Posted({address: _text(found.get(address)) for address in posts}))
+        self.news.put(Posted(question, {address: _told(found.get(address)) for address in posts}))
 
     # What goes there and comes back
 
@@ -265,8 +267,21 @@ class Link:
             return f"{parcel.source} cannot be read: {error.strerror}"
         return str(await self._ask(address, node.complete, digest, parcel.manifest.model_dump_json()))
 
+    def give_up(self, numbers: Iterable[int]) -> None:
+        """Wait no more for these cells: their node is gone."""
+
+        def cancel() -> None:
+            for number in numbers:
+                if number in self._carried:
+                    self._carried[number].cancel()
+
+        self._loop.call_soon_threadsafe(cancel)
+
     async def carry(self, number: int, address: str, order: str, folders: Mapping[str, str]) -> None:
         """Have a cell run on a node, and bring home what it wrote."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._carried[number] = task
         future = self._client.submit(
             node.run_cell,
             self.session,
@@ -280,9 +295,10 @@ class Link:
         try:
             reply = Reply.model_validate_json(await future)
             await self._bring_home(address, reply, folders)
-        except (Exception, asyncio.CancelledError) as error:
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (the worker is lost, or the scheduler)
             reply = Reply(kind="unready", text=_first_line(error))
         finally:
+            del self._carried[number]
             future.release()
         self.news.put(Answered(number, reply))
 
@@ -327,7 +343,8 @@ def _address(address: str | None, scheduler_file: str | Path | None, client: Any
     address = address or dask.config.get("scheduler-address", None)
     if address is not None and not _looks_right(address):
         raise ConfigError(
-            f"The 'address' parameter must be that of a dask scheduler, such as tcp://host:8786. Got '{address}' instead."
+            "The 'address' parameter must be that of a dask scheduler, such as tcp://host:8786."
+            f" Got '{address}' instead."
         )
     return address
 
@@ -340,16 +357,18 @@ def _looks_right(address: str) -> bool:
     )
 
 
-def _introduction(answer: Any) -> Introduction | str:
+def _introduction(answer: Any) -> Introduction | str | None:
     if isinstance(answer, str):
         return Introduction.model_validate_json(answer)
     if isinstance(answer, ModuleNotFoundError):
-        return f"it lacks a package: {_first_line(answer)}"
-    return "it did not answer" if answer is None else _first_line(answer)
+        return f"it lacks a package ({_first_line(answer)})"
+    return _told(answer)
 
 
-def _text(answer: Any) -> str:
-    return answer if isinstance(answer, str) else "it did not answer" if answer is None else _first_line(answer)
+def _told(answer: Any) -> str | None:
+    if answer is None or isinstance(answer, (OSError, TimeoutError)):  # it is just leaving
+        return None
+    return answer if isinstance(answer, str) else _first_line(answer)
 
 
 def _first_line(error: object) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
 from boosters_eval.engine.cell import Build, Lane
@@ -121,4 +123,6 @@ class Reply(Model):
 
     kind: Literal["result", "failure", "unready"]
     text: str
-    written: dict[str, tuple[Item, ...]] = {}  # the files that it wrote, by the name of the input
+    written: dict[str, tuple[Item, ...]] = Field(
+        default_factory=dict
+    )  # the files that it wrote, by the name of the input

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _IDLE = 300.0  # seconds without a cell after which the memory is given back: the program may be gone
 
 
-class Node(WorkerPlugin):  # type: ignore[misc] (dask has no types)
+class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
     """The pool of a worker for one program, its store of inputs, and what its cells write."""
 
     def __init__(self, session: str) -> None:
@@ -190,7 +190,11 @@ def plugin_name(session: str) -> str:
 
 
 def _items(folder: Path) -> list[Item]:
-    return [item_of(file, file.relative_to(folder.parent.parent).as_posix()) for file in sorted(folder.rglob("*")) if file.is_file()]
+    return [
+        item_of(file, file.relative_to(folder.parent.parent).as_posix())
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    ]
 
 
 # What a node is, and whether it has what a plan needs
@@ -293,8 +297,10 @@ async def has_parcel(session: str, digest: str, *, dask_worker: Any) -> bool:
 async def receive(session: str, digest: str, path: str, offset: int, data: bytes, *, dask_worker: Any) -> str:
     """A piece of an input. What is wrong, or ''."""
     node = _node(dask_worker, session)
-    return "it has forgotten this program" if node is None else await _tried(
-        node.store.receive, digest, path, offset, data
+    return (
+        "it has forgotten this program"
+        if node is None
+        else await _tried(node.store.receive, digest, path, offset, data)
     )
 
 

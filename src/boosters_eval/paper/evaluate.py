@@ -113,7 +113,7 @@ class Evaluate(Workload):
         return (__name__, *(RUNNERS[target].dependencies if target in RUNNERS else ()))
 
     @classmethod
-    def bound_here(cls, cell: Cell, inputs: Mapping[str, str]) -> str | None:
+    def bound_here(cls, cell: Cell, inputs: Mapping[str, str]) -> str | None:  # noqa: ARG003 (all of a target are alike)
         """A function, a program or an evaluator runs in the folder of the specification, whatever it finds there."""
         return f"it runs in the folder {inputs['root']} of this machine" if "root" in inputs else None
 
