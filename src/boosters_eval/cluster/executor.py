@@ -18,7 +18,7 @@ from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from boosters_eval.cluster.fleet import Node
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _WAKE = 1.0  # seconds after which the connection is looked at, if nothing happens
 _LOOK = 10.0  # seconds after which the workers are asked for, in case that news were lost
+_SILENT = 30.0  # seconds after which a worker is asked again
 _GIVEN_UP = 3  # times in a row that a node may fail to run a cell before it is left out
 _RESUME = "Finished cells are kept; --resume runs the others, here or on another cluster."
 
@@ -143,6 +144,7 @@ class _Run:
         self._patience = patience
         self._luggage = Luggage(works, boosters_eval.__version__, parcels)
         self._question = self._luggage.question.model_dump_json()
+        self._warned = False
         self._last_look = self._last_node = time.monotonic()
         fleet.begin(works)
         for node in fleet.nodes.values():
@@ -180,11 +182,12 @@ class _Run:
                 self._meet(self._fleet.joined(threads))
                 for address in [known for known in self._fleet.nodes if known not in threads]:
                     yield from self._lost(address)
+                self._meet([node for node in self._fleet.nodes.values() if self._silent(node)])
             case link.Left(address):
                 yield from self._lost(address)
-            case link.Met(answers):
+            case link.Met(question, answers) if question == self._question:
                 self._judge(answers)
-            case link.Posted(faults):
+            case link.Posted(question, faults) if question == self._question:
                 self._take_up(faults)
             case link.Sent(address, digest, fault):
                 self._arrived(address, digest, fault)
@@ -194,26 +197,40 @@ class _Run:
     # Nodes
 
     def _meet(self, nodes: list[Node]) -> None:
+        for node in nodes:
+            node.asked = time.monotonic()
         if nodes:
             self._link.begin(self._link.meet([node.address for node in nodes], self._question))
 
-    def _judge(self, answers: Any) -> None:
+    def _silent(self, node: Node) -> bool:
+        """Whether it has not answered for long, although it is there."""
+        return not node.ready and not node.refused and time.monotonic() - node.asked > _SILENT
+
+    def _judge(self, answers: Mapping[str, Introduction | str | None]) -> None:
         posts = {}
         for address, told in answers.items():
             node = self._fleet.nodes.get(address)
-            if node is None:  # it has left
+            if node is None or told is None:  # it has left, or is leaving
                 continue
             if isinstance(told, str) or told.faults:
                 self._refuse(node, told if isinstance(told, str) else "; ".join(told.faults))
             else:
                 posts[address] = self._fleet.posted(node, told, self._luggage.widest).model_dump(mode="json")
                 self._know(told)
+                self._warn_of_threads(node)
         if posts:
             self._link.begin(self._link.post(self._question, posts))
 
     def _know(self, told: Introduction) -> None:
         machine = told.machine_info()
         self._machines[machine.digest] = machine
+
+    def _warn_of_threads(self, node: Node) -> None:
+        wide = self._luggage.widest
+        if node.threads < wide and not self._luggage.alone and not self._warned:
+            self._warned = True
+            text = f"Cells use {wide} threads, but the worker {node.address} has {node.threads}: they share its CPUs."
+            warnings.warn(f"{text} Start workers with --nthreads {wide}.", BoostersEvalWarning, stacklevel=2)
 
     def _refuse(self, node: Node, why: str) -> None:
         node.ready, node.refused = False, why
@@ -222,12 +239,12 @@ class _Run:
             raise RunError(f"No worker of the cluster can run this plan. {text}")
         warnings.warn(text, BoostersEvalWarning, stacklevel=2)
 
-    def _take_up(self, faults: Any) -> None:
+    def _take_up(self, faults: Mapping[str, str | None]) -> None:
         for address, fault in faults.items():
             node = self._fleet.nodes.get(address)
             if node is not None and fault:
                 self._refuse(node, fault)
-            elif node is not None:
+            elif node is not None and fault is not None:
                 node.ready = True
                 self._last_node = time.monotonic()
 
@@ -242,7 +259,9 @@ class _Run:
             node.inputs.add(digest)
 
     def _lost(self, address: str) -> Iterator[Failure]:
-        for work in self._fleet.lost(address):
+        numbers, guilty = self._fleet.lost(address)
+        self._link.give_up(numbers)
+        for work in guilty:
             yield Failure.of(
                 work.cell,
                 error_type="NodeDied",
@@ -281,6 +300,7 @@ class _Run:
         """A node that did not run its cell gets ready anew; one that fails again and again is left out."""
         node.failed += 1
         node.ready = False
+        node.inputs.clear()
         if node.failed >= _GIVEN_UP:
             self._refuse(node, why)
         elif self._link.alive:

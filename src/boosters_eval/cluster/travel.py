@@ -28,6 +28,7 @@ class Luggage:
         wanted = identities(works)
         self._lanes: dict[Lane, int] = {lane: number for number, lane in enumerate(wanted)}
         self.widest = max((work.cell.spec.n_threads for work in works), default=1)
+        self.alone = any(work.cell.spec.alone for work in works)
         self._of_path: dict[str, Parcel] = {}
         self.parcels: dict[str, Parcel] = {}  # by digest
         self.digests: dict[str, tuple[str, ...]] = {}  # of each cell's inputs, by its key
