@@ -27,7 +27,13 @@ Score = Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": 
 Phase = Literal["start", "load", "warm-up", "build", "fit", "predict", "score", "done"]
 
 # The fields in which two runs of the same plan may differ.
-VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {"threads_observed", "cpu_taken", "warnings", "failed_before"}
+VOLATILE = frozenset(RESOURCES) - {"model_size_mb"} | {
+    "threads_observed",
+    "cpu_taken",
+    "warnings",
+    "failed_before",
+    "machine",
+}
 BUSY = 0.1  # the share of a cell's CPUs that other programs may use before its times are not judged
 BUSY_CELL = "the machine was busy"  # how the warning about such a cell begins
 
@@ -184,6 +190,7 @@ class BenchmarkError(Record):
     signal: str | None = None
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
+    machine: str | None = None  # as of a result
 
 
 class Absence(FileModel):

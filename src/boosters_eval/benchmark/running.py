@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.fit import FitSpec
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.core.disturbance import Disturbance
+    from boosters_eval.core.machine import MachineInfo
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.observer import PhaseStarted
@@ -73,6 +74,7 @@ def run_prepared(
                 watching,
                 found,
                 known={} if before is None else before.outcomes,
+                machines={} if before is None else before.machines,
                 origin=None if before is None or before.facts.started_at >= begin else before.facts,
                 alpha=growth.rule.level,
                 rule=growth.sentence,
@@ -134,6 +136,7 @@ def run_once(
     disturbances: tuple[Disturbance, ...] = (),
     *,
     known: Mapping[str, Outcome | Failure] | None = None,
+    machines: Mapping[str, MachineInfo] | None = None,
     origin: RunFacts | None = None,
     alpha: float | None = None,
     rule: str = "",
@@ -160,7 +163,9 @@ def run_once(
     earlier = folder_of(plan, settings.home) if mode is not Mode.NEW else None
     if earlier is not None and (judged := earlier.facts(earlier.attempts()[-1])).alpha != alpha:
         # That attempt was judged at another level and its record is never rewritten, so its outcomes are copied.
-        known, origin, mode = {**earlier.load().outcomes, **(known or {})}, judged, Mode.NEW
+        loaded = earlier.load()
+        known, machines = {**loaded.outcomes, **(known or {})}, {**loaded.machines, **(machines or {})}
+        origin, mode = judged, Mode.NEW
     return execute(
         plan,
         executor,
@@ -170,6 +175,7 @@ def run_once(
         home=settings.home,
         observer=observer,
         known=known,
+        machines=machines,
         origin=origin,
         facts=facts,
     )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from boosters_eval.bisection.request import BisectionRequest
     from boosters_eval.bisection.search import Answer
     from boosters_eval.core.disturbance import Disturbance
+    from boosters_eval.core.machine import MachineInfo
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.outcome import Failure, Outcome
@@ -79,6 +80,7 @@ class Bisector:
     unusable: dict[str, str] = field(default_factory=dict)
     _labels: dict[int, str] = field(default_factory=dict)
     _known: dict[str, Outcome | Failure] = field(default_factory=dict)
+    _machines: dict[str, MachineInfo] = field(default_factory=dict)  # that these name
     _margin: float = 0.0
     _rising: bool = True
     _evidence: dict[tuple[int, int], Shift] = field(default_factory=dict)  # of the two versions around the change
@@ -220,11 +222,13 @@ class Bisector:
                 self.observer,
                 self.disturbances,
                 known=dict(known),
+                machines=dict(self._machines),
                 alpha=rule.level,
                 rule=f"seeds were added by a bisection, each look at alpha = {rule.level:.2g}",
                 extends=extends,
             )
         known.update(run.outcomes)
+        self._machines.update(run.machines)
         for failure in run.failures:
             text = " ".join(f"{failure.error_type}: {failure.error_message}".split()).rstrip(".")
             sentence = f"{failure.target} failed in phase '{failure.phase}' with {text}."

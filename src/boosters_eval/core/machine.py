@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Self
 import psutil
 
 from boosters_eval.core.devices import CudaDevices, cuda_devices
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _ROOT = Path("/")
 _STABLE = ("cpu_model", "cpu_cores", "cpu_threads", "architecture")
@@ -62,6 +63,14 @@ class MachineInfo(Model):
         """What a run keeps of it: one that asks for no device says the same as before there were any."""
         content = {**self.model_dump(), "digest": self.digest}
         return {name: value for name, value in content.items() if name not in _OF_DEVICE or value is not None}
+
+    @classmethod
+    def of_record(cls, recorded: Mapping[str, Any]) -> Self:
+        """What `recorded` gave; a digest that is not that of the rest is refused."""
+        found = cls(**{name: value for name, value in recorded.items() if name != "digest"})
+        if recorded.get("digest", found.digest) != found.digest:
+            raise ConfigError(f"the machine {recorded['digest']} has the digest {found.digest}")
+        return found
 
     @property
     def digest(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, RunError, UnsupportedError
 from boosters_eval.core.files import scratch_folder
-from boosters_eval.core.machine import available_cpus, physical_cores
+from boosters_eval.core.machine import MachineInfo, available_cpus, physical_cores
 from boosters_eval.engine.executor import Limits, Work
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import Run, RunFolder
@@ -66,13 +66,15 @@ def execute(
     home: Path | None = None,
     observer: Observer | None = None,
     known: Mapping[str, Outcome | Failure] | None = None,
+    machines: Mapping[str, MachineInfo] | None = None,
     origin: RunFacts | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Run:
     """Run the cells that have no outcome yet. Each outcome is on disk before the next cell starts.
 
     `known` holds outcomes of a smaller plan with the same inputs and builds; they are copied instead of run again.
-    `origin` is what was recorded when they ran, if that was in another session. `facts` are added to what is recorded.
+    `machines` are those that they name, `origin` is what was recorded when they ran, if that was in another session.
+    `facts` are added to what is recorded.
     """
     _check(plan)
     mode = Mode(mode)  # a name would otherwise be taken for RESUME
@@ -83,9 +85,10 @@ def execute(
     if again or (journal.found.begin and not folder.holds(plan, attempt)):
         # Neither a sealed attempt nor its plan is ever changed: a new one takes over what finished, and runs the rest.
         known, origin = {**journal.found.outcomes, **(known or {})}, folder.facts(attempt)
+        machines = {**journal.found.machines, **(machines or {})}
         journal.close()
         journal, attempt = folder.open(new=True)
-    run = None
+    run = here = None
     began = False
     try:
         if not journal.found.begin:
@@ -93,9 +96,10 @@ def execute(
         if not journal.found.sealed:
             record = RunFacts.collect(plan, jobs=jobs_for(plan, executor.jobs), **_told(executor), **(facts or {}))
             _record(record, origin, folder, attempt, journal, len(plan.refs))
+            here = _elsewhere(record, folder.facts(attempt))
         outcomes = journal.found.outcomes
         failed = _failed(*folder.outcomes_before(attempt), known or {}, outcomes)
-        _take_over(plan, known or {}, journal)
+        _take_over(plan, known or {}, machines or {}, journal)
         todo = plan.in_running_order(cell for cell in plan.cells if _open(outcomes.get(cell.key), mode))
         began = True
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo), folder.path, attempt))
@@ -103,7 +107,7 @@ def execute(
             works = [Work(cell, plan.build_of(cell), locate(cell, scratch), limits) for cell in todo]
             with contextlib.closing(_outcomes(executor, works, observer)) as arriving:
                 for cell, found in arriving:
-                    outcome = _counted(found, failed)
+                    outcome = _counted(_placed(found, here, executor, journal), failed)
                     journal.append(outcome, cell.spec.workload)
                     outcomes[outcome.key] = outcome
                     observer.outcome(CellEnded(cell, outcome))
@@ -184,11 +188,37 @@ def _counted(outcome: Outcome | Failure, failed: Mapping[str, int]) -> Outcome |
     return outcome.model_copy(update={"failed_before": count}) if count else outcome
 
 
-def _take_over(plan: Plan, known: Mapping[str, Outcome | Failure], journal: Journal) -> None:
+def _elsewhere(session: RunFacts, whole: RunFacts) -> MachineInfo | None:
+    """The machine of a session, if the run began on another: its outcomes must name it like those of a node."""
+    began, continues = whole.machine.get("digest"), session.machine.get("digest")
+    return MachineInfo.of_record(session.machine) if began and continues and began != continues else None
+
+
+def _placed(
+    outcome: Outcome | Failure, here: MachineInfo | None, executor: Executor, journal: Journal
+) -> Outcome | Failure:
+    """An outcome whose machine, if it names one, is on disk before it."""
+    if outcome.machine is None and here is not None:
+        journal.introduce({here.digest: here})
+        return outcome.model_copy(update={"machine": here.digest})
+    if outcome.machine is not None and outcome.machine not in journal.found.machines:
+        told = executor.machines()
+        if outcome.machine not in told:
+            name = f"The executor {type(executor).__name__}"
+            raise RunError(f"{name} yielded an outcome of the machine {outcome.machine}, which it does not tell of.")
+        journal.introduce({outcome.machine: told[outcome.machine]})
+    return outcome
+
+
+def _take_over(
+    plan: Plan, known: Mapping[str, Outcome | Failure], machines: Mapping[str, MachineInfo], journal: Journal
+) -> None:
     """Copy the outcomes of another run. Failures are not copied: a failure is never a final answer."""
     for cell in plan.cells:
         outcome = known.get(cell.key)
         if outcome is not None and not isinstance(outcome, Failure) and cell.key not in journal.found.outcomes:
+            if outcome.machine is not None:
+                journal.introduce({outcome.machine: machines[outcome.machine]})
             journal.append(outcome, cell.spec.workload)
             journal.found.outcomes[cell.key] = outcome
 

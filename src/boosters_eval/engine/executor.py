@@ -12,6 +12,7 @@ from boosters_eval.core.registry import Registry, must_extend
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
+    from boosters_eval.core.machine import MachineInfo
     from boosters_eval.engine.cell import Build, Cell
     from boosters_eval.engine.outcome import Failure, Outcome
 
@@ -47,6 +48,10 @@ class Executor(ABC):
     def facts(self) -> dict[str, Any]:
         """What the record of a run says about its executor: `executor`, `start_method`, and further details as text."""
         return {"executor": type(self).__name__}
+
+    def machines(self) -> Mapping[str, MachineInfo]:
+        """The machines that its outcomes name, by digest. One that runs cells here alone names none."""
+        return {}
 
     @abstractmethod
     def run(

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from filelock import FileLock, Timeout
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from boosters_eval.core.machine import MachineInfo
     from boosters_eval.engine.outcome import Outcome
 
 
@@ -45,6 +46,7 @@ class Run:
     attempt: int
     begin: dict[str, Any]
     digest: str = ""  # of the journal's last line
+    machines: dict[str, MachineInfo] = field(default_factory=dict)  # that its outcomes name, by digest
 
     @property
     def results(self) -> list[Outcome]:
@@ -251,7 +253,8 @@ class RunFolder:
         """An attempt, from the content of its journal."""
         for name, fault in self.faults_beside(attempt, reading):
             raise RunError(f"{self.path / name}: {fault}. See 'boosters-eval verify {self.run_id}'.")
-        return Run(plan, reading.outcomes, self.facts(attempt), attempt, reading.begin, reading.last)
+        facts = self.facts(attempt)
+        return Run(plan, reading.outcomes, facts, attempt, reading.begin, reading.last, reading.machines)
 
     def digests(self, attempt: int) -> dict[str, str]:
         """Of the files beside the journal: its first line holds them, so that none can be changed unnoticed."""

@@ -13,12 +13,13 @@ from pydantic import ValidationError
 
 from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
 from boosters_eval.core.files import MAX_TEXT, check_regular, refuse_wide
-from boosters_eval.engine.lines import LINE, SCHEMA_VERSION, START, line_digest
+from boosters_eval.core.machine import MachineInfo
+from boosters_eval.engine.lines import LINE, NO_MACHINES, SCHEMA_VERSION, START, line_digest
 from boosters_eval.engine.outcome import Common, Failure
 from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from filelock import FileLock
@@ -32,6 +33,7 @@ class Reading:
 
     begin: dict[str, Any] = field(default_factory=dict)
     outcomes: dict[str, Outcome | Failure] = field(default_factory=dict)  # the latest outcome of each cell
+    machines: dict[str, MachineInfo] = field(default_factory=dict)  # those that outcomes may name, by digest
     last: str = START  # the digest that the next line must contain
     good_bytes: int = 0
     cut: bool = False  # the last line is incomplete
@@ -42,6 +44,8 @@ class Reading:
 
     def keep(self, outcome: Outcome | Failure) -> None:
         """The last outcome of a cell counts, and is the last in order too."""
+        if outcome.machine is not None and outcome.machine not in self.machines:
+            raise ConfigError(f"no line before it tells of the machine {outcome.machine}")
         key = outcome.key
         if key in self.outcomes:
             del self.outcomes[key]
@@ -125,7 +129,7 @@ def _take(line: bytes, reading: Reading) -> str | None:
         raise
     except ConfigError as error:
         return f"cannot be read: {str(error).rstrip('.')}"
-    except (ValidationError, ValueError, RecursionError, KeyError):
+    except (ValidationError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return "has content that cannot be read"
     reading.last = line_digest(line)
     return None
@@ -138,6 +142,8 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
         version = reading.begin.get("schema_version", 1)
         if not isinstance(version, int) or version > SCHEMA_VERSION:
             return f"has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade it"
+        told = reading.begin.pop("machines", {}).items()
+        reading.machines = {digest: MachineInfo.of_record({**machine, "digest": digest}) for digest, machine in told}
     elif kind == b"end":
         reading.sealed = True
         if _object(content) != {"outcomes": len(reading.outcomes)}:
@@ -194,8 +200,21 @@ class Journal:
 
     def begin(self, facts: dict[str, Any]) -> None:
         """Write the first line of an attempt."""
-        self.found.begin = {"schema_version": SCHEMA_VERSION, **facts}
+        self.found.begin = {"schema_version": NO_MACHINES, **facts}
         self._write("begin", json.dumps(self.found.begin))
+
+    def introduce(self, machines: Mapping[str, MachineInfo]) -> None:
+        """Tell of machines before any outcome names them: the first line once more, with all that are known so far.
+
+        Its version makes older programs ask for an upgrade, wherever in the journal they meet it.
+        """
+        known = {**self.found.machines, **machines}
+        if known == self.found.machines:
+            return
+        self.found.begin = {**self.found.begin, "schema_version": SCHEMA_VERSION}
+        told = {digest: machine.recorded() for digest, machine in known.items()}
+        self._write("begin", json.dumps({**self.found.begin, "machines": told}))
+        self.found.machines = known
 
     def seal(self, count: int) -> None:
         """Mark the run as complete. Without this line a change to the last outcome would go unnoticed."""

@@ -49,6 +49,7 @@ class Outcome(FileModel):
     common_type: ClassVar[type[Common] | None] = None
 
     failed_before: int = 0  # how many earlier tries of the same cell failed: more than 0 means that it is flaky
+    machine: str | None = None  # the digest of the one it ran on; None: on that of the run's own facts
 
     @property
     @abstractmethod
@@ -100,3 +101,4 @@ class Failure(CellRecord):
     signal: str | None = None
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
+    machine: str | None = None  # as of an outcome
