@@ -259,6 +259,7 @@ class _Run:
             node.inputs.add(digest)
 
     def _lost(self, address: str) -> Iterator[Failure]:
+        node = self._fleet.nodes.get(address)
         numbers, guilty = self._fleet.lost(address)
         self._link.give_up(numbers)
         for work in guilty:
@@ -267,6 +268,7 @@ class _Run:
                 error_type="NodeDied",
                 error_message="the cell was running on a node that died, and so was it on the next one: it is not run"
                 " on a third",
+                machine=node.machine if node is not None else None,
             )
 
     def _check(self) -> None:
@@ -312,13 +314,8 @@ class _Run:
             kind = WORKLOADS[cell.spec.workload].outcome_type if reply.kind == RESULT else Failure
             found = kind.model_validate_json(reply.text)
             if found.key == cell.key:
-                return self._on_machine(found, node)
+                return found.model_copy(update={"machine": node.machine})
         except ValueError:  # pydantic's errors are ValueErrors
             pass
         message = f"the node {node.address} sent something that is not an outcome of the cell"
-        return Failure.of(cell, error_type="InvalidAnswer", error_message=message)
-
-    def _on_machine(self, found: Outcome | Failure, node: Node) -> Outcome | Failure:
-        """The outcome with the machine that it was measured on."""
-        del node  # outcome.model_copy(update={"machine": node.machine}) belongs here
-        return found
+        return Failure.of(cell, error_type="InvalidAnswer", error_message=message, machine=node.machine)
