@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 
@@ -81,4 +81,4 @@ def children(worker):
 
 
 def alive(pids):
-    return {pid for pid in pids if os.path.exists(f"/proc/{pid}")}
+    return {pid for pid in pids if Path("/proc", str(pid)).exists()}

@@ -135,7 +135,7 @@ def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shel
             cluster.kill(worker)
     with (
         DaskExecutor(address=cluster.address) as dask,
-        pytest.raises(RunError, match="No worker of the cluster can run this plan. The worker tcp:.* is not used"),
+        pytest.raises(RunError, match=r"No worker of the cluster can run this plan\. The worker tcp:.* is not used"),
     ):
         execute(plan, dask)
 
@@ -221,3 +221,11 @@ def test_cluster_that_cannot_be_meant_is_refused(given, sentence):
     with pytest.raises(ConfigError) as caught:
         DaskExecutor(**given)
     assert sentence in str(caught.value)
+
+
+def test_closed_executor_says_so(cluster):
+    dask = DaskExecutor(address=cluster.address)
+    dask.close()
+    dask.close()
+    with pytest.raises(RunError, match="This executor is closed"):
+        next(dask.run([], lambda *_: None))

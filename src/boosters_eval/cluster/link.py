@@ -9,9 +9,11 @@ import json
 import logging
 import queue
 import secrets
+import signal
 import threading
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +108,8 @@ class Link:
         self._carried: dict[int, asyncio.Task[Any]] = {}  # by the number of the cell
         self._quiet = _Quiet()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="boosters-eval-dask", daemon=True)
+        self._loop.set_exception_handler(lambda *_: None)  # of dask's own tasks; what matters is news
+        self._thread = threading.Thread(target=self._turn, name="boosters-eval-dask", daemon=True)
         self._thread.start()
         try:
             where = _address(address, scheduler_file, client)
@@ -157,6 +160,12 @@ class Link:
         return str(self._client.scheduler.address)
 
     # Between the program and the loop
+
+    def _turn(self) -> None:
+        """Run the loop. Workers that it starts inherit the mask: Ctrl-C reaches only the program, which stops them."""
+        resource_tracker.ensure_running()  # now: its start would take the mask away again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        self._loop.run_forever()
 
     def _call(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
         """Do something on the loop and wait for it."""
