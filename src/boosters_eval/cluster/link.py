@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import multiprocessing
 import queue
 import secrets
 import signal
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0  # seconds within which a scheduler must answer
 _SENDERS = 8  # inputs on their way at a time
+_GUARD = "A script that starts a cluster must do so under: if __name__ == '__main__'."
 _CLOSE_S = 10.0  # seconds that the end may take
 
 
@@ -122,17 +124,7 @@ class Link:
         self._sending = asyncio.Semaphore(_SENDERS)
         self._locks: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         if address is None:
-            self._cluster = await LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address=None,
-                worker_dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-                memory_limit=0,  # a cell's memory is its own limit's business
-                asynchronous=True,
-            )
+            self._cluster = await _started_here(workers)
         target = self._cluster or address
         client = Client(
             target, asynchronous=True, timeout=CONNECT_S, set_as_default=False, security=security, name="boosters-eval"
@@ -329,6 +321,27 @@ class Link:
                 places.add(cell)
         for place in places:
             await self._ask(address, node.clear, place)
+
+
+async def _started_here(workers: int) -> Any:
+    """A cluster for a try, whose processes end with this one."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker of one imports the script
+        raise ConfigError(_GUARD)
+    try:
+        return await LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+            memory_limit=0,  # the memory of cells has a limit of its own
+            asynchronous=True,
+        )
+    except RuntimeError as error:
+        raise RunError(f"The cluster could not be started here ({error}). {_GUARD}") from None
 
 
 def _store(path: Path, content: bytes) -> None:
