@@ -150,7 +150,9 @@ class Fleet:
                 return None
             if work.cell.spec.alone and self._on_host[node.host]:
                 return None  # whatever comes after it waits as well, or its turn would never come
-            if self.suspect(work) and (suspicious or behind):
+            if self.suspect(work) and behind:
+                return None  # it gets the next slot that is free, and waits behind no other cell
+            if self.suspect(work) and suspicious:
                 continue
             if node.inputs.issuperset(wanted[work.cell.key]):
                 return index
