@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from boosters_eval.cluster.fleet import Node
-    from boosters_eval.cluster.link import Link, News
-    from boosters_eval.cluster.messages import Introduction, Reply
+    from boosters_eval.cluster.fleet import KnownNode
+    from boosters_eval.cluster.link import ClusterNews, Link
+    from boosters_eval.cluster.messages import CellReply, Introduction
     from boosters_eval.core.machine import MachineInfo
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.executor import Work
@@ -168,13 +168,13 @@ class _Run:
         for flight in self._fleet.to_start():
             started(flight.work.cell, "start")
 
-    def _next_news(self) -> News | None:
+    def _next_news(self) -> ClusterNews | None:
         try:
             return self._link.news.get(timeout=_WAKE)
         except queue.Empty:
             return None
 
-    def _hear(self, news: News | None) -> Iterator[Outcome | Failure]:
+    def _hear(self, news: ClusterNews | None) -> Iterator[Outcome | Failure]:
         from boosters_eval.cluster import link  # noqa: PLC0415 (an extra; it is loaded by now)
 
         match news:
@@ -196,13 +196,13 @@ class _Run:
 
     # Nodes
 
-    def _meet(self, nodes: list[Node]) -> None:
+    def _meet(self, nodes: list[KnownNode]) -> None:
         for node in nodes:
             node.asked = time.monotonic()
         if nodes:
             self._link.begin(self._link.meet([node.address for node in nodes], self._question))
 
-    def _silent(self, node: Node) -> bool:
+    def _silent(self, node: KnownNode) -> bool:
         """Whether it has not answered for long, although it is there."""
         return not node.ready and not node.refused and time.monotonic() - node.asked > _SILENT
 
@@ -225,14 +225,14 @@ class _Run:
         machine = told.machine_info()
         self._machines[machine.digest] = machine
 
-    def _warn_of_threads(self, node: Node) -> None:
+    def _warn_of_threads(self, node: KnownNode) -> None:
         wide = self._luggage.widest
         if node.threads < wide and not self._luggage.alone and not self._warned:
             self._warned = True
             text = f"Cells use {wide} threads, but the worker {node.address} has {node.threads}: they share its CPUs."
             warnings.warn(f"{text} Start workers with --nthreads {wide}.", BoostersEvalWarning, stacklevel=2)
 
-    def _refuse(self, node: Node, why: str) -> None:
+    def _refuse(self, node: KnownNode, why: str) -> None:
         node.ready, node.refused = False, why
         text = f"The worker {node.address} is not used: {why}."
         if all(other.refused for other in self._fleet.nodes.values()):
@@ -286,7 +286,7 @@ class _Run:
 
     # Cells
 
-    def _landed(self, number: int, reply: Reply) -> Iterator[Outcome | Failure]:
+    def _landed(self, number: int, reply: CellReply) -> Iterator[Outcome | Failure]:
         node = self._fleet.node_of(number)
         flight = self._fleet.landed(number)
         if flight is None or node is None:  # it was given up: the cell runs elsewhere, or has an outcome already
@@ -298,7 +298,7 @@ class _Run:
         node.failed = 0
         yield self._outcome(flight.work.cell, reply, node)
 
-    def _unready(self, node: Node, why: str) -> None:
+    def _unready(self, node: KnownNode, why: str) -> None:
         """A node that did not run its cell gets ready anew; one that fails again and again is left out."""
         node.failed += 1
         node.ready = False
@@ -308,7 +308,7 @@ class _Run:
         elif self._link.alive:
             self._meet([node])
 
-    def _outcome(self, cell: Cell, reply: Reply, node: Node) -> Outcome | Failure:
+    def _outcome(self, cell: Cell, reply: CellReply, node: KnownNode) -> Outcome | Failure:
         """What a node answered, checked as the answer of a local process is."""
         try:
             kind = WORKLOADS[cell.spec.workload].outcome_type if reply.kind == RESULT else Failure

@@ -29,7 +29,7 @@ class Flight:
 
 
 @dataclass
-class Node:
+class KnownNode:
     """A worker of the cluster, from the moment that it is heard of."""
 
     address: str
@@ -51,7 +51,7 @@ class Fleet:
     """Decides which cell goes to which node next."""
 
     def __init__(self) -> None:
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, KnownNode] = {}
         self.waiting: deque[Work] = deque()
         self._flights: dict[int, Flight] = {}
         self._deaths: Counter[str] = Counter()  # nodes that died while a cell ran, by its key
@@ -70,13 +70,13 @@ class Fleet:
 
     # Who is there
 
-    def joined(self, members: Mapping[str, int]) -> list[Node]:
+    def joined(self, members: Mapping[str, int]) -> list[KnownNode]:
         """The nodes that were not known before."""
-        new = [Node(address, threads) for address, threads in members.items() if address not in self.nodes]
+        new = [KnownNode(address, threads) for address, threads in members.items() if address not in self.nodes]
         self.nodes.update({node.address: node for node in new})
         return new
 
-    def posted(self, node: Node, told: Introduction, widest: int) -> Post:
+    def posted(self, node: KnownNode, told: Introduction, widest: int) -> Post:
         """Its place among the nodes of its machine: as many cells as its threads allow, on CPUs that no other has."""
         node.host, node.machine = told.host, told.machine_info().digest
         node.slots = max(1, node.threads // widest)
@@ -91,7 +91,7 @@ class Fleet:
         node.cpus = tuple(free[:wanted]) if len(free) >= wanted else None
         return Post(jobs=node.slots, cpus=node.cpus)
 
-    def usable(self) -> list[Node]:
+    def usable(self) -> list[KnownNode]:
         """The nodes that run cells."""
         return [node for node in self.nodes.values() if node.ready]
 
@@ -124,11 +124,11 @@ class Fleet:
                 return flight
         return None
 
-    def _count(self, node: Node, flight: Flight, step: int) -> None:
+    def _count(self, node: KnownNode, flight: Flight, step: int) -> None:
         self._on_host[node.host] += step
         self._alone[node.host] += step * flight.work.cell.spec.alone
 
-    def missing(self, wanted: Mapping[str, Iterable[str]]) -> Iterator[tuple[Node, str, Work]]:
+    def missing(self, wanted: Mapping[str, Iterable[str]]) -> Iterator[tuple[KnownNode, str, Work]]:
         """The inputs that nodes should get now: those of the next cell that each could take."""
         for node in self.usable():
             if self.waiting and len(node.flights) <= node.slots and not node.coming:
@@ -138,7 +138,7 @@ class Fleet:
                         node.coming.add(digest)
                         yield node, digest, work
 
-    def _choice(self, node: Node, wanted: Mapping[str, Iterable[str]]) -> int | None:
+    def _choice(self, node: KnownNode, wanted: Mapping[str, Iterable[str]]) -> int | None:
         if self._alone[node.host]:
             return None
         suspicious = any(self.suspect(flight.work) for flight in node.flights)
@@ -177,7 +177,7 @@ class Fleet:
             self._count(node, flight, -1)
         return flight
 
-    def node_of(self, number: int) -> Node | None:
+    def node_of(self, number: int) -> KnownNode | None:
         """The node of a cell on its way."""
         flight = self._flights.get(number)
         return None if flight is None else self.nodes[flight.address]

@@ -22,7 +22,7 @@ import dask
 from distributed import Client, LocalCluster
 
 from boosters_eval.cluster import node
-from boosters_eval.cluster.messages import Introduction, Reply
+from boosters_eval.cluster.messages import CellReply, Introduction
 from boosters_eval.cluster.parcels import inside
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.files import read_text, write_atomically
@@ -82,10 +82,10 @@ class Answered:
     """What became of a cell."""
 
     number: int
-    reply: Reply
+    reply: CellReply
 
 
-News = Members | Left | Met | Posted | Sent | Answered
+ClusterNews = Members | Left | Met | Posted | Sent | Answered
 
 
 class Link:
@@ -101,7 +101,7 @@ class Link:
         security: Any = None,
     ) -> None:
         self.session = secrets.token_hex(6)
-        self.news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self.news: queue.SimpleQueue[ClusterNews] = queue.SimpleQueue()
         self.threads = 0  # of all workers, at the beginning
         self.sent: Counter[tuple[str, str]] = Counter()  # how often each input went to each machine
         self._cluster: Any = None
@@ -294,16 +294,16 @@ class Link:
             retries=0,
         )
         try:
-            reply = Reply.model_validate_json(await future)
+            reply = CellReply.model_validate_json(await future)
             await self._bring_home(address, reply, folders)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (the worker is lost, or the scheduler)
-            reply = Reply(kind="unready", text=_first_line(error))
+            reply = CellReply(kind="unready", text=_first_line(error))
         finally:
             del self._carried[number]
             future.release()
         self.news.put(Answered(number, reply))
 
-    async def _bring_home(self, address: str, reply: Reply, folders: Mapping[str, str]) -> None:
+    async def _bring_home(self, address: str, reply: CellReply, folders: Mapping[str, str]) -> None:
         """Store what a cell wrote where it would have written it here, before its outcome counts."""
         places = set()
         for name, items in reply.written.items():

@@ -118,7 +118,7 @@ class Manifest(Model):
     items: tuple[Item, ...]
 
 
-class Reply(Model):
+class CellReply(Model):
     """What became of a cell: an outcome or a failure as text, or the reason why the node did not run it."""
 
     kind: Literal["result", "failure", "unready"]

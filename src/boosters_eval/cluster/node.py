@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from distributed import WorkerPlugin, get_worker
 
 import boosters_eval
-from boosters_eval.cluster.messages import Introduction, Manifest, Order, Post, Question, Reply
+from boosters_eval.cluster.messages import CellReply, Introduction, Manifest, Order, Post, Question
 from boosters_eval.cluster.parcels import CHUNK, digest_of, inside, item_of
 from boosters_eval.cluster.store import Store
 from boosters_eval.core.machine import MachineInfo, available_cpus
@@ -138,7 +138,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     # Running cells
 
-    def run(self, order: Order) -> Reply:
+    def run(self, order: Order) -> CellReply:
         """Run a cell, and wait for what becomes of it."""
         with self._lock:
             self._numbers += 1
@@ -152,9 +152,9 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             if not any(written.values()):
                 shutil.rmtree(folder, ignore_errors=True)
             kind = FAILURE if isinstance(outcome, Failure) else RESULT
-            return Reply(kind=kind, text=outcome.model_dump_json(), written=written)
+            return CellReply(kind=kind, text=outcome.model_dump_json(), written=written)
         except Exception as error:  # noqa: BLE001 (the program decides what to do with a node that cannot)
-            return Reply(kind="unready", text=f"{type(error).__name__}: {error}")
+            return CellReply(kind="unready", text=f"{type(error).__name__}: {error}")
         finally:
             self._rest()
 
@@ -284,7 +284,7 @@ def run_cell(session: str, order: str) -> str:
     """A task: one cell."""
     node = _node(get_worker(), session)
     if node is None:
-        return Reply(kind="unready", text="it has forgotten this program").model_dump_json()
+        return CellReply(kind="unready", text="it has forgotten this program").model_dump_json()
     return node.run(Order.model_validate_json(order)).model_dump_json()
 
 
