@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CELLS = [
-    *PROGRAM, "compare", "-d", "california", "breast_cancer", "synthetic_reg_small", "-l", *LIBRARIES,
-    "-s", "8", "-p", "n_estimators=200", "-q", "-f", "json",
+    *PROGRAM, "compare", "-d", "breast_cancer", "iris", "synthetic_reg_small", "-l", *LIBRARIES,
+    "-s", "10", "-p", "n_estimators=100", "-q", "-f", "json",
 ]  # fmt: skip
 TRIVIAL = 5_000
 HERE = Path(__file__).parent

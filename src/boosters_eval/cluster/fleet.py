@@ -139,11 +139,9 @@ class Fleet:
                         yield node, digest, work
 
     def _choice(self, node: KnownNode, wanted: Mapping[str, Iterable[str]]) -> int | None:
-        if self._alone[node.host]:
-            return None
         suspicious = any(self.suspect(flight.work) for flight in node.flights)
         behind = len(node.flights) >= node.slots
-        if behind and suspicious:
+        if self._alone[node.host] or (behind and suspicious):
             return None
         for index, work in enumerate(self.waiting):
             if index == _SCANNED:
