@@ -66,6 +66,10 @@ ONLY_PARSED = {
     "boosters-eval compare -d california -l xgboost lightgbm --track mlflow",
     "boosters-eval run --suite quick --track mlflow wandb",
     "boosters-eval track RUN --to mlflow",
+    # These need a cluster; the tests of the room have one.
+    "boosters-eval compare -d california -l xgboost lightgbm --executor dask --address tcp://host:8786",
+    "boosters-eval compare -d california -l xgboost lightgbm --executor dask --workers 4",
+    "boosters-eval run --suite full --executor dask --scheduler-file scheduler.json",
     # These of parity run cells; the tests of the room run them.
     "boosters-eval parity gate --csv mine.csv",
     "boosters-eval parity gate --csv parity.csv",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.settings import RunOptions, Settings
     from boosters_eval.benchmark.suites import SUITES, create_ablation_suite, register_suite
     from boosters_eval.bisection.model import Bisection, BisectionStep
+    from boosters_eval.cluster.executor import DaskExecutor
     from boosters_eval.core.errors import (
         BoostersEvalError,
         BoostersEvalWarning,
@@ -107,6 +108,7 @@ _HOME = {
     "benchmark.results": ("ResultCollection",),
     "benchmark.settings": ("RunOptions", "Settings"),
     "benchmark.suites": ("SUITES", "create_ablation_suite", "register_suite"),
+    "cluster.executor": ("DaskExecutor",),
     "core.errors": (
         "BoostersEvalError",
         "BoostersEvalWarning",
@@ -181,6 +183,7 @@ __all__ = [
     "Clock",
     "ConfigError",
     "ConformanceError",
+    "DaskExecutor",
     "DataFileError",
     "DataSettings",
     "DatasetConfig",

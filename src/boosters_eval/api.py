@@ -93,7 +93,7 @@ def compare(
             profile=profile,
             max_seeds=max_seeds,
             budget=budget,
-            **settings,
+            **_placed(settings, executor),
         )
     _warn_of_data(prepared)
     return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor, track=track))
@@ -115,9 +115,20 @@ def run_suite(
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
     with _heard(verbose=verbose):
-        prepared = prepare_suite(suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **settings)
+        prepared = prepare_suite(
+            suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **_placed(settings, executor)
+        )
     _warn_of_data(prepared)
     return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor, track=track))
+
+
+def _placed(settings: RunOptions, executor: Executor | str | None) -> RunOptions:
+    """The settings of a run on this machine, or of one on others."""
+    from boosters_eval.engine.executor import EXECUTORS  # noqa: PLC0415 (keeps start-up fast)
+
+    check_names(executor)
+    known = EXECUTORS[executor] if isinstance(executor, str) else executor
+    return settings if known is None or known.local else {**settings, "elsewhere": True}
 
 
 def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:

@@ -148,7 +148,9 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     every = timing_threads()  # refuses a variable that is no count, even where it is not needed
     wish = settings.threads if settings.threads is not None else every if timed else None
     configs = tuple(map(settled, benchmarks.configs))
-    plan, stored = make_plan(benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish)
+    plan, stored = make_plan(
+        benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish, elsewhere=settings.elsewhere
+    )
     said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
     audits = {c.dataset.name: audit_of(c.dataset, stored[c.dataset.name]).for_folds(c.folds) for c in configs}
@@ -174,6 +176,7 @@ def make_plan(
     seeds: int,
     timing: Timing | None = None,
     n_threads: int | None = None,
+    elsewhere: bool = False,
 ) -> tuple[Plan, dict[str, Stored]]:
     """Resolve data, threads and libraries. What a library does not support is excluded, with the reason."""
     configs = list(map(settled, configs))
@@ -190,7 +193,8 @@ def make_plan(
         _check_folds(config, data)
         before = len(refs)
         spec = _resolve(config, data, timing or Timing(), n_threads, users)
-        reasons = {library: cannot_run(runner_of(library), spec.request(0)) for library in config.libraries}
+        request = spec.request(0)
+        reasons = {name: cannot_run(runner_of(name), request, elsewhere=elsewhere) for name in config.libraries}
         excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
         refs += _refs(len(specs), config, [name for name, why in reasons.items() if why is None], seeds, len(refs))
         check_splits(spec, data, [Repeat(ref.seed, ref.fold) for ref in refs[before:]])

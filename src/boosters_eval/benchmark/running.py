@@ -54,7 +54,8 @@ def run_prepared(
     """
     start_method()  # refuses an unknown method before anything is written
     check_devices(prepared.plan)
-    found = _look_at_machine() if prepared.settings.timing_mode else ()
+    here = not prepared.settings.elsewhere  # what disturbs this machine disturbs no node
+    found = _look_at_machine() if prepared.settings.timing_mode and here else ()
     with opened(executor, prepared) as used:
         growth = prepared.growth
         if growth is None:

@@ -29,6 +29,7 @@ class RunOptions(TypedDict, total=False):
     home: Path | None
     command: tuple[str, ...]
     name: str | None
+    elsewhere: bool
 
 
 class Settings(Model):
@@ -47,3 +48,4 @@ class Settings(Model):
     home: Path | None = None
     command: tuple[str, ...] = ()  # the command line, for the report's "Reproduce" section
     name: Annotated[str, AfterValidator(check_name)] | None = None  # by which the run can be found again
+    elsewhere: bool = False  # cells run on other machines, whose devices count instead of this one's

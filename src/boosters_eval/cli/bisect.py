@@ -13,7 +13,9 @@ from boosters_eval.cli.options import (
     Execution,
     Presentation,
     SplitOption,
+    check_cluster,
     data_of,
+    executor_of,
     settings_of,
     training_of,
     with_options,
@@ -116,6 +118,7 @@ def bisect(
 
     chosen = _format(presentation)
     tell = (lambda _: None) if presentation.quiet else note
+    check_cluster(execution)
     bisector = prepare_bisection(
         _one("library", library),
         versions=_range(versions),
@@ -143,7 +146,7 @@ def bisect(
     if presentation.dry_run:
         return _show_plan(bisector)
     tell(_plan_sentence(bisector))
-    with resumable():
+    with resumable(), executor_of(execution) as bisector.executor:
         found = bisector.run()
     _show(found, chosen, presentation)
     return int(found.exit_code)

@@ -19,7 +19,9 @@ from boosters_eval.cli.options import (
     Execution,
     Presentation,
     SplitOption,
+    check_cluster,
     data_of,
+    executor_of,
     settings_of,
     training_of,
     typed,
@@ -202,6 +204,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     """Run the plan and show its progress. A dry run or an interruption ends the command here."""
     from boosters_eval.api import check_names, run_prepared
 
+    check_cluster(execution)
     check_names(execution.executor, execution.observer, execution.track)
     tell = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
@@ -215,8 +218,8 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
     if execution.resume or execution.rerun_failed:
         _check_earlier(prepared)
     watchers = observers(execution, prepared, quiet=presentation.quiet, verbose=presentation.verbose)
-    with resumable():
-        return run_prepared(prepared, observer=watchers, executor=execution.executor, say=tell, track=execution.track)
+    with resumable(), executor_of(execution) as executor:
+        return run_prepared(prepared, observer=watchers, executor=executor, say=tell, track=execution.track)
 
 
 def audit_lines(audits: Any, *, verbose: bool) -> Iterator[str]:

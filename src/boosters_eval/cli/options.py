@@ -1,9 +1,10 @@
 """The options shared by all commands that run cells, declared once."""
 
+import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -101,8 +102,37 @@ class Execution:
         typer.Option("--rerun-failed", help="Run only the failed cells of the same plan again.", rich_help_panel=_RUN),
     ] = False
     executor: Annotated[
-        str, typer.Option("--executor", help="The executor that runs the cells, by name.", rich_help_panel=_RUN)
+        str,
+        typer.Option(
+            "--executor", help="What runs the cells: local, dask (a cluster), or one of your own.", rich_help_panel=_RUN
+        ),
     ] = "local"
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="tcp://HOST:PORT",
+            help="With --executor dask: the scheduler. Default: dask's own configuration, else a cluster started here.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None
+    scheduler_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--scheduler-file",
+            help="With --executor dask: the file in which the scheduler has written its address.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            help="With --executor dask: start a cluster of so many processes here, for a try.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None
     observer: Annotated[
         list[str] | None,
         typer.Option(
@@ -339,9 +369,39 @@ def training_of(param: list[str] | None, growth: str | None, device: str | None)
 
 def settings_of(execution: Execution) -> dict[str, Any]:
     """The options that are settings of a run."""
-    others = ("continue_on_error", "executor", "observer", "track")
+    others = ("continue_on_error", "executor", "observer", "track", *_CLUSTER)
     given = {name: value for name, value in asdict(execution).items() if name not in others}
-    return {**given, "command": tuple(typed())}
+    return {**given, "command": tuple(typed()), "elsewhere": execution.executor == _DASK}
+
+
+_CLUSTER = ("address", "scheduler_file", "workers")
+_DASK = "dask"
+
+
+@contextlib.contextmanager
+def executor_of(execution: Execution) -> Iterator[Any]:
+    """The executor that the options name: a name, or one that knows its cluster and is closed in the end."""
+    given = {name: value for name in _CLUSTER if (value := getattr(execution, name)) is not None}
+    if not given:
+        yield execution.executor
+        return
+    from boosters_eval.cluster.executor import DaskExecutor
+
+    with DaskExecutor(**given) as executor:
+        yield executor
+
+
+def check_cluster(execution: Execution) -> None:
+    """Refuse options that contradict each other, before any work is done."""
+    given = [f"--{name.replace('_', '-')}" for name in _CLUSTER if getattr(execution, name) is not None]
+    if given and execution.executor != _DASK:
+        raise ConfigError(f"The {given[0]} option needs --executor dask. Got '{execution.executor}' instead.")
+    if len(given) > 1:
+        raise ConfigError(f"Use either {given[0]} or {given[1]}, not both: a run has one cluster.")
+    if execution.executor == _DASK and execution.jobs is not None:
+        raise ConfigError(
+            "Use either --jobs or --executor dask, not both: the threads of its workers say how many run."
+        )
 
 
 def refuse_tracking(execution: Execution) -> None:

@@ -35,6 +35,7 @@ class Identity(NamedTuple):
     address: dict[str, Any]
     workload: dict[str, Any]  # the address of the workload itself
     path: ImportPath
+    imports: tuple[str, ...] = ()
 
 
 @dataclass

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.executor import Work
+    from boosters_eval.engine.feed import Feed
 
 _SHORTEST_IMPORT = 60.0  # seconds that an import may always take, however short the timeout of a cell is
 
@@ -48,12 +49,11 @@ class Lanes:
 
     # What is wanted
 
-    def prepare(self, works: Iterable[Work]) -> deque[Lane]:
-        """Get ready for these works: their lanes, in the order in which they had better start."""
-        works = list(works)
-        self._identities = identities(works)
+    def prepare(self, wanted: Mapping[Lane, Identity], timeout_s: float | None) -> deque[Lane]:
+        """Get ready for cells with this timeout: their lanes, in the order in which they had better start."""
+        self._identities = dict(wanted)
         self._forget_outdated()
-        self._timeout = max((work.limits.timeout_s for work in works if work.limits.timeout_s), default=None)
+        self._timeout = timeout_s
         self._shared = shared_imports(self._identities) if self._method == "fork" else {}
         # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
         return deque(sorted(self._identities, key=lambda lane: len(self._shared.get(lane, ()))))
@@ -124,8 +124,17 @@ class Lanes:
         """The lanes that were forked from an ancestor."""
         return [process for process in self if process.ancestor is ancestor]
 
-    def heard(self) -> Iterator[AncestorProcess | LaneProcess]:
-        """The processes that have sent something. This waits for one, until the next import is late."""
+    def listen(self, feed: Feed) -> None:
+        """Hear of work that arrives, too."""
+        self._selector.register(feed, selectors.EVENT_READ, feed)
+
+    def ignore(self, feed: Feed) -> None:
+        """Hear of no more work."""
+        with contextlib.suppress(KeyError, ValueError):  # all was closed meanwhile
+            self._selector.unregister(feed)
+
+    def heard(self) -> Iterator[AncestorProcess | LaneProcess | Feed]:
+        """Who has sent something: processes, and the feed. This waits for one, until the next import is late."""
         self._stop_late_imports()
         for key, _ in self._selector.select(self._patience()):
             yield key.data
@@ -203,8 +212,19 @@ def identities(works: Iterable[Work]) -> dict[Lane, Identity]:
         if lane not in found:
             workload = WORKLOADS[lane.workload]
             path = ImportPath(tuple(workload.path(lane.target)), workload.isolated(lane.target))
-            found[lane] = Identity(work.build, workload.address(lane.target), address_of(workload, "workload"), path)
+            found[lane] = Identity(
+                work.build,
+                workload.address(lane.target),
+                address_of(workload, "workload"),
+                path,
+                tuple(workload.imports(lane.target)),
+            )
     return found
+
+
+def longest_timeout(works: Iterable[Work]) -> float | None:
+    """The longest that a cell may take, if there is a limit."""
+    return max((work.limits.timeout_s for work in works if work.limits.timeout_s), default=None)
 
 
 def shared_imports(lanes: Mapping[Lane, Identity]) -> dict[Lane, list[str]]:
@@ -212,8 +232,8 @@ def shared_imports(lanes: Mapping[Lane, Identity]) -> dict[Lane, list[str]]:
     together = {lane: identity for lane, identity in lanes.items() if not identity.path.isolated}
     own = {name for identity in together.values() for name in provided(identity.path.first)}
     wanted = {
-        lane: [name for name in WORKLOADS[lane.workload].imports(lane.target) if name.partition(".")[0] not in own]
-        for lane in together
+        lane: [name for name in identity.imports if name.partition(".")[0] not in own]
+        for lane, identity in together.items()
     }
     counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in set(names))
     return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}

@@ -16,18 +16,19 @@ from boosters_eval.engine.channel import LaneEvent
 from boosters_eval.engine.child import RESULT
 from boosters_eval.engine.executor import Executor
 from boosters_eval.engine.failures import death, import_failure, within_limits
+from boosters_eval.engine.feed import Feed
 from boosters_eval.engine.handles import LaneProcess, readable, received, stderr_tail
-from boosters_eval.engine.lanes import Lanes
+from boosters_eval.engine.lanes import Lanes, identities, longest_timeout
 from boosters_eval.engine.outcome import Failure, Sighting
 from boosters_eval.engine.processes import end_name, kill_marked
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from boosters_eval.engine.cell import Cell, Lane
     from boosters_eval.engine.executor import Work
-    from boosters_eval.engine.handles import AncestorProcess
+    from boosters_eval.engine.handles import AncestorProcess, Identity
     from boosters_eval.engine.outcome import Outcome
 
 START_METHODS = ("fork", "spawn")
@@ -46,11 +47,13 @@ def start_method() -> str:
 class LocalPool(Executor):
     """Runs cells on this machine, `jobs` at a time. Its lanes are kept for the next run until it is closed.
 
-    One that is `kept` for longer starts its lanes anew if a file that they have loaded changes.
+    One that is `kept` for longer starts its lanes anew if a file that they have loaded changes. Where several pools
+    share a machine, each gets CPUs of its own; only a cell that runs alone may use all.
     """
 
-    def __init__(self, jobs: int = 1, *, kept: bool = False) -> None:
+    def __init__(self, jobs: int = 1, *, kept: bool = False, cpus: list[int] | None = None) -> None:
         super().__init__(jobs)
+        self._cpus = cpus
         self._method = start_method()
         self._lanes = Lanes(self._method, kept=kept)
         self._numbers = count(1)  # of cells
@@ -66,30 +69,55 @@ class LocalPool(Executor):
         self, works: Iterable[Work], started: Callable[[Cell, str], None]
     ) -> Generator[Outcome | Failure, None, None]:
         """Yield outcomes in the order in which they arrive."""
+        waiting = deque(works)
+        yield from self._session(waiting, identities(waiting), longest_timeout(waiting), None, started)
+
+    def serve(
+        self,
+        feed: Feed,
+        wanted: Mapping[Lane, Identity],
+        timeout_s: float | None,
+        started: Callable[[Cell, str], None],
+    ) -> Generator[Outcome | Failure, None, None]:
+        """Run what comes through the feed until it ends, in these lanes, with at most that timeout."""
+        yield from self._session(deque(), wanted, timeout_s, feed, started)
+
+    def _session(
+        self,
+        waiting: deque[Work],
+        wanted: Mapping[Lane, Identity],
+        timeout_s: float | None,
+        feed: Feed | None,
+        started: Callable[[Cell, str], None],
+    ) -> Generator[Outcome | Failure, None, None]:
         if self._busy:
             raise RunError("This pool is running something already: use another pool, or wait.")
-        waiting = deque(works)
-        ahead = self._lanes.prepare(waiting)
+        ahead = self._lanes.prepare(wanted, timeout_s)
+        if feed is not None:
+            self._lanes.listen(feed)
         self._busy = True
         try:
-            for outcome in self._run(waiting, ahead, started):
+            for outcome in self._run(waiting, ahead, feed, started):
                 self._refuse_closed()  # what ended just then may have failed for no other reason
                 yield outcome
         finally:
             self._busy = False
+            if feed is not None:
+                self._lanes.ignore(feed)
             if self._lanes.running() or self._closed:  # the iterator was closed, or the run interrupted
                 self.close()
 
     def _run(
-        self, waiting: deque[Work], ahead: deque[Lane], started: Callable[[Cell, str], None]
+        self, waiting: deque[Work], ahead: deque[Lane], feed: Feed | None, started: Callable[[Cell, str], None]
     ) -> Iterator[Outcome | Failure]:
-        while waiting or self._lanes.running():
+        while waiting or self._lanes.running() or (feed is not None and not feed.ended):
             self._refuse_closed()
             self._load_ahead(ahead)
             while (ended := self._dispatch(waiting, ahead, started)) is not None:
                 if not isinstance(ended, bool):
                     yield ended
-            yield from self._wait(started)
+            if feed is not None or self._in_use():
+                yield from self._wait(waiting, started)
 
     def close(self) -> None:
         """Close the channels of all lanes, which stops the lanes and their cells.
@@ -163,7 +191,8 @@ class LocalPool(Executor):
 
     def _send(self, process: LaneProcess, work: Work) -> None:
         cell = work.cell
-        slots = threads.cpu_slots(1 if cell.spec.alone else self.jobs, cell.spec.n_threads)
+        alone = cell.spec.alone
+        slots = threads.cpu_slots(1 if alone else self.jobs, cell.spec.n_threads, None if alone else self._cpus)
         number = next(self._numbers)
         request = {
             "number": number,
@@ -171,7 +200,7 @@ class LocalPool(Executor):
             "target": cell.target,
             "repeat": cell.repeat,
             "inputs": dict(work.inputs),
-            "cpus": slots[0 if cell.spec.alone else self._free[0]],
+            "cpus": slots[0 if alone else self._free[0]],
             "timeout": work.limits.timeout_s,
             "memory_limit": work.limits.memory_mb,
         }
@@ -181,12 +210,12 @@ class LocalPool(Executor):
 
     # Hearing what becomes of them
 
-    def _wait(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
-        if not self._in_use():
-            return
+    def _wait(self, waiting: deque[Work], started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
         for source in self._lanes.heard():
             if isinstance(source, LaneProcess):
                 yield from self._hear_lane(source, started)
+            elif isinstance(source, Feed):
+                waiting.extend(source.take())
             else:
                 yield from self._hear_ancestor(source, started)
 

@@ -41,9 +41,9 @@ def resolve(wish: int) -> int:
     return usable if wish == -1 else min(wish, usable)
 
 
-def cpu_slots(jobs: int, n_threads: int) -> list[list[int]]:
+def cpu_slots(jobs: int, n_threads: int, cpus: list[int] | None = None) -> list[list[int]]:
     """The CPUs of each slot in which a cell may run; slots share CPUs only when there are too few."""
-    cpus = available_cpus()
+    cpus = cpus or available_cpus()
     if jobs * n_threads > len(cpus):
         return [cpus] * jobs
     return [cpus[i * n_threads : (i + 1) * n_threads] for i in range(jobs)]

@@ -22,6 +22,10 @@ class Workload(ABC):
     name: ClassVar[str]
     spec_type: ClassVar[type[Spec]]
     outcome_type: ClassVar[type[Outcome]]
+    # Inputs that are folders which cells write to: what they store there, by digest, and what they make there if it is
+    # not there yet. On another machine both begin empty, and only what is stored is brought home.
+    stores: ClassVar[frozenset[str]] = frozenset({"artifacts"})
+    makes: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     @abstractmethod
@@ -60,6 +64,11 @@ class Workload(ABC):
     def isolated(cls, target: str) -> bool:  # noqa: ARG003 (see above)
         """Whether these folders take the place of the program's environment, of which only this package remains."""
         return False
+
+    @classmethod
+    def bound_here(cls, cell: Cell, inputs: Mapping[str, str]) -> str | None:  # noqa: ARG003 (see above)
+        """Why a cell can only run on the machine that made the plan, as in "it ...", or None."""
+        return None
 
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> Any:  # noqa: ARG003 (there may be nothing to load)

@@ -113,6 +113,11 @@ class Evaluate(Workload):
         return (__name__, *(RUNNERS[target].dependencies if target in RUNNERS else ()))
 
     @classmethod
+    def bound_here(cls, cell: Cell, inputs: Mapping[str, str]) -> str | None:  # noqa: ARG003 (all of a target are alike)
+        """A function, a program or an evaluator runs in the folder of the specification, whatever it finds there."""
+        return f"it runs in the folder {inputs['root']} of this machine" if "root" in inputs else None
+
+    @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> None:  # noqa: ARG003 (a target is known by its name)
         """The library of a saved model. What the user named is imported by the cell alone."""
         if lane.target in RUNNERS:

@@ -109,6 +109,7 @@ class BindingWorkload(Workload):
     name: ClassVar[str] = "binding"
     spec_type: ClassVar[type[Spec]] = BindingSpec
     outcome_type: ClassVar[type[Outcome]] = BindingOutcome
+    makes: ClassVar[frozenset[str]] = frozenset({"data"})  # the same bytes everywhere, compared with the plan's digest
 
     @classmethod
     def build(cls, target: str) -> Build:

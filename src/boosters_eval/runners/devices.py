@@ -18,19 +18,22 @@ if TYPE_CHECKING:
 _LIBRARIES = (".so", ".pyd", ".dll", ".dylib")
 
 
-def cannot_run(runner: type[Runner], request: FitRequest) -> str | None:
-    """Why a library cannot do here what is asked: it never could, or the device is missing; None if it can."""
-    return runner.unsupported(request) or device_fault(runner, request.training.device)
+def cannot_run(runner: type[Runner], request: FitRequest, *, elsewhere: bool = False) -> str | None:
+    """Why a library cannot do here what is asked: it never could, or the device is missing; None if it can.
+
+    The device may be `elsewhere`: the machine that runs the cells looks for it itself.
+    """
+    return runner.unsupported(request) or device_fault(runner, request.training.device, elsewhere=elsewhere)
 
 
-def device_fault(runner: type[Runner], device: Device) -> str | None:
+def device_fault(runner: type[Runner], device: Device, *, elsewhere: bool = False) -> str | None:
     """Why a library cannot use a device here, or None. Asked first, because some would use the CPU in silence."""
     if device is Device.CPU:
         return None
     if not runner.cuda_build:
         return "its runner knows no device but the CPU"
     found = cuda_devices()
-    if not found.names:
+    if not found.names and not elsewhere:
         return f"there is no CUDA device here: {found.fault}"
     code = [has_cuda_code(file) for file in _shared_libraries(runner)]
     if code and all(known is False for known in code):

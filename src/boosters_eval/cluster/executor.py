@@ -1,0 +1,321 @@
+"""The executor for a dask cluster. It gives each node the next cell itself, as the local pool does with its lanes."""
+
+from __future__ import annotations
+
+import queue
+import time
+import warnings
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import boosters_eval
+from boosters_eval.cluster.fleet import Fleet
+from boosters_eval.cluster.parcels import Parcels
+from boosters_eval.cluster.travel import Luggage
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
+from boosters_eval.engine.child import RESULT
+from boosters_eval.engine.executor import Executor
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.workload import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from boosters_eval.cluster.fleet import KnownNode
+    from boosters_eval.cluster.link import ClusterNews, Link
+    from boosters_eval.cluster.messages import CellReply, Introduction
+    from boosters_eval.core.machine import MachineInfo
+    from boosters_eval.engine.cell import Cell
+    from boosters_eval.engine.executor import Work
+    from boosters_eval.engine.outcome import Outcome
+
+_WAKE = 1.0  # seconds after which the connection is looked at, if nothing happens
+_LOOK = 10.0  # seconds after which the workers are asked for, in case that news were lost
+_SILENT = 30.0  # seconds after which a worker is asked again
+_GIVEN_UP = 3  # times in a row that a node may fail to run a cell before it is left out
+_RESUME = "Finished cells are kept; --resume runs the others, here or on another cluster."
+
+
+class DaskExecutor(Executor):
+    """Runs cells on the workers of a dask cluster, each of which holds a pool.
+
+    The scheduler is that of `address`, `scheduler_file` or `client`, else that of dask's configuration; without any, a
+    cluster of `workers` processes (by default `jobs`) is started on this machine. `security` is dask's, for TLS; by
+    default it is that of dask's configuration. Without any worker for `patience` seconds a run ends with an error.
+    """
+
+    local: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        jobs: int = 1,
+        *,
+        address: str | None = None,
+        scheduler_file: str | Path | None = None,
+        workers: int | None = None,
+        client: Any = None,
+        security: Any = None,
+        patience: float = 60.0,
+    ) -> None:
+        super().__init__(jobs)
+        named = [name for name, value in _places(address, scheduler_file, workers, client).items() if value is not None]
+        if len(named) > 1:
+            raise ConfigError(f"The '{named[0]}' and '{named[1]}' parameters exclude each other: name one cluster.")
+        if workers is not None and (not isinstance(workers, int) or workers < 1):
+            raise ConfigError(f"The 'workers' parameter must be at least 1. Got {workers!r} instead.")
+        self._patience = patience
+        self._busy = False
+        self._parcels = Parcels()
+        self._fleet = Fleet()
+        self._machines: dict[str, MachineInfo] = {}
+        link = _linked(
+            address=address, scheduler_file=scheduler_file, client=client, workers=workers or jobs, security=security
+        )
+        self._link: Link | None = link
+        self.jobs = max(1, link.threads)
+
+    def machines(self) -> dict[str, MachineInfo]:
+        """The machines that cells ran on, by digest."""
+        return dict(self._machines)
+
+    @property
+    def sent(self) -> dict[tuple[str, str], int]:
+        """How often each input, by its digest, went to each machine."""
+        return {} if self._link is None else dict(self._link.sent)
+
+    def close(self) -> None:
+        """Leave the cluster. What runs there for this program is stopped; a cluster that was started here is ended."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
+    def run(
+        self, works: Iterable[Work], started: Callable[[Cell, str], None]
+    ) -> Generator[Outcome | Failure, None, None]:
+        """Yield outcomes in the order in which they arrive."""
+        if self._link is None:
+            raise RunError("This executor is closed.")
+        if self._busy:
+            raise RunError("This executor is running something already: use another one, or wait.")
+        self._busy = True
+        run = _Run(self._link, self._fleet, list(works), self._parcels, self._machines, self._patience)
+        try:
+            yield from run.outcomes(started)
+        finally:
+            self._busy = False
+            if self._fleet.flying() and self._link is not None:  # the iterator was closed, or the run interrupted
+                self._link.stop_cells()
+                self._fleet.begin(())
+
+
+def _places(
+    address: str | None, scheduler_file: str | Path | None, workers: int | None, client: Any
+) -> dict[str, object]:
+    return {"address": address, "scheduler_file": scheduler_file, "workers": workers, "client": client}
+
+
+def _linked(**where: Any) -> Link:
+    try:
+        from boosters_eval.cluster.link import Link  # noqa: PLC0415 (an extra, and slow to import)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in {"dask", "distributed"}:
+            raise
+        raise MissingLibraryError(
+            "The executor 'dask' needs dask.distributed, which is not installed: pip install 'boosters-eval[cluster]'."
+        ) from None
+    return Link(**where)
+
+
+class _Run:
+    """One run on the cluster: what is heard, and what is done about it."""
+
+    def __init__(
+        self,
+        link: Link,
+        fleet: Fleet,
+        works: list[Work],
+        parcels: Parcels,
+        machines: dict[str, MachineInfo],
+        patience: float,
+    ) -> None:
+        self._link = link
+        self._fleet = fleet
+        self._machines = machines
+        self._patience = patience
+        self._luggage = Luggage(works, boosters_eval.__version__, parcels)
+        self._question = self._luggage.question.model_dump_json()
+        self._warned = False
+        self._last_look = self._last_node = time.monotonic()
+        fleet.begin(works)
+        for node in fleet.nodes.values():
+            node.ready, node.refused = False, ""
+        self._meet(list(fleet.nodes.values()))
+        link.look()
+
+    def outcomes(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
+        """Start cells and hear of them, until each has an outcome."""
+        while self._fleet.waiting or self._fleet.flying():
+            self._dispatch(started)
+            yield from self._hear(self._next_news())
+            self._check()
+
+    def _dispatch(self, started: Callable[[Cell, str], None]) -> None:
+        while (flight := self._fleet.next_flight(self._luggage.digests)) is not None:
+            order, folders = self._luggage.order(flight.work), self._luggage.folders(flight.work)
+            self._link.begin(self._link.carry(flight.number, flight.address, order, folders))
+        for node, digest, _ in self._fleet.missing(self._luggage.digests):
+            self._link.begin(self._link.send(node.address, node.host, self._luggage.parcels[digest]))
+        for flight in self._fleet.to_start():
+            started(flight.work.cell, "start")
+
+    def _next_news(self) -> ClusterNews | None:
+        try:
+            return self._link.news.get(timeout=_WAKE)
+        except queue.Empty:
+            return None
+
+    def _hear(self, news: ClusterNews | None) -> Iterator[Outcome | Failure]:
+        from boosters_eval.cluster import link  # noqa: PLC0415 (an extra; it is loaded by now)
+
+        match news:
+            case link.Members(threads):
+                self._meet(self._fleet.joined(threads))
+                for address in [known for known in self._fleet.nodes if known not in threads]:
+                    yield from self._lost(address)
+                self._meet([node for node in self._fleet.nodes.values() if self._silent(node)])
+            case link.Left(address):
+                yield from self._lost(address)
+            case link.Met(question, answers) if question == self._question:
+                self._judge(answers)
+            case link.Posted(question, faults) if question == self._question:
+                self._take_up(faults)
+            case link.Sent(address, digest, fault):
+                self._arrived(address, digest, fault)
+            case link.Answered(number, reply):
+                yield from self._landed(number, reply)
+
+    # Nodes
+
+    def _meet(self, nodes: list[KnownNode]) -> None:
+        for node in nodes:
+            node.asked = time.monotonic()
+        if nodes:
+            self._link.begin(self._link.meet([node.address for node in nodes], self._question))
+
+    def _silent(self, node: KnownNode) -> bool:
+        """Whether it has not answered for long, although it is there."""
+        return not node.ready and not node.refused and time.monotonic() - node.asked > _SILENT
+
+    def _judge(self, answers: Mapping[str, Introduction | str | None]) -> None:
+        posts = {}
+        for address, told in answers.items():
+            node = self._fleet.nodes.get(address)
+            if node is None or told is None:  # it has left, or is leaving
+                continue
+            if isinstance(told, str) or told.faults:
+                self._refuse(node, told if isinstance(told, str) else "; ".join(told.faults))
+            else:
+                posts[address] = self._fleet.posted(node, told, self._luggage.widest).model_dump(mode="json")
+                self._know(told)
+                self._warn_of_threads(node)
+        if posts:
+            self._link.begin(self._link.post(self._question, posts))
+
+    def _know(self, told: Introduction) -> None:
+        machine = told.machine_info()
+        self._machines[machine.digest] = machine
+
+    def _warn_of_threads(self, node: KnownNode) -> None:
+        wide = self._luggage.widest
+        if node.threads < wide and not self._luggage.alone and not self._warned:
+            self._warned = True
+            text = f"Cells use {wide} threads, but the worker {node.address} has {node.threads}: they share its CPUs."
+            warnings.warn(f"{text} Start workers with --nthreads {wide}.", BoostersEvalWarning, stacklevel=2)
+
+    def _refuse(self, node: KnownNode, why: str) -> None:
+        node.ready, node.refused = False, why
+        text = f"The worker {node.address} is not used: {why}."
+        if all(other.refused for other in self._fleet.nodes.values()):
+            raise RunError(f"No worker of the cluster can run this plan. {text}")
+        warnings.warn(text, BoostersEvalWarning, stacklevel=2)
+
+    def _take_up(self, faults: Mapping[str, str | None]) -> None:
+        for address, fault in faults.items():
+            node = self._fleet.nodes.get(address)
+            if node is not None and fault:
+                self._refuse(node, fault)
+            elif node is not None and fault is not None:
+                node.ready = True
+                self._last_node = time.monotonic()
+
+    def _arrived(self, address: str, digest: str, fault: str) -> None:
+        node = self._fleet.nodes.get(address)
+        if node is None:
+            return
+        node.coming.discard(digest)
+        if fault:
+            self._refuse(node, f"an input could not be sent to it: {fault}")
+        else:
+            node.inputs.add(digest)
+
+    def _lost(self, address: str) -> Iterator[Failure]:
+        node = self._fleet.nodes.get(address)
+        numbers, guilty = self._fleet.lost(address)
+        self._link.give_up(numbers)
+        for work in guilty:
+            yield Failure.of(
+                work.cell,
+                error_type="NodeDied",
+                error_message="the cell was running on a node that died, and so was it on the next one: it is not run"
+                " on a third",
+                machine=node.machine if node is not None else None,
+            )
+
+    def _check(self) -> None:
+        """Whether it can go on: with a scheduler, and with a node."""
+        now = time.monotonic()
+        if not self._link.alive:
+            raise RunError(f"The dask scheduler at {self._link.address} is gone. {_RESUME}")
+        if any(node.ready for node in self._fleet.nodes.values()):
+            self._last_node = now
+        elif now - self._last_node > self._patience:
+            raise RunError(f"The cluster has had no worker for {self._patience:g} s. {_RESUME}")
+        if now - self._last_look > _LOOK:
+            self._last_look = now
+            self._link.look()
+
+    # Cells
+
+    def _landed(self, number: int, reply: CellReply) -> Iterator[Outcome | Failure]:
+        node = self._fleet.node_of(number)
+        flight = self._fleet.landed(number)
+        if flight is None or node is None:  # it was given up: the cell runs elsewhere, or has an outcome already
+            return
+        if reply.kind == "unready":
+            self._fleet.again([flight.work])
+            self._unready(node, reply.text)
+            return
+        node.failed = 0
+        yield self._outcome(flight.work.cell, reply, node)
+
+    def _unready(self, node: KnownNode, why: str) -> None:
+        """A node that did not run its cell gets ready anew; one that fails again and again is left out."""
+        node.failed += 1
+        node.ready = False
+        node.inputs.clear()
+        if node.failed >= _GIVEN_UP:
+            self._refuse(node, why)
+        elif self._link.alive:
+            self._meet([node])
+
+    def _outcome(self, cell: Cell, reply: CellReply, node: KnownNode) -> Outcome | Failure:
+        """What a node answered, checked as the answer of a local process is."""
+        try:
+            kind = WORKLOADS[cell.spec.workload].outcome_type if reply.kind == RESULT else Failure
+            found = kind.model_validate_json(reply.text)
+            if found.key == cell.key:
+                return found.model_copy(update={"machine": node.machine})
+        except ValueError:  # pydantic's errors are ValueErrors
+            pass
+        message = f"the node {node.address} sent something that is not an outcome of the cell"
+        return Failure.of(cell, error_type="InvalidAnswer", error_message=message, machine=node.machine)

@@ -1,0 +1,419 @@
+"""The program's connection to a dask cluster: a client on an event loop of its own, whose news arrive in a queue."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import multiprocessing
+import queue
+import secrets
+import signal
+import threading
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dask
+from distributed import Client, LocalCluster
+
+from boosters_eval.cluster import node
+from boosters_eval.cluster.messages import CellReply, Introduction
+from boosters_eval.cluster.parcels import inside
+from boosters_eval.core.errors import ConfigError, RunError
+from boosters_eval.core.files import read_text, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+
+    from boosters_eval.cluster.parcels import Parcel
+
+CONNECT_S = 10.0  # seconds within which a scheduler must answer
+_SENDERS = 8  # inputs on their way at a time
+_GUARD = "A script that starts a cluster must do so under: if __name__ == '__main__'."
+_CLOSE_S = 10.0  # seconds that the end may take
+
+
+@dataclass(frozen=True)
+class Members:
+    """The workers of the cluster, with their threads."""
+
+    threads: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Left:
+    """A worker is gone."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class Met:
+    """What workers say of themselves, or why one cannot say anything; None of one that cannot be reached."""
+
+    question: str
+    answers: Mapping[str, Introduction | str | None]
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A node is ready (''), or what is wrong with it; None of one that cannot be reached."""
+
+    question: str
+    faults: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """An input is on a node, or what is wrong."""
+
+    address: str
+    digest: str
+    fault: str
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What became of a cell."""
+
+    number: int
+    reply: CellReply
+
+
+ClusterNews = Members | Left | Met | Posted | Sent | Answered
+
+
+class Link:
+    """Everything that waits for the network happens on the loop; the program reads the news."""
+
+    def __init__(
+        self,
+        *,
+        address: str | None = None,
+        scheduler_file: str | Path | None = None,
+        client: Any = None,
+        workers: int = 1,
+        security: Any = None,
+    ) -> None:
+        self.session = secrets.token_hex(6)
+        self.news: queue.SimpleQueue[ClusterNews] = queue.SimpleQueue()
+        self.threads = 0  # of all workers, at the beginning
+        self.sent: Counter[tuple[str, str]] = Counter()  # how often each input went to each machine
+        self._cluster: Any = None
+        self._client: Any = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._carried: dict[int, asyncio.Task[Any]] = {}  # by the number of the cell
+        self._quiet = _Quiet()
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(lambda *_: None)  # of dask's own tasks; what matters is news
+        self._thread = threading.Thread(target=self._turn, name="boosters-eval-dask", daemon=True)
+        self._thread.start()
+        try:
+            where = _address(address, scheduler_file, client)
+            self._call(self._connect(where, workers, security or getattr(client, "security", None)))
+        except BaseException:
+            self.close()
+            raise
+
+    async def _connect(self, address: str | None, workers: int, security: Any) -> None:
+        self._sending = asyncio.Semaphore(_SENDERS)
+        self._locks: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+        if address is None:
+            self._cluster = await _started_here(workers)
+        target = self._cluster or address
+        client = Client(
+            target, asynchronous=True, timeout=CONNECT_S, set_as_default=False, security=security, name="boosters-eval"
+        )
+        try:
+            await client
+        except (OSError, TimeoutError):
+            with contextlib.suppress(Exception):
+                await client.close(timeout=1)
+            raise RunError(
+                f"No dask scheduler answers at {address} within {CONNECT_S:g} s: check the address, and that it runs."
+            ) from None
+        self._client = client
+        client.subscribe_topic("all", self._heard)
+        self.threads = sum((await client.nthreads()).values())
+
+    @property
+    def alive(self) -> bool:
+        """Whether the scheduler can be reached."""
+        return self._client is not None and self._client.status == "running"
+
+    @property
+    def address(self) -> str:
+        """The scheduler's."""
+        return str(self._client.scheduler.address)
+
+    # Between the program and the loop
+
+    def _turn(self) -> None:
+        """Run the loop. Workers that it starts inherit the mask: Ctrl-C reaches only the program, which stops them."""
+        resource_tracker.ensure_running()  # now: its start would take the mask away again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        self._loop.run_forever()
+
+    def _call(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
+        """Do something on the loop and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something on the loop; what comes of it is news."""
+
+        def start() -> None:
+            task = self._loop.create_task(self._survived(work))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        self._loop.call_soon_threadsafe(start)
+
+    async def _survived(self, work: Coroutine[Any, Any, None]) -> None:
+        """An error here means a lost worker or scheduler, which is news by itself."""
+        with contextlib.suppress(Exception):
+            await work
+
+    def close(self) -> None:
+        """Leave the cluster as it was, and end the one that was started here."""
+        with contextlib.suppress(Exception):
+            self._call(self._leave(), _CLOSE_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CLOSE_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+        self._quiet.end()
+
+    async def _leave(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        if self._client is not None:
+            if self.alive:
+                with contextlib.suppress(Exception):
+                    await asyncio.wait_for(self._everywhere(node.leave), _CLOSE_S / 2)
+            await self._client.close(timeout=2)
+        if self._cluster is not None:
+            await self._cluster.close(timeout=3)
+
+    def stop_cells(self) -> None:
+        """Stop whatever runs on the nodes for this program."""
+        with contextlib.suppress(Exception):
+            if self.alive:
+                self._call(self._everywhere(node.stop), _CLOSE_S)
+
+    async def _everywhere(self, act: Callable[..., Any]) -> None:
+        await self._client.run(act, self.session, on_error="ignore")
+
+    # Who is there
+
+    async def _heard(self, event: tuple[float, Any]) -> None:
+        message = event[1]
+        action = message.get("action") if isinstance(message, dict) else None
+        if action == "remove-worker":
+            self.news.put(Left(message["worker"]))
+        elif action == "add-worker":
+            await self._look()
+
+    async def _look(self) -> None:
+        self.news.put(Members(await self._client.nthreads()))
+
+    def look(self) -> None:
+        """Ask who is there."""
+        self.begin(self._look())
+
+    async def _ask(self, address: str, act: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of a node answers."""
+        found = await self._client.run(act, self.session, *arguments, workers=[address], on_error="return")
+        answer = found.get(address)
+        if isinstance(answer, BaseException):
+            raise OSError(_first_line(answer))
+        return answer
+
+    async def meet(self, addresses: list[str], question: str) -> None:
+        """Ask workers whether they can be nodes."""
+        found = await self._client.run(node.meet, self.session, question, workers=addresses, on_error="return")
+        self.news.put(Met(question, {address: _introduction(found.get(address)) for address in addresses}))
+
+    async def post(self, question: str, posts: Mapping[str, Mapping[str, Any]]) -> None:
+        """Tell nodes how many cells they will run, and where."""
+        found = await self._client.run(
+            node.take_post, self.session, question, json.dumps(posts), workers=list(posts), on_error="return"
+        )
+        self.news.put(Posted(question, {address: _told(found.get(address)) for address in posts}))
+
+    # What goes there and comes back
+
+    async def send(self, address: str, host: str, parcel: Parcel) -> None:
+        """Bring an input to a node, unless its machine has it."""
+        async with self._sending, self._locks[host, parcel.digest]:
+            fault = await self._sent(address, host, parcel)
+        self.news.put(Sent(address, parcel.digest, fault))
+
+    async def _sent(self, address: str, host: str, parcel: Parcel) -> str:
+        digest = parcel.digest
+        if await self._ask(address, node.has_parcel, digest):
+            return ""
+        self.sent[host, digest] += 1
+        pieces = parcel.pieces()
+        try:
+            while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+                fault = str(await self._ask(address, node.receive, digest, *piece))
+                if fault:
+                    return fault
+        except OSError as error:
+            return f"{parcel.source} cannot be read: {error.strerror}"
+        return str(await self._ask(address, node.complete, digest, parcel.manifest.model_dump_json()))
+
+    def give_up(self, numbers: Iterable[int]) -> None:
+        """Wait no more for these cells: their node is gone."""
+
+        def cancel() -> None:
+            for number in numbers:
+                if number in self._carried:
+                    self._carried[number].cancel()
+
+        self._loop.call_soon_threadsafe(cancel)
+
+    async def carry(self, number: int, address: str, order: str, folders: Mapping[str, str]) -> None:
+        """Have a cell run on a node, and bring home what it wrote."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._carried[number] = task
+        future = self._client.submit(
+            node.run_cell,
+            self.session,
+            order,
+            key=f"boosters-eval-{self.session}-{number}",
+            workers=[address],
+            allow_other_workers=False,
+            pure=False,
+            retries=0,
+        )
+        try:
+            reply = CellReply.model_validate_json(await future)
+            await self._bring_home(address, reply, folders)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (the worker is lost, or the scheduler)
+            reply = CellReply(kind="unready", text=_first_line(error))
+        finally:
+            del self._carried[number]
+            future.release()
+        self.news.put(Answered(number, reply))
+
+    async def _bring_home(self, address: str, reply: CellReply, folders: Mapping[str, str]) -> None:
+        """Store what a cell wrote where it would have written it here, before its outcome counts."""
+        places = set()
+        for name, items in reply.written.items():
+            for item in items:
+                content = bytearray()
+                while len(content) < item.size:
+                    data = await self._ask(address, node.fetch, item.path, len(content))
+                    if not data:
+                        raise RuntimeError(f"{item.path} is gone")
+                    content += data
+                if hashlib.sha256(content).hexdigest() != item.digest:
+                    raise RuntimeError(f"{item.path} has changed on its way")
+                cell, _, *parts = Path(item.path).parts
+                await asyncio.to_thread(_store, inside(Path(folders[name]), str(Path(*parts))), bytes(content))
+                places.add(cell)
+        for place in places:
+            await self._ask(address, node.clear, place)
+
+
+async def _started_here(workers: int) -> Any:
+    """A cluster for a try, whose processes end with this one."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker of one imports the script
+        raise ConfigError(_GUARD)
+    try:
+        return await LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+            memory_limit=0,  # the memory of cells has a limit of its own
+            asynchronous=True,
+        )
+    except RuntimeError as error:
+        raise RunError(f"The cluster could not be started here ({error}). {_GUARD}") from None
+
+
+def _store(path: Path, content: bytes) -> None:
+    if not path.is_file() or path.read_bytes() != content:
+        write_atomically(path, content, own=True)
+
+
+def _address(address: str | None, scheduler_file: str | Path | None, client: Any) -> str | None:
+    """Where the scheduler is, as the user or dask's own configuration names it; None: nowhere yet."""
+    if client is not None:
+        return str(client.scheduler.address)
+    if scheduler_file is not None:
+        path = Path(scheduler_file)
+        try:
+            found = json.loads(read_text(path))["address"]
+        except (ValueError, TypeError, KeyError) as error:
+            if isinstance(error, ConfigError):
+                raise
+            raise ConfigError(f"The scheduler file {path} is not one that a dask scheduler writes.") from None
+        address = str(found)
+    address = address or dask.config.get("scheduler-address", None)
+    if address is not None and not _looks_right(address):
+        raise ConfigError(
+            "The 'address' parameter must be that of a dask scheduler, such as tcp://host:8786."
+            f" Got '{address}' instead."
+        )
+    return address
+
+
+def _looks_right(address: str) -> bool:
+    scheme, found, place = address.rpartition("://")
+    _, _, port = place.rpartition(":")
+    return (not found or scheme in {"tcp", "tls", "ws", "wss", "ucx", "inproc"}) and (
+        port.isdecimal() or scheme == "inproc"
+    )
+
+
+def _introduction(answer: Any) -> Introduction | str | None:
+    if isinstance(answer, str):
+        return Introduction.model_validate_json(answer)
+    if isinstance(answer, ModuleNotFoundError):
+        return f"it lacks a package ({_first_line(answer)})"
+    return _told(answer)
+
+
+def _told(answer: Any) -> str | None:
+    if answer is None or isinstance(answer, (OSError, TimeoutError)):  # it is just leaving
+        return None
+    return answer if isinstance(answer, str) else _first_line(answer)
+
+
+def _first_line(error: object) -> str:
+    text = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {text}".rstrip(": .")
+
+
+class _Quiet:
+    """Dask's loggers say little that a user can act on; what matters is told in a sentence of ours."""
+
+    def __init__(self) -> None:
+        self._before = {name: logging.getLogger(name).level for name in self._names()}
+        for name in self._before:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+    @staticmethod
+    def _names() -> Iterator[str]:
+        yield "distributed"
+        for name, item in logging.Logger.manager.loggerDict.items():
+            if name.startswith("distributed.") and isinstance(item, logging.Logger) and item.level:
+                yield name
+
+    def end(self) -> None:
+        """Let them speak again."""
+        for name, level in self._before.items():
+            logging.getLogger(name).setLevel(level)

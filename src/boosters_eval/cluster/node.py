@@ -1,0 +1,356 @@
+"""A node of the cluster: a plug-in of a dask worker, which holds a pool that outlives its tasks.
+
+The functions at the end are what the program calls on a worker. They take and give text, and never raise: an error of
+ours would travel as a pickled object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import platform
+import shutil
+import tempfile
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from distributed import WorkerPlugin, get_worker
+
+import boosters_eval
+from boosters_eval.cluster.messages import CellReply, Introduction, Manifest, Order, Post, Question
+from boosters_eval.cluster.parcels import CHUNK, digest_of, inside, item_of
+from boosters_eval.cluster.store import Store
+from boosters_eval.core.machine import MachineInfo, available_cpus
+from boosters_eval.core.modules import at_address
+from boosters_eval.core.repeat import Repeat
+from boosters_eval.engine.cell import Cell
+from boosters_eval.engine.child import FAILURE, RESULT
+from boosters_eval.engine.executor import Limits, Work
+from boosters_eval.engine.feed import Feed
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.pool import LocalPool
+from boosters_eval.engine.workload import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boosters_eval.cluster.messages import Item, WantedLane
+    from boosters_eval.engine.cell import Build
+    from boosters_eval.engine.outcome import Outcome
+
+_IDLE = 300.0  # seconds without a cell after which the memory is given back: the program may be gone
+
+
+class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
+    """The pool of a worker for one program, its store of inputs, and what its cells write."""
+
+    def __init__(self, session: str) -> None:
+        self.name = plugin_name(session)
+        self.store = Store()
+        self.scratch = Path()
+        self._question: Question | None = None
+        self._post: Post | None = None
+        self._pool: LocalPool | None = None
+        self._feed: Feed | None = None
+        self._thread: threading.Thread | None = None
+        self._running: dict[str, Future[Outcome | Failure]] = {}
+        self._lock = threading.Lock()
+        self._numbers = 0
+        self._timer: threading.Timer | None = None
+
+    def setup(self, worker: Any) -> None:
+        """A folder of the worker's own, which goes away with it."""
+        self.scratch = Path(tempfile.mkdtemp(prefix="boosters-eval-", dir=worker.local_directory))
+
+    def teardown(self, worker: Any) -> None:  # noqa: ARG002 (the signature of a plug-in)
+        """Leave no process and no file behind."""
+        self.stop()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    # Taking up its post
+
+    def begin(self, question: Question, post: Post) -> None:
+        """Get ready for the cells of a plan. Lanes that it needs too are kept."""
+        if self._feed is not None and (question, post) == (self._question, self._post):
+            return
+        self._finish()
+        if self._pool is None or post != self._post:
+            self._close_pool()
+            self._pool = LocalPool(post.jobs, kept=True, cpus=None if post.cpus is None else list(post.cpus))
+        self._question, self._post = question, post
+        feed = self._feed = Feed()
+        self._thread = threading.Thread(target=self._serve, args=(self._pool, feed, question), daemon=True)
+        self._thread.start()
+        self._rest()
+
+    def _serve(self, pool: LocalPool, feed: Feed, question: Question) -> None:
+        wanted = {lane.lane: lane.identity for lane in question.lanes}
+        try:
+            for outcome in pool.serve(feed, wanted, question.timeout_s, lambda *_: None):
+                with self._lock:
+                    waiting = self._running.pop(outcome.key)
+                waiting.set_result(outcome)
+            error: Exception = RuntimeError("the node was stopped")
+        except Exception as caught:  # noqa: BLE001 (whatever it was, the cells must not wait for ever)
+            error = caught
+        with self._lock:
+            feed.ended = True
+            lost, self._running = self._running, {}
+        for waiting in lost.values():
+            waiting.set_exception(error)
+
+    def _finish(self) -> None:
+        """Let the pool finish what it has."""
+        feed, thread, self._feed, self._thread = self._feed, self._thread, None, None
+        if feed is not None and thread is not None:
+            feed.end()
+            thread.join()
+            feed.close()
+
+    def _close_pool(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def stop(self) -> None:
+        """Stop the running cells and all processes, at once."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+        if self._pool is not None:
+            self._pool.close()  # its thread is woken by the end of its processes
+        self._finish()
+        self._close_pool()
+
+    def _rest(self) -> None:
+        """Stop by itself if no cell comes for a while."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None if self._running else threading.Timer(_IDLE, self.stop)
+            if self._timer is not None:
+                self._timer.daemon = True
+                self._timer.start()
+
+    # Running cells
+
+    def run(self, order: Order) -> CellReply:
+        """Run a cell, and wait for what becomes of it."""
+        with self._lock:
+            self._numbers += 1
+            folder = self.scratch / f"cell-{self._numbers}"
+        try:
+            inputs = {name: self._located(name, given.kind, given.text, folder) for name, given in order.inputs.items()}
+            outcome = self._started(order, inputs).result()
+            written = {
+                name: tuple(_items(folder / name)) for name, given in order.inputs.items() if given.kind == "written"
+            }
+            if not any(written.values()):
+                shutil.rmtree(folder, ignore_errors=True)
+            kind = FAILURE if isinstance(outcome, Failure) else RESULT
+            return CellReply(kind=kind, text=outcome.model_dump_json(), written=written)
+        except Exception as error:  # noqa: BLE001 (the program decides what to do with a node that cannot)
+            return CellReply(kind="unready", text=f"{type(error).__name__}: {error}")
+        finally:
+            self._rest()
+
+    def _started(self, order: Order, inputs: dict[str, str]) -> Future[Outcome | Failure]:
+        with self._lock:
+            question, feed = self._question, self._feed
+            if question is None or feed is None or feed.ended:
+                raise RuntimeError("the node has no pool")
+            lane = question.lanes[order.lane]
+            spec = WORKLOADS[lane.workload].spec_type.model_validate(order.spec)
+            cell = Cell(spec, lane.target, Repeat(*order.repeat))
+            waiting: Future[Outcome | Failure] = Future()
+            self._running[cell.key] = waiting
+            feed.put(Work(cell, lane.build, inputs, Limits(order.timeout_s, order.memory_mb)))
+        return waiting
+
+    def _located(self, name: str, kind: str, text: str, folder: Path) -> str:
+        if kind == "text":
+            return text
+        if kind == "parcel":
+            found = self.store.find(text)
+            if found is None:
+                raise RuntimeError(f"the input {name} is not there")
+            return str(found)
+        place = folder / name if kind == "written" else self.scratch / name
+        place.mkdir(parents=True, exist_ok=True)
+        return str(place)
+
+
+def plugin_name(session: str) -> str:
+    """What the plug-in of a program is called: another program on the same cluster has one of its own."""
+    return f"boosters-eval-{session}"
+
+
+def _items(folder: Path) -> list[Item]:
+    return [
+        item_of(file, file.relative_to(folder.parent.parent).as_posix())
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    ]
+
+
+# What a node is, and whether it has what a plan needs
+
+
+def introduce(question: Question) -> Introduction:
+    """Who this node is, and why it cannot run the plan, if it cannot."""
+    faults: list[str] = []
+    if question.version != boosters_eval.__version__:
+        faults.append(f"the plan is of boosters-eval {question.version}, the node has {boosters_eval.__version__}")
+    else:
+        faults += [fault for path, digest in question.files.items() if (fault := _file_fault(path, digest))]
+        faults += [fault for lane in question.lanes if (fault := _lane_fault(lane))]
+    return Introduction(
+        version=boosters_eval.__version__,
+        python=platform.python_version(),
+        machine=MachineInfo.collect(device=question.device).model_dump(mode="json"),
+        host=_host(),
+        cpus=tuple(available_cpus()),
+        faults=tuple(dict.fromkeys(faults)),
+    )
+
+
+def _file_fault(path: str, digest: str) -> str:
+    try:
+        same = digest_of(Path(path)) == digest
+    except OSError:
+        return f"the plan uses {path}, which the node does not have"
+    return "" if same else f"the node's {path} is not that of the plan"
+
+
+def _lane_fault(wanted: WantedLane) -> str:
+    target, planned = wanted.target, _shown(wanted.build)
+    gone = next((folder for folder in wanted.first if not Path(folder).is_dir()), None)
+    if gone is not None:
+        return f"the plan has {target} {planned}, the node has none, because it has no folder {gone}"
+    try:
+        workload = at_address(wanted.workload_address)
+        WORKLOADS.register(wanted.workload, workload, replace=True)
+        if wanted.first or wanted.address.get("file"):
+            return ""  # the lane itself compares what it has loaded
+        found = workload.build(target)
+    except Exception as error:  # noqa: BLE001 (a package that is not there, or is broken)
+        return f"the plan has {target} {planned}, the node has none: {type(error).__name__}: {error}"
+    return "" if found == wanted.build else f"the plan has {target} {planned}, the node {_shown(found)}"
+
+
+def _shown(build: Build) -> str:
+    return f"{build.version} ({build.digest})"
+
+
+def _host() -> str:
+    """Equal for all processes on one machine, in containers too."""
+    with contextlib.suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        return hashlib.sha256(boot.encode()).hexdigest()[:16]
+    return platform.node()
+
+
+# What the program calls
+
+
+def _node(worker: Any, session: str) -> Node | None:
+    found: Node | None = worker.plugins.get(plugin_name(session))
+    return found
+
+
+async def meet(session: str, question: str, *, dask_worker: Any) -> str:
+    """Introduce the node; if it fits, it becomes one."""
+    answer = await asyncio.to_thread(introduce, Question.model_validate_json(question))
+    if not answer.faults and _node(dask_worker, session) is None:
+        node = Node(session)
+        await dask_worker.plugin_add(node, node.name)
+    return answer.model_dump_json()
+
+
+async def take_post(session: str, question: str, posts: str, *, dask_worker: Any) -> str:
+    """Get ready for cells. What is wrong, or ''."""
+    node = _node(dask_worker, session)
+    if node is None:
+        return "it has forgotten this program"
+    post = Post.model_validate(json.loads(posts)[dask_worker.address])
+    return await _tried(node.begin, Question.model_validate_json(question), post)
+
+
+def run_cell(session: str, order: str) -> str:
+    """A task: one cell."""
+    node = _node(get_worker(), session)
+    if node is None:
+        return CellReply(kind="unready", text="it has forgotten this program").model_dump_json()
+    return node.run(Order.model_validate_json(order)).model_dump_json()
+
+
+async def has_parcel(session: str, digest: str, *, dask_worker: Any) -> bool:
+    """Whether the node has an input."""
+    node = _node(dask_worker, session)
+    return node is not None and node.store.find(digest) is not None
+
+
+async def receive(session: str, digest: str, path: str, offset: int, data: bytes, *, dask_worker: Any) -> str:
+    """A piece of an input. What is wrong, or ''."""
+    node = _node(dask_worker, session)
+    return (
+        "it has forgotten this program"
+        if node is None
+        else await _tried(node.store.receive, digest, path, offset, data)
+    )
+
+
+async def complete(session: str, digest: str, manifest: str, *, dask_worker: Any) -> str:
+    """The end of an input. What is wrong, or ''."""
+    node = _node(dask_worker, session)
+    if node is None:
+        return "it has forgotten this program"
+    return await asyncio.to_thread(node.store.complete, digest, Manifest.model_validate_json(manifest))
+
+
+async def fetch(session: str, path: str, offset: int, *, dask_worker: Any) -> bytes | None:
+    """A piece of what a cell has written; None if it is gone."""
+    node = _node(dask_worker, session)
+    if node is None:
+        return None
+
+    def read() -> bytes | None:
+        with contextlib.suppress(OSError, ValueError), inside(node.scratch, path).open("rb") as file:
+            file.seek(offset)
+            return file.read(CHUNK)
+        return None
+
+    return await asyncio.to_thread(read)
+
+
+async def clear(session: str, path: str, *, dask_worker: Any) -> None:
+    """Remove what a cell has written, once the program has it."""
+    node = _node(dask_worker, session)
+    if node is not None and path:
+        await asyncio.to_thread(shutil.rmtree, inside(node.scratch, path), ignore_errors=True)
+
+
+async def stop(session: str, *, dask_worker: Any) -> None:
+    """Stop the running cells."""
+    node = _node(dask_worker, session)
+    if node is not None:
+        await asyncio.to_thread(node.stop)
+
+
+async def leave(session: str, *, dask_worker: Any) -> None:
+    """The program ends: nothing of it remains on the node."""
+    if _node(dask_worker, session) is not None:
+        await stop(session, dask_worker=dask_worker)
+        await dask_worker.plugin_remove(plugin_name(session))
+
+
+async def _tried(act: Callable[..., None], *arguments: Any) -> str:
+    try:
+        await asyncio.to_thread(act, *arguments)
+    except Exception as error:  # noqa: BLE001 (told to the program as text)
+        return f"{type(error).__name__}: {error}"
+    return ""

@@ -1,0 +1,64 @@
+"""A node's own store of inputs, by digest: workers on one machine share it, and the next run finds it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boosters_eval.cluster.parcels import digest_of, inside
+from boosters_eval.datasets.cache import cache_root
+
+if TYPE_CHECKING:
+    from boosters_eval.cluster.messages import Manifest
+
+
+class Store:
+    """Parcels are received beside their final place, verified, and then moved there at once."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root or cache_root() / "nodes"
+        self._arriving: dict[str, Path] = {}
+
+    def find(self, digest: str) -> Path | None:
+        """The file or folder of a parcel, if it is there."""
+        folder = self._root / digest
+        return next(folder.iterdir(), None) if folder.is_dir() else None
+
+    def receive(self, digest: str, path: str, offset: int, data: bytes) -> None:
+        """A piece of a file; the first one of a parcel begins it."""
+        if digest not in self._arriving:
+            self._root.mkdir(parents=True, exist_ok=True)
+            self._arriving[digest] = Path(tempfile.mkdtemp(prefix=".arriving-", dir=self._root))
+        file = inside(self._arriving[digest], path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("r+b" if offset else "wb") as opened:
+            opened.seek(offset)
+            opened.write(data)
+
+    def complete(self, digest: str, manifest: Manifest) -> str:
+        """Verify a parcel and move it to its place. What is wrong with it, or ''."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        arrived = self._arriving.pop(digest, None) or Path(tempfile.mkdtemp(prefix=".arriving-", dir=self._root))
+        try:
+            for item in manifest.items:
+                if digest_of(inside(arrived, item.path)) != item.digest:
+                    return f"{manifest.name} has changed on its way: the digest of {item.path} is another"
+            self._place(arrived, self._root / digest, manifest)
+        except OSError as error:
+            return f"{manifest.name} cannot be stored: {error.strerror}"
+        finally:
+            shutil.rmtree(arrived, ignore_errors=True)
+        return ""
+
+    def _place(self, arrived: Path, final: Path, manifest: Manifest) -> None:
+        """What came keeps its name, in a folder that is named by the digest."""
+        around = Path(tempfile.mkdtemp(prefix=".placing-", dir=self._root))
+        (arrived if manifest.folder else arrived / manifest.items[0].path).rename(around / manifest.name)
+        try:
+            around.rename(final)
+        except OSError:
+            shutil.rmtree(around, ignore_errors=True)
+            if not final.is_dir():  # otherwise another worker of this machine was faster
+                raise

@@ -1,0 +1,123 @@
+"""The options that name a cluster: what they refuse, and that an unreachable one costs seconds and leaves nothing."""
+
+import builtins
+import json
+import os
+import re
+import runpy
+import signal
+import socket
+import subprocess
+
+import psutil
+import pytest
+
+from boosters_eval import DaskExecutor, MissingLibraryError
+from boosters_eval.cluster import link
+from dask_clusters import PATIENCE, until
+from processes import PLUGINS, PROGRAM, environment
+
+RUN = ("compare", "-d", "iris", "-l", "boosters", "-s", "2", "-p", "n_estimators=2", "-f", "json", "-q")
+DASK = (*RUN, "--executor", "dask")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--address", "tcp://h:1"], "The --address option needs --executor dask. Got 'local' instead."),
+        (["--workers", "2"], "The --workers option needs --executor dask. Got 'local' instead."),
+        (
+            ["--executor", "dask", "--workers", "2", "--address", "tcp://h:1"],
+            "Use either --address or --workers, not both: a run has one cluster.",
+        ),
+        (["--executor", "dask", "--jobs", "2"], "Use either --jobs or --executor dask, not both"),
+        (["--executor", "dsk"], "Unknown executor 'dsk'. Did you mean 'dask'?"),
+        (["--executor", "dask", "--address", "somewhere"], "such as tcp://host:8786. Got 'somewhere' instead."),
+        (["--executor", "dask", "--scheduler-file", "none.json"], "none.json does not exist."),
+    ],
+)
+def test_options_that_name_no_cluster_or_two_are_refused(boosters_eval, place, options, sentence):
+    assert sentence in boosters_eval(*RUN, *options, check=3).stderr
+    assert not (place / "home" / "runs").exists()
+
+
+def test_file_that_no_scheduler_wrote_is_refused(boosters_eval, place):
+    (place / "other.json").write_text('{"a": 1}')
+    done = boosters_eval(*DASK, "--scheduler-file", "other.json", check=3)
+    assert "The scheduler file other.json is not one that a dask scheduler writes." in done.stderr
+
+
+def test_nobody_at_the_address_is_one_sentence_and_nothing_is_written(boosters_eval, place, monkeypatch):
+    monkeypatch.setattr(link, "CONNECT_S", 0.5)
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # and never listens
+        done = boosters_eval(*DASK, "--address", f"tcp://127.0.0.1:{held.getsockname()[1]}", check=2)
+    assert re.fullmatch(r"Error: No dask scheduler answers at tcp://127\.0\.0\.1:\d+ within 0\.5 s: .*\n", done.stderr)
+    assert not (place / "home" / "runs").exists()
+
+
+def test_missing_extra_is_one_sentence_with_its_command(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *arguments, **options):
+        if name == "boosters_eval.cluster.link":
+            raise ModuleNotFoundError("No module named 'distributed'", name="distributed")
+        return real(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingLibraryError, match=r"not installed: pip install 'boosters-eval\[cluster\]'\.$"):
+        DaskExecutor()
+
+
+def test_cluster_of_its_own_gives_the_same_numbers_and_says_nothing_else(boosters_eval, program):
+    here = boosters_eval(*RUN, check=0)
+    there = program(*DASK, "--workers", "1", check=0)
+    assert there.stderr == here.stderr == ""
+    assert _numbers(there.stdout) == _numbers(here.stdout)
+
+
+def _numbers(text):
+    found = [(item["seed"], item["metrics"], item["predictions_digest"]) for item in json.loads(text)["results"]]
+    assert len(found) == 2
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_names_the_command_that_continues_and_leaves_no_process(place, number):
+    """Ctrl-C reaches the whole process group, workers included; SIGTERM only the program."""
+    hang = ("compare", "-d", "iris", "-l", "faulty", "-p", f"max_depth={faulty_number('hang')}", "-s", "2", "-q")
+    process = subprocess.Popen(
+        [*PROGRAM, *hang, "--executor", "dask", "--workers", "1"],
+        env=environment(PLUGINS),
+        cwd=place,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    program = psutil.Process(process.pid)
+    until(lambda: any(_depth(found, program) == CELL for found in program.children(recursive=True)), "a cell")
+    started = program.children(recursive=True)
+    (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+    _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert told.splitlines()[0] == "Stopped. Finished cells are kept; continue with:"
+    assert told.splitlines()[1].endswith("--resume")
+    assert len(told.splitlines()) == 2
+    _, left = psutil.wait_procs(started, timeout=PATIENCE)
+    assert not left
+
+
+CELL = 4  # of the program's worker, its ancestor of lanes, their lane
+
+
+def _depth(process, program):
+    try:
+        return [parent.pid for parent in process.parents()].index(program.pid) + 1
+    except (psutil.NoSuchProcess, ValueError):
+        return 0
+
+
+def faulty_number(fault):
+    return next(
+        number for number, name in runpy.run_path(str(PLUGINS / "faulty_runner.py"))["FAULTS"].items() if name == fault
+    )

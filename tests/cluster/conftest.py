@@ -1,0 +1,49 @@
+"""One cluster for all tests of a process; each finds it with two workers of one thread."""
+
+import sys
+
+import pytest
+
+from boosters_eval import WORKLOADS, DaskExecutor
+from dask_clusters import Cluster
+from processes import PLUGINS
+
+
+@pytest.fixture(scope="session")
+def _cluster(tmp_path_factory):
+    running = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def cluster(_cluster):
+    _cluster.complete()
+    return _cluster
+
+
+@pytest.fixture
+def dask(cluster):
+    with DaskExecutor(address=cluster.address) as executor:
+        yield executor
+
+
+@pytest.fixture
+def shell(home, monkeypatch):
+    """The workload whose targets are shells, which the workers find by its entry point."""
+    yield from _registered("shell_workload", "Shell", monkeypatch)
+
+
+@pytest.fixture
+def storing(home, monkeypatch):
+    yield from _registered("storing_workload", "Storing", monkeypatch)
+
+
+def _registered(module, name, monkeypatch):
+    monkeypatch.syspath_prepend(str(PLUGINS))
+    found = __import__(module)
+    workload = getattr(found, name)
+    WORKLOADS.register(workload.name, workload, replace=True)
+    yield found
+    WORKLOADS.unregister(workload.name)
+    sys.modules.pop(module, None)

@@ -1,0 +1,118 @@
+"""A node that dies loses only its cells in flight; a scheduler that dies ends the run, and another continues it."""
+
+import random
+import threading
+
+import pytest
+
+from boosters_eval import DaskExecutor, Failure, Mode, Observer, RunError, execute
+from boosters_eval.engine.journal import read
+from boosters_eval.engine.runs import find_run, verify
+from dask_clusters import Cluster, alive, children, until
+from shells import plan_of, run_afresh
+
+ANCESTOR = "p=$PPID; for i in 1 2 3; do p=$(cut -d' ' -f4 /proc/$p/stat); done"  # the pid of the dask worker
+
+
+class AtOutcome(Observer):
+    """Does something when so many cells have ended."""
+
+    def __init__(self, **actions):
+        self.actions = {int(name[1:]): act for name, act in actions.items()}
+        self.count = 0
+
+    def outcome(self, event):
+        self.count += 1
+        self.actions.get(self.count, lambda: None)()
+
+
+def recorded(plan):
+    """How often each cell is in the journal."""
+    folder = find_run(plan.run_id)
+    lines = folder.journal_path(1).read_text().splitlines()
+    return sum('"result":' in line or '"failure":' in line for line in lines), folder
+
+
+def test_cells_of_a_killed_worker_run_elsewhere_and_nothing_of_it_survives(shell, cluster):
+    left = []
+
+    def kill():
+        left.extend(children(cluster.workers[0]))
+        cluster.kill(cluster.workers[0])
+
+    plan = plan_of(shell, {"x": "sleep 0.05; echo $SEED"}, seeds=range(10))
+    with DaskExecutor(address=cluster.address) as dask:
+        run = execute(plan, dask, observer=AtOutcome(_5=kill))
+    assert len(run.results) == 20
+    assert recorded(plan)[0] == 20
+    assert {fault for _, fault in verify(find_run(plan.run_id))} == {""}
+    assert left
+    until(lambda: not alive(left), "the end of its processes")
+
+
+def test_cell_that_kills_its_node_twice_is_a_failure_of_that_cell(shell, cluster):
+    cluster.add()
+    scripts = {"fine": "sleep 0.05; echo 1", "kills": f"{ANCESTOR}; kill -9 $p; sleep 600"}
+    plan = plan_of(shell, scripts, targets=("sh",), seeds=(1,), name_suffix="")
+    with DaskExecutor(address=cluster.address) as dask:
+        run = execute(plan, dask)
+    found = {outcome.spec: outcome for outcome in run.outcomes.values()}
+    assert found["fine"].value == 1
+    assert isinstance(found["kills"], Failure)
+    assert found["kills"].error_type == "NodeDied"
+    assert found["kills"].machine is not None
+    until(lambda: sum(worker.poll() is None for worker in cluster.workers) == 1, "the two deaths")
+
+
+def test_scheduler_that_dies_ends_the_run_and_it_is_resumed_here(shell, tmp_path):
+    plan = plan_of(shell, {"x": "sleep 0.05; echo $SEED"}, seeds=range(10))
+    mortal = Cluster(tmp_path)
+    try:
+        with (
+            DaskExecutor(address=mortal.address) as dask,
+            pytest.raises(RunError, match=r"^The dask scheduler at tcp:.* is gone\. .* --resume runs the others"),
+        ):
+            execute(plan, dask, observer=AtOutcome(_5=mortal.scheduler.kill))
+        folder = find_run(plan.run_id)
+        before = len(read(folder.journal_path(1)).outcomes)
+        assert 5 <= before < 20
+    finally:
+        mortal.close()
+    run = run_afresh(plan, mode=Mode.RESUME)
+    assert sorted(outcome.value for outcome in run.results) == sorted([*range(10)] * 2)
+    assert recorded(plan)[0] == 20
+    assert run.attempt == 1
+
+
+def test_cluster_without_workers_is_waited_for_and_then_given_up(shell, cluster):
+    for worker in list(cluster.workers):
+        cluster.kill(worker)
+    plan = plan_of(shell, {"x": "echo 1"}, targets=("sh",))
+    with (
+        DaskExecutor(address=cluster.address, patience=0.5) as dask,
+        pytest.raises(RunError, match=r"has had no worker for 0\.5 s\. .* --resume"),
+    ):
+        execute(plan, dask)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("seed", range(10))
+def test_all_cells_have_one_outcome_whenever_workers_are_killed(shell, cluster, seed):
+    """Each of ten runs of 60 cells loses a worker at a random moment, and another one comes."""
+    draw = random.Random(seed)
+    plan = plan_of(shell, {"x": "sleep 0.05; echo $SEED"}, seeds=range(30))
+    done = threading.Event()
+
+    def kill():
+        if not done.wait(draw.uniform(0, 4)):
+            cluster.kill(draw.choice(cluster.workers))
+            cluster.add()
+
+    killer = threading.Thread(target=kill)
+    with DaskExecutor(address=cluster.address) as dask:
+        killer.start()
+        run = execute(plan, dask)
+        done.set()
+        killer.join()
+    assert len(run.results) == 60
+    assert recorded(plan)[0] == 60

@@ -1,0 +1,231 @@
+"""A run on a dask cluster gives what a run on this machine gives, with the same limits and the same isolation."""
+
+import collections
+import warnings
+
+import numpy as np
+import pytest
+
+from boosters_eval import (
+    BoostersEvalWarning,
+    ConfigError,
+    DaskExecutor,
+    Failure,
+    Limits,
+    Plan,
+    Repeat,
+    RunError,
+    UnsupportedError,
+    Work,
+    compare,
+    execute,
+)
+from boosters_eval.core.machine import MachineInfo
+from boosters_eval.engine.artifacts import load_array
+from boosters_eval.engine.runs import find_run, verify
+from dask_clusters import alive, children, until
+from shells import plan_of
+
+ANCESTOR = "p=$PPID; for i in 1 2 3; do p=$(cut -d' ' -f4 /proc/$p/stat); done"  # the pid of the dask worker
+
+
+def works_of(plan, **fields):
+    return [Work(cell, plan.build_of(cell), **fields) for cell in plan.cells]
+
+
+def test_metrics_are_those_of_the_local_run_bit_for_bit(home, dask):
+    asked = {"datasets": "iris", "libraries": ["sklearn", "boosters"], "seeds": 3}
+    here, there = compare(**asked), compare(**asked, executor=dask)
+    values = [
+        {(item.library, item.seed): (item.metrics, item.predictions_digest) for item in found.results}
+        for found in (here, there)
+    ]
+    assert len(values[0]) == 6
+    assert values[0] == values[1]
+    assert {item.machine for item in there.results} == {MachineInfo.collect().digest}
+    assert there.run_id == here.run_id  # the same plan, so that one can continue the other
+
+
+def test_input_goes_to_a_machine_once(home, dask, cluster):
+    compare("wine", ["boosters"], seeds=4, executor=dask)
+    assert list(dask.sent.values()) == [1]  # two workers, four cells
+    with DaskExecutor(address=cluster.address) as another:
+        compare("wine", ["boosters"], seeds=4, executor=another)
+        assert another.sent == {}
+
+
+def test_cells_share_the_workers_and_lanes_outlive_their_tasks(shell, dask):
+    plan = plan_of(shell, {"x": f"{ANCESTOR}; echo $p", "lane": "echo $(cut -d' ' -f4 /proc/$PPID/stat)"})
+    run = execute(plan_of(shell, {"w": f"sleep 0.1; {ANCESTOR}; echo $p"}, seeds=range(6)), dask)
+    assert len({outcome.value for outcome in run.results}) == 2
+    first = {outcome.value for outcome in execute(plan, dask).results if outcome.spec == "lane"}
+    second = {outcome.value for outcome in execute(plan, dask).results if outcome.spec == "lane"}
+    assert len(first | second) <= 4  # a lane for each of two shells on each of two nodes
+
+
+def test_limits_and_crashes_are_those_of_their_cell_alone(shell, dask):
+    scripts = {
+        "hangs": "sleep 600",
+        "crashes": "kill -SEGV $PPID; sleep 600",
+        "fails": "echo no >&2; exit 3",
+        "fine": "echo 7",
+    }
+    plan = plan_of(shell, scripts, targets=("sh",), seeds=(1,))
+    run = execute(plan, dask, limits=Limits(timeout_s=1.0))
+    found = {outcome.spec: outcome for outcome in run.outcomes.values()}
+    assert {name: getattr(item, "error_type", "fine") for name, item in found.items()} == {
+        "hangs": "Timeout",
+        "crashes": "Crash",
+        "fails": "ShellError",
+        "fine": "fine",
+    }
+    assert found["hangs"].phase == "answer"
+    assert found["crashes"].signal == "SIGSEGV"
+
+
+def test_memory_limit_holds_on_a_node(home, dask):
+    with pytest.raises(RunError, match="failed in phase"):
+        compare("iris", ["boosters"], seeds=1, executor=dask, memory_limit=1)
+
+
+def test_what_cells_store_is_brought_home_and_what_they_need_goes_with_them(storing, dask, tmp_path):
+    data, artifacts, made = tmp_path / "data", tmp_path / "arrays", tmp_path / "made"
+    (data / "folder").mkdir(parents=True)
+    (data / "folder" / "file.txt").write_text("content")
+    (data / "empty.txt").touch()
+    made.mkdir()
+    inputs = {"data": str(data), "artifacts": str(artifacts), "made": str(made), "told": "as it is"}
+    plan = Plan.grid("store", [storing.StoringSpec(name="x")], ["a"], [Repeat(seed) for seed in range(1, 6)])
+    run = execute(plan, dask, locate=lambda cell, scratch: inputs)
+    assert [outcome.seed for outcome in run.results if outcome.read == "content"] == [1, 2, 3, 4, 5]
+    assert {outcome.told for outcome in run.results} == {"as it is"}
+    for outcome in run.results:
+        np.testing.assert_array_equal(load_array(artifacts, outcome.array), np.arange(outcome.seed * 1000))
+    assert list(made.iterdir()) == []
+    assert 1 <= sum(not outcome.made_before for outcome in run.results) <= 2  # once for each node
+
+
+def test_cell_that_only_this_machine_can_run_is_refused_before_any_runs(storing, dask):
+    plan = Plan.grid("store", [storing.StoringSpec(name="x", bound=True)], ["a"], [Repeat(1)])
+    with pytest.raises(UnsupportedError, match=r"^x a seed 1 cannot run on the nodes .* only this machine has\.$"):
+        execute(plan, dask)
+
+
+def other_bash(folder):
+    """A folder with a bash that is another build."""
+    folder.mkdir()
+    (folder / "bash").write_text('#!/bin/sh\nexec /bin/bash "$@"\n')
+    (folder / "bash").chmod(0o755)
+    return folder
+
+
+def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shell, cluster, tmp_path, monkeypatch):
+    path = f"{other_bash(tmp_path / 'bin')}:/usr/bin:/bin"
+    with DaskExecutor(address=cluster.address) as dask:
+        odd = cluster.add(PATH=path)
+        plan = plan_of(shell, {"x": f"sleep 0.3; {ANCESTOR}; echo $p"}, seeds=range(12))
+        with pytest.warns(BoostersEvalWarning, match="is not used") as told:
+            run = execute(plan, dask)
+        sentence = str(told[0].message)
+        ours, theirs = shell.Shell.build("bash").digest, sentence.rpartition("(")[2].rstrip(").")
+        assert f"the plan has bash bash ({ours}), the node bash ({theirs})" in sentence
+        assert ours != theirs
+        assert odd.pid not in {outcome.value for outcome in run.results}
+        for worker in [worker for worker in cluster.workers if worker is not odd]:
+            cluster.kill(worker)
+    with (
+        DaskExecutor(address=cluster.address) as dask,
+        pytest.raises(RunError, match=r"No worker of the cluster can run this plan\. The worker tcp:.* is not used"),
+    ):
+        execute(plan, dask)
+
+
+def test_worker_that_joins_late_is_used(shell, cluster):
+    for worker in list(cluster.workers):
+        cluster.kill(worker)
+    cluster.add()
+    plan = plan_of(shell, {"x": f"sleep 0.2; {ANCESTOR}; echo $p"}, targets=("sh",), seeds=range(1000))
+    with DaskExecutor(address=cluster.address) as dask:
+        running = dask.run(works_of(plan), lambda *_: None)
+        first = next(running)
+        late = cluster.add()
+        values = {first.value}
+        until(lambda: late.pid in values or values.add(next(running).value), "the late worker")
+        running.close()
+    assert len(values) == 2
+
+
+def test_run_that_is_interrupted_stops_its_cells_and_leaving_leaves_no_process(shell, cluster):
+    plan = plan_of(shell, {"x": "sleep 600"}, targets=("sh",))
+    begun = []
+
+    def started(cell, phase):
+        begun.append(cell)
+        if len(begun) == len(plan.cells):
+            raise InterruptedError
+
+    with DaskExecutor(address=cluster.address) as dask:
+        with pytest.raises(InterruptedError):
+            list(dask.run(works_of(plan), started))
+        quick = plan_of(shell, {"y": "echo 1"}, targets=("sh",))
+        assert execute(quick, dask).missing == 0  # at once, although the others would have taken ten minutes
+        started_there = set().union(*map(children, cluster.workers))
+        assert started_there
+    until(lambda: not alive(started_there), "the end of all processes")
+
+
+def test_cells_that_run_alone_are_alone_on_their_machine(shell, dask, tmp_path):
+    log = tmp_path / "log"
+    script = f"echo in >> {log}; sleep 0.05; echo out >> {log}; echo 1"
+    run = execute(plan_of(shell, {"x": script}, targets=("sh",), seeds=range(6), alone=True), dask)
+    assert run.missing == 0
+    assert log.read_text().split() == ["in", "out"] * 6
+
+
+def test_each_worker_of_a_machine_has_cpus_of_its_own(shell, dask):
+    script = "grep Cpus_allowed: /proc/self/status | cut -f2 | { read x; echo $((16#$x)); }"
+    plan = plan_of(shell, {"x": f"sleep 0.1; {script}"}, targets=("bash",), seeds=range(8))
+    found = collections.Counter(outcome.value for outcome in execute(plan, dask).results)
+    cpus = MachineInfo.collect().cpus_available
+    assert len(found) == 2 or cpus < 2
+
+
+def test_answer_that_is_no_outcome_of_the_cell_is_a_failure_of_it(shell, dask, monkeypatch):
+    plan = plan_of(shell, {"x": "echo 1"}, targets=("sh",), seeds=(1,))
+    other = plan_of(shell, {"y": "echo 1"}, targets=("sh",), seeds=(1,)).cells[0]
+    answer = shell.ShellOutcome.of(other, value=1)
+    monkeypatch.setattr(shell.ShellOutcome, "model_validate_json", classmethod(lambda cls, text: answer))
+    (outcome,) = execute(plan, dask).outcomes.values()
+    assert isinstance(outcome, Failure)
+    assert outcome.error_type == "InvalidAnswer"
+
+
+def test_run_is_sealed_and_its_journal_in_order(shell, dask):
+    plan = plan_of(shell, {"x": "echo $SEED"}, seeds=range(5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        execute(plan, dask)
+    assert {fault for _, fault in verify(find_run(plan.run_id))} == {""}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"address": "tcp://x:1", "workers": 2}, "The 'address' and 'workers' parameters exclude each other: name one"),
+        ({"workers": 0}, "The 'workers' parameter must be at least 1. Got 0 instead."),
+        ({"address": "nowhere"}, "such as tcp://host:8786. Got 'nowhere' instead."),
+        ({"address": "htp://host:80"}, "such as tcp://host:8786. Got 'htp://host:80' instead."),
+    ],
+)
+def test_cluster_that_cannot_be_meant_is_refused(given, sentence):
+    with pytest.raises(ConfigError) as caught:
+        DaskExecutor(**given)
+    assert sentence in str(caught.value)
+
+
+def test_closed_executor_says_so(cluster):
+    dask = DaskExecutor(address=cluster.address)
+    dask.close()
+    dask.close()
+    with pytest.raises(RunError, match="This executor is closed"):
+        next(dask.run([], lambda *_: None))

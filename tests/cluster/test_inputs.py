@@ -1,0 +1,94 @@
+"""Inputs by digest: read once, verified, moved into place whole, and never written outside of their folder."""
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import boosters_eval
+from boosters_eval.cluster import node
+from boosters_eval.cluster.messages import Item, Manifest, Question
+from boosters_eval.cluster.parcels import Parcels, inside
+from boosters_eval.cluster.store import Store
+
+
+def folder_of(root, files):
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    return root
+
+
+def sent(parcel, store):
+    for piece in parcel.pieces():
+        store.receive(parcel.digest, *piece)
+    return store.complete(parcel.digest, parcel.manifest)
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b/c", "b/d.npy", "e"]), st.binary(max_size=50)), st.integers(1, 20))
+def test_folder_arrives_as_it_left(tmp_path_factory, files, chunk):
+    tmp_path = tmp_path_factory.mktemp("x")
+    source = folder_of(tmp_path / "data", files)
+    source.mkdir(exist_ok=True)
+    parcel, store = Parcels().of(str(source)), Store(tmp_path / "store")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("boosters_eval.cluster.parcels.CHUNK", chunk)
+        assert store.find(parcel.digest) is None
+        assert sent(parcel, store) == ""
+    found = store.find(parcel.digest)
+    assert found.name == "data"
+    assert {p.relative_to(found).as_posix(): p.read_bytes() for p in found.rglob("*") if p.is_file()} == files
+    assert [path.name for path in (tmp_path / "store").iterdir()] == [parcel.digest]
+
+
+def test_file_arrives_with_its_name(tmp_path):
+    (tmp_path / "model.json").write_text("{}")
+    parcel, store = Parcels().of(str(tmp_path / "model.json")), Store(tmp_path / "store")
+    assert sent(parcel, store) == ""
+    assert store.find(parcel.digest).name == "model.json"
+    assert store.find(parcel.digest).read_text() == "{}"
+    assert sent(parcel, store) == ""  # by another worker at the same time, say
+
+
+def test_content_that_changed_on_its_way_is_refused(tmp_path):
+    parcel, store = Parcels().of(str(folder_of(tmp_path / "data", {"a": b"12"}))), Store(tmp_path / "store")
+    store.receive(parcel.digest, "a", 0, b"13")
+    assert store.complete(parcel.digest, parcel.manifest) == "data has changed on its way: the digest of a is another"
+    assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_digest_is_taken_once_and_again_after_a_change(tmp_path, monkeypatch):
+    source, parcels = folder_of(tmp_path / "data", {"a": b"1"}), Parcels()
+    first = parcels.of(str(source))
+    assert parcels.of(str(source)) is first
+    (source / "a").write_bytes(b"22")
+    assert parcels.of(str(source)).digest != first.digest
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x"])
+def test_path_that_leads_out_of_its_folder_is_refused(tmp_path, path):
+    with pytest.raises(ValueError, match="is not inside of its folder"):
+        inside(tmp_path, path)
+    manifest = Manifest(name="x", folder=True, items=(Item(path=path, size=1, digest="1"),))
+    with pytest.raises(ValueError, match="is not inside of its folder"):
+        Store(tmp_path).complete("d", manifest)
+
+
+def question(**changes):
+    known = {"version": boosters_eval.__version__, "lanes": (), "files": {}, "timeout_s": None, "device": False}
+    return Question(**known | changes)
+
+
+def test_node_of_another_version_names_both():
+    (fault,) = node.introduce(question(version="9.9")).faults
+    assert fault == f"the plan is of boosters-eval 9.9, the node has {boosters_eval.__version__}"
+
+
+def test_node_must_have_the_files_of_the_user(tmp_path):
+    mine, other = tmp_path / "metric.py", tmp_path / "other.py"
+    mine.write_text("a")
+    files = {str(mine): hashlib.sha256(b"a").hexdigest(), str(other): "1"}
+    assert node.introduce(question(files=files)).faults == (f"the plan uses {other}, which the node does not have",)
+    mine.write_text("b")
+    assert f"the node's {mine} is not that of the plan" in node.introduce(question(files=files)).faults
