@@ -51,10 +51,10 @@ def tau_step(count: int) -> float:
 def tau_interval(taus: Mapping[Repeat, Observation], count: int, *, alpha: float = 0.05) -> tuple[float, float] | None:
     """The interval of the mean tau over splits, of rankings of so many values; None if there is but one split.
 
-    It is never narrower than one exchange of neighbours would make it: rankings that agree in all of five splits need
-    not do so in the next one.
+    It is never narrower than one exchange of neighbours in one of the splits would make it: rankings that agree in all
+    of five splits need not do so in the next one.
     """
-    found = resampled_interval(taus, step=tau_step(count), alpha=alpha)
+    found = resampled_interval(taus, step=tau_step(count) / math.sqrt(max(len(taus), 1)), alpha=alpha)
     return None if found is None else (max(found[0], -1.0), min(found[1], 1.0))
 
 
