@@ -70,7 +70,7 @@ class Explanation(BenchmarkResult):
 
     kinds: dict[Kind, Measured]  # those that were asked for
     # On the measured rows, all of them arrays:
-    rows: str  # int64 (n,): their numbers in the data set, ascending
+    rows: str  # int64 (n,): their numbers in the data set
     x: str  # float32 (n, p): their values; categories as codes, missing values as NaN
     y: str  # float64 (n,): their targets
     predictions: str  # float64 (n,), or (n, classes or quantiles): as they are scored
