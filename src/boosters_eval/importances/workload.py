@@ -43,6 +43,7 @@ MAX_ROWS = 10_000
 PERMUTATIONS = 5
 _MAX_VALUES = 2**24  # of the attributions of a cell: 128 MB
 _INTERACTION_ROWS = 8
+_INTERACTION_COLUMNS = 32  # of more, a library may need longer than for everything else: the probe's model is asked
 _ATTRIBUTIONS = "attributions"  # tells a lane that it must load what explains a model
 
 
@@ -98,7 +99,7 @@ class Importances(Fit):
         return Explanation(
             **fields,
             seconds=subject.seconds,
-            library_seconds=sum(subject.seconds.values()),
+            library_seconds=sum(seconds for part, seconds in subject.seconds.items() if part != "probe"),
             cell_seconds=time.perf_counter() - began,
         )
 
@@ -198,19 +199,16 @@ class _Subject:
             fields["no_interactions"] = str(error)
             return Measured(reason=str(error))
         fields["raw"] = self.saved(raw)
-        some = self.x[:_INTERACTION_ROWS]
-        try:
-            together = self.timed("interactions", lambda: interactions(*self.asked, some))
-        except UnsupportedError as error:
-            fields["no_interactions"] = str(error)
-        else:
-            fields["interactions"] = additivity(together.sum(axis=2), found[: len(some), :-1])
+        if self.x.shape[1] <= _INTERACTION_COLUMNS:
+            fields |= self.timed("interactions", lambda: interaction_sums(*self.asked, self.x, found))
         return Measured(array=self.saved(found))
 
-    def probe(self) -> dict[str, Any]:
+    def probe(self) -> Any:
         """A small fit with a constant column. That it cannot be made is told, and no fault of the cell."""
+        train, kinds = self.fitted.data.train, self.spec.kinds
         try:
-            return {"probe": probe(self.runner, self.translation, self.fitted.data.train, self.spec.kinds)}
+            wide = self.x.shape[1] > _INTERACTION_COLUMNS
+            return self.timed("probe", lambda: probe(self.runner, self.translation, train, kinds, sums=wide))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001 (a Rust panic is no Exception)
@@ -235,7 +233,21 @@ def additivity(sums: NDArray[np.float64], expected: NDArray[np.float64]) -> Addi
     return Additivity(error=float(error), scale=float(scale), n_rows=len(expected))
 
 
-def probe(runner: type[Runner], translation: Translation, train: TrainData, kinds: tuple[Kind, ...]) -> Probe:
+def interaction_sums(
+    runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32], found: NDArray[np.float64]
+) -> dict[str, Any]:
+    """Whether the interactions of a few rows add up to their attributions, or why there are none."""
+    few = x[:_INTERACTION_ROWS]
+    try:
+        together = interactions(runner, translation, model, few)
+    except UnsupportedError as error:
+        return {"no_interactions": str(error)}
+    return {"interactions": additivity(together.sum(axis=2), found[: len(few), :-1])}
+
+
+def probe(
+    runner: type[Runner], translation: Translation, train: TrainData, kinds: tuple[Kind, ...], *, sums: bool
+) -> dict[str, Any]:
     """What a small model, trained with a constant column, gives to that column, and whether its rows add up."""
     small = runner.translate(small_request(translation.request, stopping=train.valid is not None))
     few = with_constant(few_rows(train, translation.request.task))
@@ -245,13 +257,14 @@ def probe(runner: type[Runner], translation: Translation, train: TrainData, kind
         if kind in kinds:
             with suppress(UnsupportedError):
                 constant[kind] = abs(float(own_importances(runner, small, model, few.x.shape[1], kind)[-1]))
-    adds_up = None
+    adds_up, fields = None, {}
     if "shap" in kinds:
-        with suppress(UnsupportedError):
+        with suppress(UnsupportedError):  # the kind itself says so
             found, raw = attributions(runner, small, model, few.x), raw_scores(runner, small, model, few.x)
             constant["shap"] = float(np.abs(found[:, -2]).max())
             adds_up = additivity(found.sum(axis=1), raw)
-    return Probe(n_rows=len(few.y), n_rounds=ROUNDS, constant=constant, additivity=adds_up)
+            fields = interaction_sums(runner, small, model, few.x, found) if sums else {}
+    return {**fields, "probe": Probe(n_rows=len(few.y), n_rounds=ROUNDS, constant=constant, additivity=adds_up)}
 
 
 def _constant_columns(x: NDArray[np.float32]) -> tuple[int, ...]:
