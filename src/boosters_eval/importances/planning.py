@@ -12,6 +12,7 @@ from boosters_eval.benchmark.planning import FitInputs, check_devices, fit_specs
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.home import home
 from boosters_eval.datasets import open_stored
+from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.plan import Plan
 from boosters_eval.importances.records import KINDS, Unit
 from boosters_eval.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     Groups = Mapping[str, Sequence[str | int]]
 
 IMPORTANCES = "importances"  # what these runs are read as
-ARRAYS = "arrays"  # their folder, in that of the run
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def explained(
     ]
     plan = Plan.of(IMPORTANCES, specs, prepared.plan.refs, prepared.plan.excluded)
     found = prepared.inputs
-    arrays = home(prepared.settings.home).absolute() / "runs" / plan.run_id / ARRAYS
+    arrays = RunFolder(home(prepared.settings.home).absolute() / "runs" / plan.run_id).arrays
     return replace(prepared, plan=plan, inputs=ExplanationInputs(found.stored, found.splitters, arrays))
 
 

@@ -87,13 +87,14 @@ class Explanation(BenchmarkResult):
     measured_score: float | None = None  # the primary metric on the measured rows, before anything is shuffled
     higher_is_better: bool  # of the primary metric
 
-    interactions: Additivity | None = None  # of each attribution with the sum of its interactions, on a few rows
+    # Of each attribution with the sum of its interactions, on a few rows; of more than 32 columns by the probe's model.
+    interactions: Additivity | None = None
     no_interactions: str | None = None  # why there are none
     probe: Probe | None = None
     no_probe: str | None = None
 
     seconds: dict[str, Annotated[float, Ge(0)]] = Field(default_factory=dict)  # by part: fit, permutation, shap, ...
-    library_seconds: Annotated[float, Ge(0)] = 0.0  # of all calls into the library
+    library_seconds: Annotated[float, Ge(0)] = 0.0  # of all calls into the library, without those of the probe
     cell_seconds: Annotated[float, Ge(0)] = 0.0  # of the cell from first to last, those calls included
 
     @property

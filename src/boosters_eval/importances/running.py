@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from boosters_eval.benchmark.running import collected, opened, run_once
 from boosters_eval.core.errors import RunError
 from boosters_eval.core.home import home
+from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.pool import start_method
 from boosters_eval.engine.runs import find_run
-from boosters_eval.importances.planning import ARRAYS, IMPORTANCES
+from boosters_eval.importances.planning import IMPORTANCES
 from boosters_eval.importances.results import Explanations
 from boosters_eval.importances.workload import ImportancesSpec
 
@@ -45,5 +46,5 @@ def _explanations(run: Run, where: Path | None, *, unfinished: int | None = None
     if not all(isinstance(spec, ImportancesSpec) for spec in plan.specs):
         kind = run.facts.kind or plan.specs[0].workload
         raise RunError(f"Run {plan.run_id} explains no models: it is a {kind} run.")
-    arrays = home(where).absolute() / "runs" / plan.run_id / ARRAYS
-    return Explanations(collected(run, unfinished=unfinished), arrays)
+    folder = RunFolder(home(where).absolute() / "runs" / plan.run_id)
+    return Explanations(collected(run, unfinished=unfinished), folder.arrays)

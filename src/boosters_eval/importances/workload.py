@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -13,7 +11,7 @@ import numpy as np
 from annotated_types import Ge, MinLen
 
 from boosters_eval.benchmark.fit import Fit, FitSpec, fit_cell, taken_rows
-from boosters_eval.benchmark.measure import InvalidPredictionsError, check_predictions
+from boosters_eval.benchmark.measure import check_predictions
 from boosters_eval.benchmark.warmup import ROUNDS, few_rows, small_request
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.engine.artifacts import save_array
@@ -21,6 +19,15 @@ from boosters_eval.engine.child import message_of
 from boosters_eval.importances.permutation import measured_rows, permutation_importance, score_by
 from boosters_eval.importances.records import KINDS, Additivity, Explanation, Kind, Measured, Probe, Unit
 from boosters_eval.metrics import get
+from boosters_eval.runners.explanations import (
+    attributions,
+    interactions,
+    load_explaining,
+    outputs_of,
+    own_importances,
+    raw_scores,
+    with_constant,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,7 +43,7 @@ MAX_ROWS = 10_000
 PERMUTATIONS = 5
 _MAX_VALUES = 2**24  # of the attributions of a cell: 128 MB
 _INTERACTION_ROWS = 8
-_CONSTANT = 3.0
+_INTERACTION_COLUMNS = 32  # of more, a library may need longer than for everything else: the probe's model is asked
 _ATTRIBUTIONS = "attributions"  # tells a lane that it must load what explains a model
 
 
@@ -73,9 +80,7 @@ class Importances(Fit):
         own = lane._replace(preload=tuple(text for text in lane.preload if text != _ATTRIBUTIONS))
         runner = super().load(own, address)
         if _ATTRIBUTIONS in lane.preload:
-            for name in runner.explaining:
-                with suppress(ImportError):
-                    import_module(name)
+            load_explaining(runner)
         return runner
 
     @classmethod
@@ -94,7 +99,7 @@ class Importances(Fit):
         return Explanation(
             **fields,
             seconds=subject.seconds,
-            library_seconds=sum(subject.seconds.values()),
+            library_seconds=sum(seconds for part, seconds in subject.seconds.items() if part != "probe"),
             cell_seconds=time.perf_counter() - began,
         )
 
@@ -106,10 +111,11 @@ class _Subject:
         self, spec: ImportancesSpec, runner: type[Runner], fitted: Fitted, folder: Path, phase: Callable[[str], None]
     ) -> None:
         self.spec, self.runner, self.fitted, self.folder, self.phase = spec, runner, fitted, folder, phase
-        self.model, self.translation = fitted.done.model, fitted.translation
+        self.translation = fitted.translation
+        self.asked = (runner, fitted.translation, fitted.done.model)
         self.seconds = {"fit": fitted.done.train_s, "predict": fitted.done.predict_s}
         split, table, x = fitted.data.split, fitted.table, fitted.data.x_valid
-        width = (x.shape[1] + 1) * _outputs(spec)
+        width = (x.shape[1] + 1) * outputs_of(spec.request(0))
         most = max(1, min(spec.max_rows, _MAX_VALUES // width))
         groups = taken_rows(table.groups, split.valid)
         self.places = measured_rows(len(x), most, split.digest, groups)
@@ -161,7 +167,7 @@ class _Subject:
         fields["measured_score"] = baseline = score(self.fitted.done.predictions[self.places])
 
         def predict(x: NDArray[np.float32]) -> NDArray[Any]:
-            found = self.timed("permutation", lambda: self.runner.predict(self.translation, self.model, x))
+            found = self.timed("permutation", lambda: self.runner.predict(*self.asked[1:], x))
             return check_predictions(found, self.translation.request, len(x))
 
         found = permutation_importance(
@@ -179,34 +185,30 @@ class _Subject:
     def own(self, kind: Literal["gain", "split"]) -> Measured:
         """What the library counts itself."""
         try:
-            found = self.timed(kind, lambda: own_importances(self.runner, self.translation, self.model, self.x, kind))
+            found = self.timed(kind, lambda: own_importances(*self.asked, self.x.shape[1], kind))
         except UnsupportedError as error:
             return Measured(reason=str(error))
         return Measured(array=self.saved(found))
 
     def attributions(self, fields: dict[str, Any]) -> Measured:
         """Attributions with the raw scores that they must add up to, and their interactions where there are any."""
-        arguments = (self.runner, self.translation, self.model)
         try:
-            found = self.timed("shap", lambda: attributions(*arguments, self.x))
-            raw = self.timed("raw", lambda: raw_scores(*arguments, self.x))
+            found = self.timed("shap", lambda: attributions(*self.asked, self.x))
+            raw = self.timed("raw", lambda: raw_scores(*self.asked, self.x))
         except UnsupportedError as error:
             fields["no_interactions"] = str(error)
             return Measured(reason=str(error))
         fields["raw"] = self.saved(raw)
-        some = self.x[:_INTERACTION_ROWS]
-        try:
-            together = self.timed("interactions", lambda: interactions(*arguments, some))
-        except UnsupportedError as error:
-            fields["no_interactions"] = str(error)
-        else:
-            fields["interactions"] = additivity(together.sum(axis=2), found[: len(some), :-1])
+        if self.x.shape[1] <= _INTERACTION_COLUMNS:
+            fields |= self.timed("interactions", lambda: interaction_sums(*self.asked, self.x, found))
         return Measured(array=self.saved(found))
 
-    def probe(self) -> dict[str, Any]:
+    def probe(self) -> Any:
         """A small fit with a constant column. That it cannot be made is told, and no fault of the cell."""
+        train, kinds = self.fitted.data.train, self.spec.kinds
         try:
-            return {"probe": probe(self.runner, self.translation, self.fitted.data.train, self.spec.kinds)}
+            wide = self.x.shape[1] > _INTERACTION_COLUMNS
+            return self.timed("probe", lambda: probe(self.runner, self.translation, train, kinds, sums=wide))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001 (a Rust panic is no Exception)
@@ -225,91 +227,44 @@ class _Subject:
         return save_array(self.folder, array)
 
 
-def own_importances(
-    runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32], kind: Literal["gain", "split"]
-) -> NDArray[np.float64]:
-    """(p,) importances of the library itself."""
-    return _checked(runner.importances(translation, model, kind), (x.shape[1],))
-
-
-def attributions(
-    runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32]
-) -> NDArray[np.float64]:
-    """(n, p + 1, outputs) attributions."""
-    found = np.asarray(runner.attributions(translation, model, x))
-    found = found[:, :, None] if found.ndim == 2 else found
-    return _checked(found, (len(x), x.shape[1] + 1, outputs_of(translation)))
-
-
-def raw_scores(
-    runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32]
-) -> NDArray[np.float64]:
-    """(n, outputs) raw scores."""
-    found = np.asarray(runner.raw(translation, model, x))
-    return _checked(found[:, None] if found.ndim == 1 else found, (len(x), outputs_of(translation)))
-
-
-def interactions(
-    runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32]
-) -> NDArray[np.float64]:
-    """(n, p, p, outputs) interactions."""
-    found = np.asarray(runner.interactions(translation, model, x))
-    found = found[..., None] if found.ndim == 3 else found
-    return _checked(found, (len(x), x.shape[1], x.shape[1], outputs_of(translation)))
-
-
-def outputs_of(translation: Translation) -> int:
-    """How many raw scores a row has."""
-    return _outputs(translation.request)
-
-
-def _outputs(request: Any) -> int:
-    return {"multiclass": request.n_classes or 1, "quantile": len(request.quantiles)}.get(request.task.value, 1)
-
-
-def _checked(found: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    array = np.asarray(found, dtype=np.float64)
-    if array.shape != shape:
-        raise InvalidPredictionsError(f"An explanation must have the shape {shape}. Got {array.shape} instead.")
-    if not np.isfinite(array).all():
-        count = int((~np.isfinite(array)).sum())
-        raise InvalidPredictionsError(f"An explanation must be finite. {count} of its values are not.")
-    return array
-
-
 def additivity(sums: NDArray[np.float64], expected: NDArray[np.float64]) -> Additivity:
     """How far sums are from what they must be."""
     error, scale = np.abs(sums - expected).max(initial=0.0), np.abs(expected).max(initial=0.0)
     return Additivity(error=float(error), scale=float(scale), n_rows=len(expected))
 
 
-def probe(runner: type[Runner], translation: Translation, train: TrainData, kinds: tuple[Kind, ...]) -> Probe:
+def interaction_sums(
+    runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32], found: NDArray[np.float64]
+) -> dict[str, Any]:
+    """Whether the interactions of a few rows add up to their attributions, or why there are none."""
+    few = x[:_INTERACTION_ROWS]
+    try:
+        together = interactions(runner, translation, model, few)
+    except UnsupportedError as error:
+        return {"no_interactions": str(error)}
+    return {"interactions": additivity(together.sum(axis=2), found[: len(few), :-1])}
+
+
+def probe(
+    runner: type[Runner], translation: Translation, train: TrainData, kinds: tuple[Kind, ...], *, sums: bool
+) -> dict[str, Any]:
     """What a small model, trained with a constant column, gives to that column, and whether its rows add up."""
     small = runner.translate(small_request(translation.request, stopping=train.valid is not None))
-    few = _with_constant(few_rows(train, translation.request.task))
+    few = with_constant(few_rows(train, translation.request.task))
     model = runner.fit(small, runner.build(small, few))
     constant: dict[Kind, float] = {}
     for kind in ("gain", "split"):
         if kind in kinds:
             with suppress(UnsupportedError):
-                constant[kind] = abs(float(own_importances(runner, small, model, few.x, kind)[-1]))
-    adds_up = None
+                constant[kind] = abs(float(own_importances(runner, small, model, few.x.shape[1], kind)[-1]))
+    adds_up, fields = None, {}
     if "shap" in kinds:
-        with suppress(UnsupportedError):
+        with suppress(UnsupportedError):  # the kind itself says so
             found, raw = attributions(runner, small, model, few.x), raw_scores(runner, small, model, few.x)
             constant["shap"] = float(np.abs(found[:, -2]).max())
             adds_up = additivity(found.sum(axis=1), raw)
-    return Probe(n_rows=len(few.y), n_rounds=ROUNDS, constant=constant, additivity=adds_up)
-
-
-def _with_constant(data: TrainData) -> TrainData:
-    column = np.full((len(data.x), 1), _CONSTANT, dtype=np.float32)
-    return replace(
-        data,
-        x=np.hstack([data.x, column]),
-        feature_names=(*data.feature_names, "constant") if data.feature_names else (),
-        valid=None if data.valid is None else _with_constant(data.valid),
-    )
+            fields = interaction_sums(runner, small, model, few.x, found) if sums else {}
+    return {**fields, "probe": Probe(n_rows=len(few.y), n_rounds=ROUNDS, constant=constant, additivity=adds_up)}
 
 
 def _constant_columns(x: NDArray[np.float32]) -> tuple[int, ...]:
