@@ -1,5 +1,6 @@
 """The command `importances`: what the models of each library rely on."""
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -17,12 +18,17 @@ from boosters_eval.cli.options import (
     training_of,
     with_options,
 )
-from boosters_eval.cli.output import check_output, emit, note
+from boosters_eval.cli.output import check_output, choose_format, console, emit, note
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.text import counted
 
 
-@with_options(data=DataOptions, execution=Execution, presentation=Presentation)
+@with_options(
+    data=DataOptions,
+    execution=Execution,
+    presentation=Presentation,
+    without=("test", "highlight_significant"),
+)
 def importances(
     data: DataOptions,
     execution: Execution,
@@ -72,6 +78,9 @@ def importances(
 
     if execution.track:
         raise ConfigError("The --track option is not for importances: trackers know scores and times.")
+    if presentation.verbose and presentation.quiet:
+        raise ConfigError("Use either --verbose or --quiet, not both.")
+    _format(presentation)
     if not presentation.dry_run:
         check_output(presentation.output)
     prepared = prepare_importances(
@@ -107,26 +116,26 @@ def _groups(given: list[str]) -> dict[str, list[str]]:
 
 
 def show(found: Any, presentation: Presentation, top: int) -> None:
-    """Print the mean importance of each column, by kind and library."""
-    import numpy as np
+    """Print the report in the requested format, or as tables by default."""
+    from boosters_eval.importances.rendering import print_importances, render
 
-    lines = []
-    cells: dict[tuple[str, str, str], list[Any]] = {}
-    for result in found.results:
-        for kind, measured in result.kinds.items():
-            cells.setdefault((result.config_name, kind, result.library), []).append((result, measured))
-    for (config, kind, library), measured in cells.items():
-        values = [found.importances(result, kind) for result, _ in measured]
-        kept = [value for value in values if value is not None]
-        if not kept:
-            lines.append(f"{config} {kind} {library}: {measured[0][1].reason}")
-            continue
-        mean, units = np.mean(kept, axis=0), measured[0][0].units
-        ranked = [f"{units[i].name} {mean[i]:.4g}" for i in np.argsort(-mean, kind="stable")[:top]]
-        lines.append(f"{config} {kind} {library}: {', '.join(ranked)}")
-    emit("\n".join([*lines, ""]), presentation.output, quiet=presentation.quiet)
+    chosen = _format(presentation)
+    document = found.document(top)
+    if chosen == "table" or (chosen is None and sys.stdout.isatty()):
+        print_importances(document, console(), every=presentation.verbose)
+    else:
+        emit(render(document, chosen or "markdown"), presentation.output, quiet=presentation.quiet)
     if not presentation.quiet and found.run_id:
         note(f"Run {found.run_id}: {counted(len(found.results), 'result')}, {counted(len(found.errors), 'error')}.")
+
+
+def _format(presentation: Presentation) -> Any:
+    """The format, which may also be the table of a terminal."""
+    if presentation.format == "table":
+        if presentation.output is not None:
+            raise ConfigError("Use either --format table, which is for a terminal, or --output, not both.")
+        return "table"
+    return choose_format(presentation.format, presentation.output)
 
 
 def register(app: typer.Typer) -> None:

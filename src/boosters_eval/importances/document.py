@@ -9,23 +9,22 @@ from boosters_eval.benchmark.tables import reproduce
 from boosters_eval.benchmark.tables.environment import Environment, builds_of, library_versions
 from boosters_eval.core.text import counted
 from boosters_eval.importances.checks import LABELS, TOLERANCE
+from boosters_eval.importances.disputes import disputed_section
 from boosters_eval.importances.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
 from boosters_eval.importances.reading import read_findings
 from boosters_eval.importances.tables import build_tables
 from boosters_eval.importances.wording import answer, mark_notes
-from boosters_eval.reports.document import Fact, Paragraph, PlainTable, ReportDocument, Section
-from boosters_eval.reports.numbers import MISSING, count, number
+from boosters_eval.reports.document import Fact, ReportDocument
+from boosters_eval.reports.numbers import MISSING, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from boosters_eval.importances.findings import DisputedRow
     from boosters_eval.importances.results import Explanations
 
 DEFAULT_TOP = 10
 _MOST_PAIRS = 10  # of correlated columns that are named
-_VALUES = 6  # features whose values are shown of a disputed row; the JSON has all
 
 
 class ImportancesDocument(ReportDocument):
@@ -57,7 +56,7 @@ def build_document(
         table_noun="table",
         empty="No cell finished.",
         notes=tuple(_notes(findings, explanations)),
-        sections=tuple(section for one in findings if (section := _disputed(one, findings)) is not None),
+        sections=tuple(s for one in findings if (s := disputed_section(one, findings)) is not None),
         reproduce=tuple(reproduce.commands(results)),
         run_id=explanations.run_id,
         top=top,
@@ -109,67 +108,9 @@ def _notes(findings: Sequence[BenchmarkFindings], explanations: Explanations) ->
             yield f"{where}The picture of attributions shows {drawn}."
     if findings:
         yield (
-            "Tau is Kendall's tau-b of two rankings: 1 for the same order, 0 for no relation. Between libraries it is the"
-            " mean over the splits, on each of which they have the same rows; of a library with itself, over all pairs"
-            " of seeds."
+            "Tau is Kendall's tau-b of two rankings: 1 for the same order, 0 for no relation. Between libraries it is"
+            " the mean over the splits, on each of which they have the same rows; of a library with itself, over all"
+            " pairs of seeds."
         )
         yield f"Sums count as right if they are off by at most {TOLERANCE:g} of the largest raw score."
     yield from benchmark_notes.of_report(explanations.collection, times=False)
-
-
-def _disputed(findings: BenchmarkFindings, every: Sequence[BenchmarkFindings]) -> Section | None:
-    if not findings.disputed:
-        return None
-    number_of = [one.benchmark for one in every].index(findings.benchmark)
-    where = f" on {findings.benchmark}" if len(every) > 1 else ""
-    blocks: list[Paragraph | PlainTable] = []
-    for by, what in (("predictions", ""), ("attributions", ", among libraries that fail no check of them")):
-        rows = [row for row in findings.disputed if row.by == by]
-        if rows:
-            blocks.append(Paragraph(text=f"Where the {by} of two libraries differ most{what}:"))
-            blocks.append(_rows_table(findings, rows, f"Rows by {by}{where}"))
-    return Section(
-        anchor=f"rows-{number_of}" if number_of else "rows",
-        title=f"Rows of most disagreement{where}",
-        short=f"Rows{where}",
-        blocks=tuple(blocks),
-    )
-
-
-def _rows_table(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str) -> PlainTable:
-    libraries = [library for library in findings.libraries if any(library in row.predictions for row in rows)]
-    cells = [
-        (
-            str(row.row),
-            str(row.seed),
-            row.target,
-            row.difference,
-            *(_outputs(row.predictions.get(library, ())) for library in libraries),
-            _values(row),
-            _largest(row),
-        )
-        for row in rows
-    ]
-    headings = ("Row", "Seed", "Target", "Difference", *libraries, "Values", "Largest attributions")
-    return PlainTable(name=name, headings=headings, rows=tuple(cells))
-
-
-def _outputs(values: Sequence[float | None]) -> str | float | None:
-    if len(values) == 1:
-        return values[0]
-    return " / ".join(MISSING if value is None else number(value, 2) for value in values) or None
-
-
-def _values(row: DisputedRow) -> str:
-    """The values of the features that matter most in the row, or of the first ones."""
-    named = dict.fromkeys(name for found in row.attributions.values() for name in found if name in row.values)
-    chosen = [*named, *(name for name in row.values if name not in named)][:_VALUES]
-    return ", ".join(f"{name} {MISSING if (v := row.values[name]) is None else number(v, 3)}" for name in chosen)
-
-
-def _largest(row: DisputedRow) -> str:
-    parts = []
-    for library, found in row.attributions.items():
-        shown = ", ".join(f"{name} {value:+.2g}" for name, value in list(found.items())[:2])
-        parts.append(f"{library}: {shown}")
-    return "; ".join(parts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boosters_eval.importances.checks import LABELS
+from boosters_eval.importances.disputes import disputed_section
 from boosters_eval.importances.records import KINDS
 from boosters_eval.importances.tables import shown_order
 from boosters_eval.importances.wording import marked
@@ -38,7 +39,7 @@ def render_importances_page(document: ImportancesDocument) -> str:
         ("agreement", "Agreement", _about(document, "agreement", _heats(document))),
         ("predictions", "Predictions", _about(document, "predictions", {})),
         ("attributions", "Attributions", "".join(_swarm(one, document) for one in document.findings)),
-        *((section.anchor, section.short, sections.further(section)) for section in document.sections),
+        *(_rows(one, document) for one in document.findings),
         ("notes", "Notes", sections.notes(document)),
         ("environment", "Environment", sections.environment(document.environment)),
         ("reproduce", "Reproduce", sections.reproduce(document)),
@@ -52,11 +53,11 @@ Drawn = dict[tuple[str, str], "list[Figure]"]  # by benchmark and kind
 
 def _about(document: ImportancesDocument, about: str, drawn: Mapping[tuple[str, str], Sequence[Figure]]) -> str:
     """The cards of one subject: each with its sentence, its pictures and its table."""
-    cards = []
-    for table in document.tables:
-        if table.keys["about"] == about:
-            cards.append(_card(table, drawn.get((table.keys["benchmark"], table.keys.get("kind", "")), ())))
-    return "".join(cards)
+    return "".join(
+        _card(table, drawn.get((table.keys["benchmark"], table.keys.get("kind", "")), ()))
+        for table in document.tables
+        if table.keys["about"] == about
+    )
 
 
 def _card(table: ReportTable, figures: Sequence[Figure]) -> str:
@@ -87,9 +88,10 @@ def _dots_of(one: BenchmarkFindings, kind: Kind, top: int, series: Mapping[str, 
         if found.kind == kind and value is not None:
             panels.setdefault(marked(one, found.library), {})[found.feature] = Dot(value, found.low, found.high)
     axis = "loss when shuffled" if kind == "permutation" else "share of the sum"
-    interval = ", with the 95 % interval over the seeds" if any(i.low is not None for i in one.importances) else ""
-    what = f"importance by {LABELS[kind]} on {one.benchmark}{interval}"
-    return dot_charts(what, axis, order, panels, {marked(one, name): place for name, place in series.items()})
+    interval = any(dot.low is not None for dots in panels.values() for dot in dots.values())
+    note = "the mean over the seeds" + (", with its 95 % interval" if interval else "")
+    what = f"Importance by {LABELS[kind]} on {one.benchmark}"
+    return dot_charts(what, axis, order, panels, {marked(one, name): place for name, place in series.items()}, note)
 
 
 def _heats(document: ImportancesDocument) -> Drawn:
@@ -112,19 +114,28 @@ def _swarm(one: BenchmarkFindings, document: ImportancesDocument) -> str:
     libraries = [name for name in one.libraries if name in features[0].attributions]
     panels = {name: {f.feature: Bees(f.attributions[name], _shades(f)) for f in features} for name in libraries}
     drawn = bee_charts(
-        f"attributions on {one.benchmark}",
+        f"Attributions on {one.benchmark}",
         "attribution to the raw score",
         [feature.feature for feature in features],
         panels,
         ("low value", "high"),
     )
     left_out = [name for name in one.libraries if any(check.kind == "shap" for check in one.failed(name))]
+    points = (
+        f"Each point is one of {one.n_swarm} rows of the first split, the same for every library. Its colour is the"
+        " rank of the feature's value among them; missing values and categories are grey."
+    )
     notes = [
-        f"Each point is one of {one.n_swarm} rows of the first split, the same for every library. Its colour is the rank"
-        " of the feature's value among them; missing values and categories are grey.",
+        points,
         *([f"Not drawn, because a check fails: {', '.join(left_out)}."] if left_out else []),
     ]
     return f'<article class="card"><h4>{text(one.benchmark)}</h4>{_charts(drawn)}{notes_list(notes)}</article>'
+
+
+def _rows(one: BenchmarkFindings, document: ImportancesDocument) -> tuple[str, str, str]:
+    """The rows on which libraries differ most, each with its values and attributions in a fold."""
+    section = disputed_section(one, document.findings, folded=True)
+    return ("rows", "", "") if section is None else (section.anchor, section.short, sections.further(section))
 
 
 def _shades(feature: SwarmFeature) -> list[float | None]:

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.importances.records import Explanation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
     from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.importances.document import ImportancesDocument
     from boosters_eval.importances.records import Kind
+    from boosters_eval.importances.rendering import FrameName, ReportedFormat
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,27 @@ class Explanations:
     def metadata(self) -> RunMetadata:
         """What is known of the run besides its cells."""
         return self.collection.metadata
+
+    def document(self, top: int = 10) -> ImportancesDocument:
+        """Everything that is told of the run: findings, tables, notes, with at most `top` features in the tables."""
+        from boosters_eval.importances.document import build_document  # noqa: PLC0415 (statistics, when asked for)
+
+        require("top", top, int, "a whole number of features")
+        if top < 1:
+            raise ConfigError(f"The 'top' parameter must be at least 1. Got {top} instead.")
+        return build_document(self, top)
+
+    def report(self, format: ReportedFormat = "markdown", *, top: int = 10) -> str:  # noqa: A002 (as the command has it)
+        """The report as markdown, json, csv or html."""
+        from boosters_eval.importances.rendering import render  # noqa: PLC0415 (statistics, when asked for)
+
+        return render(self.document(top), format)
+
+    def frame(self, about: FrameName = "importances") -> pd.DataFrame:
+        """A table as a data frame: importances, agreement, checks, or correlated columns."""
+        from boosters_eval.importances.rendering import frame_of  # noqa: PLC0415 (statistics, when asked for)
+
+        return frame_of(self.document(), about)
 
     def array(self, digest: str) -> NDArray[Any]:
         """An array by its digest. One that is missing or was changed is a RunError."""

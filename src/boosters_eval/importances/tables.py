@@ -39,7 +39,8 @@ def build_tables(findings: BenchmarkFindings, top: int) -> tuple[ReportTable, ..
 
 
 def _checks(findings: BenchmarkFindings) -> ReportTable:
-    keys = list(dict.fromkeys((check.check, check.kind) for check in findings.checks))
+    tried = [check for check in findings.checks if check.verdict != "not checked"]
+    keys = list(dict.fromkeys((check.check, check.kind) for check in tried))
     columns = tuple(_column(f"{check} {kind}", _check_label(check, kind)) for check, kind in keys)
     by_key = {(check.library, check.check, check.kind): check for check in findings.checks}
     rows = tuple(
@@ -122,10 +123,11 @@ def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
             _column("largest", "Largest difference"),
         ]
     said = reading_sentence(findings, kind) if pairs else ""
+    said = f"{said[0].upper()}{said[1:]}" if said.startswith(("by ", "the ")) else said  # a name stays as it is
     out = [name for name in findings.libraries if any(check.kind == kind for check in findings.failed(name))]
     notes = (f"Left out because of a failed check: {', '.join(out)}.",) if out else ()
     return _table(
-        findings, f"agreement by {LABELS[kind]}", ("A", "B"), tuple(columns), rows, f"B{said[1:]}" if said.startswith("by ") else said,
+        findings, f"agreement by {LABELS[kind]}", ("A", "B"), tuple(columns), rows, said,
         notes=(*notes, *mark_notes(findings)), kind=kind,
     )  # fmt: skip
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.importances.checks import LABELS
-from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +89,7 @@ def reading_sentence(findings: BenchmarkFindings, kind: str) -> str:
         return f"by {label}, {every} rank the features less alike than each does with itself over seeds: {named}{more}."
     if len(pairs) == 1:
         pair = pairs[0]
-        selves = ", ".join(number(tau, 2) for tau in own)
+        selves = ", ".join(f"{tau:.2f}" for tau in own)
         how = "more than" if pair.reading == "more" else "about as much as"
         who = f"{pair.a} and {pair.b} agree on the ranking by {label} ({span})"
         return f"{who} {how} each does with itself over seeds ({selves})."
@@ -102,10 +101,10 @@ def reading_sentence(findings: BenchmarkFindings, kind: str) -> str:
 
 def _less(findings: BenchmarkFindings, pair: PairAgreement) -> str:
     selves = [own_of(findings, pair.kind, name) for name in (pair.a, pair.b)]
-    taus = " and ".join(number(one.tau, 2) for one in selves if one is not None and one.tau is not None)
-    return f"{pair.a} and {pair.b} (tau {number(pair.tau or 0.0, 2)} against {taus})"
+    taus = " and ".join(f"{one.tau:.2f}" for one in selves if one is not None and one.tau is not None)
+    return f"{pair.a} and {pair.b} (tau {pair.tau or 0.0:.2f} against {taus})"
 
 
-def _span(values: Sequence[float], digits: int = 2) -> str:
-    low, high = number(min(values), digits), number(max(values), digits)
+def _span(values: Sequence[float], decimals: int = 2) -> str:
+    low, high = (f"{value:.{decimals}f}" for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"

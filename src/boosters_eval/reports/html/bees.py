@@ -54,7 +54,7 @@ def bee_charts(
                 height=y + AXIS,
                 parts=[*x_axis(scale, _HEADING + _LEGEND, y, axis), zero, *parts],
                 description=f"{what} of {panel}: {said}.",
-                caption=f"{panel}: {what}",
+                caption=f"{panel}: each point is a row",
             )
         )
     return figures

@@ -1,4 +1,4 @@
-"""Ranked values as dots with their intervals: one drawing per competitor, all on the same scale and in the same order."""
+"""Ranked values as dots with their intervals: one drawing per competitor, on one scale and in one order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,12 @@ class Dot:
 
 
 def dot_charts(
-    what: str, axis: str, order: Sequence[str], panels: Mapping[str, Mapping[str, Dot]], series: Mapping[str, int]
+    what: str,
+    axis: str,
+    order: Sequence[str],
+    panels: Mapping[str, Mapping[str, Dot]],
+    series: Mapping[str, int],
+    note: str,
 ) -> list[Figure]:
     """One figure per panel: its dots in the given order, from the top. What a panel lacks has no dot."""
     every = [0.0, *(place for dots in panels.values() for name in order if name in dots for place in dots[name].places)]
@@ -61,7 +66,7 @@ def dot_charts(
                 height=y + AXIS,
                 parts=[*axes, *zero, *parts],
                 description=f"{what} of {panel}: {said}.",
-                caption=f"{panel}: {what}",
+                caption=f"{panel}: {note}",
             )
         )
     return figures
