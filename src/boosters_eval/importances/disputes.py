@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.importances.wording import marked
 from boosters_eval.reports.document import Details, Paragraph, PlainTable, Section
 from boosters_eval.reports.numbers import MISSING, number
 
@@ -53,7 +54,9 @@ def _table(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, 
     ]
     further = () if folded else ("Values", "Largest attributions")
     return PlainTable(
-        name=name, headings=("Row", "Seed", "Target", "Difference", *libraries, *further), rows=tuple(cells)
+        name=name,
+        headings=("Row", "Seed", "Target", "Difference", *(marked(findings, name) for name in libraries), *further),
+        rows=tuple(cells),
     )
 
 
@@ -65,7 +68,7 @@ def _fold(row: DisputedRow) -> Details:
         for name in _features(row)
     ]
     title = f"Row {row.row}"
-    table = PlainTable(name=title, headings=("Feature", "Value", *libraries), rows=tuple(cells))
+    table = PlainTable(name=f"{title} by {row.by}", headings=("Feature", "Value", *libraries), rows=tuple(cells))
     aside = "values, and the largest attributions" if libraries else "values"
     return Details(title=title, aside=aside, blocks=(table,), long=True)
 

@@ -57,11 +57,21 @@ def build_document(
         empty="No cell finished.",
         notes=tuple(_notes(findings, explanations)),
         sections=tuple(s for one in findings if (s := disputed_section(one, findings)) is not None),
-        reproduce=tuple(reproduce.commands(results)),
+        reproduce=_commands(explanations),
         run_id=explanations.run_id,
         top=top,
         findings=findings,
     )
+
+
+def _commands(explanations: Explanations) -> tuple[str, ...]:
+    """As for a comparison, of which a run from Python is told with the name of this command."""
+    found = reproduce.commands(explanations.collection)
+    if explanations.metadata.facts.command or not explanations.results:
+        return found
+    first = found[0].replace("boosters-eval compare", "boosters-eval importances", 1)
+    kinds = ",".join(explanations.results[0].kinds)
+    return (f"{first} --kinds {kinds}", *found[1:])
 
 
 def _headline(findings: Sequence[BenchmarkFindings]) -> Iterator[str]:

@@ -215,12 +215,16 @@ def _not_offered(cells: Cells) -> dict[str, dict[str, str]]:
 
 
 def _notes(cells: Sequence[Explanation], first: Explanation) -> Iterator[str]:
-    yield from dict.fromkeys(cell.sampled for cell in cells if cell.sampled)
+    yield from dict.fromkeys(_sentence(cell.sampled) for cell in cells if cell.sampled)
     if len(first.units) < len(first.feature_names):
         grouped = [unit.name for unit in first.units if len(unit.columns) > 1]
         yield f"Columns that belong together are ranked as one: {', '.join(grouped)}."
     if len(first.units) < 3:
         yield f"A ranking of {count(len(first.units))} features can hardly differ: no agreement of ranks is computed."
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _finite(value: float | None) -> float | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
+from boosters_eval.benchmark.tables.environment import Environment
+from boosters_eval.benchmark.tables.generate import NO_GIT
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.core.text import escape_json
+from boosters_eval.importances.document import build_document
 from boosters_eval.importances.page import render_importances_page
 from boosters_eval.importances.tables import records_of
 from boosters_eval.reports.full_markdown import render_report
@@ -14,12 +17,15 @@ from boosters_eval.reports.terminal import print_document
 from boosters_eval.reports.text import render_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from pathlib import Path
 
     import pandas as pd
     from rich.console import Console
 
     from boosters_eval.importances.document import ImportancesDocument
+    from boosters_eval.importances.results import Explanations
 
 ReportedFormat = Literal["markdown", "json", "csv", "html"]
 FrameName = Literal["importances", "agreement", "checks", "correlated"]
@@ -46,6 +52,19 @@ _RENDERERS: dict[str, Callable[[ImportancesDocument], str]] = {
     "csv": _csv,
     "html": render_importances_page,
 }
+
+
+def render_files(
+    explanations: Explanations, output_dir: Path, formats: Sequence[str], *, now: datetime | None = None
+) -> dict[Path, str]:
+    """What a report on the run writes, named by date and commit as those of benchmarks are."""
+    document = build_document(explanations, now=now)
+    environment = Environment.collect(explanations.collection, now=now)
+    stem = f"{environment.timestamp:%Y-%m-%d}-{environment.short_sha or NO_GIT}-importances-report"
+    names = {"md": "markdown"}
+    return {
+        output_dir / f"{stem}.{name}": _RENDERERS[names.get(name, name)](document) for name in dict.fromkeys(formats)
+    }
 
 
 def print_importances(document: ImportancesDocument, console: Console, *, every: bool = True) -> None:

@@ -10,6 +10,7 @@ from boosters_eval.core.home import home
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.pool import start_method
 from boosters_eval.engine.runs import find_run
+from boosters_eval.engine.summaries import kind_of
 from boosters_eval.importances.planning import IMPORTANCES
 from boosters_eval.importances.results import Explanations
 from boosters_eval.importances.workload import ImportancesSpec
@@ -39,6 +40,14 @@ def load_explanations(reference: str, where: Path | None = None) -> Explanations
     shown, latest = folder.shown(), folder.attempts()[-1]
     unfinished = latest if folder.attempt is None and shown != latest else None
     return _explanations(folder.load(shown), where, unfinished=unfinished)
+
+
+def is_explained(reference: str, where: Path | None = None) -> bool:
+    """Whether a reference names a run of this kind; `last` is the latest benchmark."""
+    if reference == "last":
+        return False
+    folder = find_run(reference, where)
+    return kind_of(folder, folder.shown()) == IMPORTANCES
 
 
 def _explanations(run: Run, where: Path | None, *, unfinished: int | None = None) -> Explanations:
