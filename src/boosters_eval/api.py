@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.plan import Plan
+    from boosters_eval.importances.results import Explanations
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
@@ -142,6 +143,82 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     `compare`.
     """
     return prepare_bisection(library, **options).run()
+
+
+def importances(
+    datasets: Data | Sequence[Data] = ("california",),
+    libraries: Libraries = None,
+    booster: BoosterName | Sequence[BoosterName] = "gbdt",
+    seeds: int | None = None,
+    *,
+    kinds: str | Sequence[str] = ("permutation", "gain", "split", "shap"),
+    permutations: int = 5,
+    max_rows: int = 10_000,
+    groups: Mapping[str, Sequence[str | int]] | None = None,
+    verbose: bool = False,
+    observer: Observer | str | Sequence[Observer | str] | None = None,
+    executor: Executor | str | None = None,
+    **options: Any,
+) -> Explanations:
+    """What the model of each library relies on, and each library with itself over seeds.
+
+    Every cell trains the model that `compare` scores, once, and measures all `kinds` on at most `max_rows` of its
+    validation rows. Each column is shuffled `permutations` times; those of one of the `groups` are shuffled and ranked
+    together. All other options are those of `compare`. A run in which every cell failed is a RunError; if some failed,
+    a BoostersEvalWarning counts them.
+    """
+    asked: dict[str, Any] = {"kinds": kinds, "permutations": permutations, "max_rows": max_rows, "groups": groups}
+    with _heard(verbose=verbose):
+        prepared = prepare_importances(datasets, libraries, booster, seeds, **asked, **options)
+    _warn_of_data(prepared)
+    found = run_importances(prepared, observer=observer, verbose=verbose, executor=executor)
+    _checked(found.collection)
+    return found
+
+
+def prepare_importances(
+    datasets: Data | Sequence[Data] = ("california",),
+    libraries: Libraries = None,
+    booster: BoosterName | str | Sequence[BoosterName | str] = "gbdt",
+    seeds: int | str | None = None,
+    *,
+    kinds: str | Sequence[str] = ("permutation", "gain", "split", "shap"),
+    permutations: int = 5,
+    max_rows: int = 10_000,
+    groups: Mapping[str, Sequence[str | int]] | None = None,
+    **options: Any,
+) -> PreparedRun:
+    """The plan of `importances`, ready to execute with `run_importances`."""
+    from boosters_eval.importances.planning import explained  # noqa: PLC0415 (keeps start-up fast)
+
+    prepared = prepare_comparison(datasets, libraries, booster, seeds, **options)
+    return explained(prepared, kinds=kinds, permutations=permutations, max_rows=max_rows, groups=groups)
+
+
+def run_importances(
+    prepared: PreparedRun,
+    *,
+    observer: Observer | str | Sequence[Observer | str] | None = None,
+    verbose: bool = False,
+    executor: Executor | str | None = None,
+) -> Explanations:
+    """Execute what `prepare_importances` gives. Finished cells are kept, whatever happens; failed ones are `errors`."""
+    from boosters_eval.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.history.hook import recording  # noqa: PLC0415
+    from boosters_eval.importances.running import run_explained  # noqa: PLC0415
+
+    require("prepared", prepared, PreparedRun, "what prepare_importances() gives")
+    check_names(executor, observer)
+    watching = _observer(observer, verbose=verbose, prepared=prepared)
+    with recording(prepared.settings.home):
+        return run_explained(prepared, watching, executor=executor)
+
+
+def load_importances(reference: str = "last", home: str | Path | None = None) -> Explanations:
+    """The explanations of a run by its id, the beginning of its id, its name, or `last`; a changed one is refused."""
+    from boosters_eval.importances.running import load_explanations  # noqa: PLC0415 (keeps start-up fast)
+
+    return load_explanations(_reference(reference), _path(home))
 
 
 def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bisector:

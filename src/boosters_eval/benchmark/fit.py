@@ -89,6 +89,17 @@ class MemoryNeed:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """A cell that was trained, predicted and scored: the fields of its result, and what else can be asked of it."""
+
+    table: Table
+    data: FitData
+    translation: Translation
+    done: Measurement
+    fields: dict[str, Any]
+
+
 class FitSpec(Spec):
     """A benchmark with everything resolved that its result depends on, except library and repeat."""
 
@@ -255,60 +266,9 @@ class Fit(Workload):
         cls, cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase: Callable[[str], None]
     ) -> BenchmarkResult:
         """One fit: load, warm-up, build, fit, predict, score."""
-        phase("load")
-        spec = spec_of(cell)
-        fault = device_fault(loaded, spec.training.device)  # another machine may have made the plan
-        if fault is not None:
-            raise UnsupportedError(f"{cell.target} cannot train on {spec.training.device.value}: {fault}.")
-        before = set(sys.modules)
-        table = open_stored(Path(inputs["data"]))
-        data = _data(cell, table, inputs)
-        split, train, x_valid = data.split, data.train, data.x_valid
-        translation = overridden(loaded.translate(data.request), spec.protocol)
-        if spec.protocol is not None:
-            refuse_ignored(cell.target, spec.protocol.native, translation)
-            before |= set(sys.modules)  # none of this is timed
-        needed = _memory_of(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
-        phase("warm-up")
-        cold = warm_up(loaded, translation, train)
-        done = measure(
-            loaded,
-            translation,
-            train,
-            x_valid,
-            warmup=spec.timing.warmup,
-            predict_runs=spec.timing.predict_runs,
-            adaptive=spec.timing.adaptive,
-            phase=phase,
-        )
-        phase("score")
-        metrics, said = _score(spec, table, split, data.restore(done.predictions))
-        late = late_imports(before)
-        trivial = _trivial(spec, table, split) if spec.protocol is None else {}
+        fitted = fit_cell(cell, loaded, inputs, phase)
         phase("done")
-        return BenchmarkResult(
-            **identity_of(spec),
-            library=cell.target,
-            seed=cell.repeat.seed,
-            fold=cell.repeat.fold,
-            metrics=metrics,
-            primary_metric=spec.primary_metric,
-            trivial=trivial or None,
-            **measured_fields(loaded, translation, done),
-            peak_memory_mb=needed.peak_mb,
-            first_use_mb=needed.first_use_mb,
-            memory_method=None if needed.peak_mb is None else memory.METHOD,
-            n_train=len(split.train),
-            n_valid=len(split.valid),
-            split_digest=split.digest,
-            split=_split_facts(spec, table, split),
-            data_digest=spec.data_digest,
-            model_seed=model_seed(cell),
-            n_threads=spec.n_threads,
-            timing_mode=spec.timing.timed,
-            cpu_taken=done.cpu_taken if spec.timing.timed else None,
-            warnings=(*said, *needed.warnings, *cold, *late, *_contention(spec, done)),
-        )
+        return BenchmarkResult(**fitted.fields)
 
     @classmethod
     def upgraded_plan(cls, raw: dict[str, Any]) -> Plan:
@@ -335,6 +295,64 @@ class Fit(Workload):
                 for item in raw.get("unsupported", [])
             ),
         )
+
+
+def fit_cell(cell: Cell, loaded: type[Runner], inputs: Mapping[str, str], phase: Callable[[str], None]) -> Fitted:
+    """Train, predict and score what a cell says; workloads that ask more of the same model begin with it."""
+    phase("load")
+    spec = spec_of(cell)
+    fault = device_fault(loaded, spec.training.device)  # another machine may have made the plan
+    if fault is not None:
+        raise UnsupportedError(f"{cell.target} cannot train on {spec.training.device.value}: {fault}.")
+    before = set(sys.modules)
+    table = open_stored(Path(inputs["data"]))
+    data = _data(cell, table, inputs)
+    split, train, x_valid = data.split, data.train, data.x_valid
+    translation = overridden(loaded.translate(data.request), spec.protocol)
+    if spec.protocol is not None:
+        refuse_ignored(cell.target, spec.protocol.native, translation)
+        before |= set(sys.modules)  # none of this is timed
+    needed = _memory_of(loaded, translation, train, x_valid) if spec.timing.memory else MemoryNeed()
+    phase("warm-up")
+    cold = warm_up(loaded, translation, train)
+    done = measure(
+        loaded,
+        translation,
+        train,
+        x_valid,
+        warmup=spec.timing.warmup,
+        predict_runs=spec.timing.predict_runs,
+        adaptive=spec.timing.adaptive,
+        phase=phase,
+    )
+    phase("score")
+    metrics, said = _score(spec, table, split, data.restore(done.predictions))
+    late = late_imports(before)
+    trivial = _trivial(spec, table, split) if spec.protocol is None else {}
+    fields = {
+        **identity_of(spec),
+        "library": cell.target,
+        "seed": cell.repeat.seed,
+        "fold": cell.repeat.fold,
+        "metrics": metrics,
+        "primary_metric": spec.primary_metric,
+        "trivial": trivial or None,
+        **measured_fields(loaded, translation, done),
+        "peak_memory_mb": needed.peak_mb,
+        "first_use_mb": needed.first_use_mb,
+        "memory_method": None if needed.peak_mb is None else memory.METHOD,
+        "n_train": len(split.train),
+        "n_valid": len(split.valid),
+        "split_digest": split.digest,
+        "split": _split_facts(spec, table, split),
+        "data_digest": spec.data_digest,
+        "model_seed": model_seed(cell),
+        "n_threads": spec.n_threads,
+        "timing_mode": spec.timing.timed,
+        "cpu_taken": done.cpu_taken if spec.timing.timed else None,
+        "warnings": (*said, *needed.warnings, *cold, *late, *_contention(spec, done)),
+    }
+    return Fitted(table, data, translation, done, fields)
 
 
 def _registered(target: str, runner: type[Runner], address: Mapping[str, Any]) -> type[Runner]:
@@ -375,9 +393,9 @@ def _score(
             np.asarray(table.y[split.valid]),
             predictions,
             spec.n_classes,
-            _rows(table.weights, split.valid),
-            groups=_rows(table.groups, split.valid),
-            sensitive=_rows(table.sensitive, split.valid),
+            taken_rows(table.weights, split.valid),
+            groups=taken_rows(table.groups, split.valid),
+            sensitive=taken_rows(table.sensitive, split.valid),
             quantiles=spec.quantiles,
             metrics=spec.metrics,
         )
@@ -391,12 +409,12 @@ def _trivial(spec: FitSpec, table: Table, split: Split) -> Scores:
     """What the trivial rules of the task score on the same rows. A paper has its own references instead."""
     return trivial_scores(
         spec.task,
-        (np.asarray(table.y[split.train]), _rows(table.weights, split.train)),
+        (np.asarray(table.y[split.train]), taken_rows(table.weights, split.train)),
         np.asarray(table.y[split.valid]),
         n_classes=spec.n_classes,
-        weights=_rows(table.weights, split.valid),
-        groups=_rows(table.groups, split.valid),
-        sensitive=_rows(table.sensitive, split.valid),
+        weights=taken_rows(table.weights, split.valid),
+        groups=taken_rows(table.groups, split.valid),
+        sensitive=taken_rows(table.sensitive, split.valid),
         quantiles=spec.quantiles,
         metrics=spec.metrics,
     )
@@ -410,7 +428,7 @@ def _data(cell: Cell, table: Table, inputs: Mapping[str, str]) -> FitData:
         load_steps(inputs)
         return protocol_data(spec.protocol, table, request, cell.repeat.seed)
     split = _split(cell, table, inputs.get("split"))
-    split_by = _rows(table.split_by, split.train)
+    split_by = taken_rows(table.split_by, split.train)
     train = hold_out(_train_data(table, split), request, cell.repeat.seed, spec.split.kind, split_by)
     return FitData(split, request, train, np.ascontiguousarray(table.x[split.valid]))
 
@@ -431,11 +449,12 @@ def _split_facts(spec: FitSpec, table: Table, split: Split) -> SplitFacts | None
         return None
     if kind == "time":
         return SplitFacts(kind=kind, column=column)
-    groups = [len(np.unique(_rows(table.split_by, rows))) for rows in (split.train, split.valid)]
+    groups = [len(np.unique(taken_rows(table.split_by, rows))) for rows in (split.train, split.valid)]
     return SplitFacts(kind=kind, column=column, n_train_groups=groups[0], n_valid_groups=groups[1])
 
 
-def _rows(column: Any, rows: Any) -> Any:
+def taken_rows(column: Any, rows: Any) -> Any:
+    """These rows of a column of the table, or None where it has none."""
     return None if column is None else np.asarray(column[rows])
 
 
@@ -444,8 +463,8 @@ def _train_data(table: Table, split: Split) -> TrainData:
     return TrainData(
         x=np.ascontiguousarray(table.x[rows]),
         y=np.asarray(table.y[rows]),
-        weights=_rows(table.weights, rows),
-        groups=_rows(table.groups, rows),
+        weights=taken_rows(table.weights, rows),
+        groups=taken_rows(table.groups, rows),
         feature_names=table.feature_names,
     )
 

@@ -55,6 +55,7 @@ class Measurement:
     cpu_taken: float | None  # the share of its CPUs that other programs used
     model_bytes: int | None
     samples_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)  # under the protocol adaptive-v1, all of them
+    model: Any = None  # the one that predicted
 
 
 def _silent(phase: str) -> None:
@@ -116,6 +117,7 @@ def measure(
         cpu_taken=_shared([*builds.samples, *fits.samples], translation.request.n_threads) if share is None else share,
         model_bytes=None if dumped is None else len(dumped),
         samples_ns={"train": trained.samples_ns, "predict": predicted.samples_ns} if adaptive else {},
+        model=fits.first,
     )
 
 

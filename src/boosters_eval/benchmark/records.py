@@ -25,7 +25,20 @@ if TYPE_CHECKING:
 
 # A score is finite. In a file that a program built from others, it is null, and such a file is not read back.
 Score = Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]}, mode="serialization")]
-Phase = Literal["start", "load", "warm-up", "build", "fit", "predict", "score", "done"]
+Phase = Literal[
+    "start",
+    "load",
+    "warm-up",
+    "build",
+    "fit",
+    "predict",
+    "score",
+    "permutation",
+    "importances",
+    "attributions",
+    "probe",
+    "done",
+]
 
 # The fields in which two runs of the same plan may differ.
 VOLATILE = frozenset({*OF_MACHINE, "threads_observed", "cpu_taken", "warnings", "failed_before", "machine"})

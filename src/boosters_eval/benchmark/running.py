@@ -7,7 +7,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.benchmark.fit import identity_of
+from boosters_eval.benchmark.fit import Fit, identity_of
 from boosters_eval.benchmark.looks import grow
 from boosters_eval.benchmark.planning import check_devices, fit_specs, prepare_seeds
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unavailable, Unsupported
@@ -141,11 +141,12 @@ def run_once(
     alpha: float | None = None,
     rule: str = "",
     extends: str = "",
+    kind: str = BENCHMARK,
 ) -> Run:
     """Execute exactly this plan; what is `known` of its cells, from a run with the same inputs, is copied."""
     settings, plan = prepared.settings, prepared.plan
     mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
-    facts: dict[str, Any] = {"command": settings.command, "kind": BENCHMARK}
+    facts: dict[str, Any] = {"command": settings.command, "kind": kind}
     if settings.name is not None:
         facts["name"] = settings.name
     if disturbances:
@@ -214,15 +215,24 @@ def load_run(reference: str, home: Path | None = None, *, verified: bool = False
 def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
     """The results of a run, in the plan's order; `unfinished` is a later attempt that was interrupted."""
     plan = run.plan
-    specs = fit_specs(plan)
-    other = next((spec.workload for spec in plan.specs if spec.name not in specs), None)
+    other = next((spec.workload for spec in plan.specs if spec.workload != Fit.name), None)
     if other is not None:
         kind = run.facts.kind or other
-        raise RunError(f"Run {plan.run_id} has no benchmark results: it is a {kind} run, which has reports of its own.")
-    if any(spec.protocol is not None for spec in specs.values()):  # a baseline would lose how they came about
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise RunError(
+            f"Run {plan.run_id} has no benchmark results: it is {article} {kind} run, which has reports of its own."
+        )
+    if any(spec.protocol is not None for spec in fit_specs(plan).values()):  # a baseline would lose how they came about
         raise RunError(
             f"Run {plan.run_id} has no benchmark results: it follows a paper; see 'boosters-eval paper compare'."
         )
+    return collected(run, unfinished=unfinished)
+
+
+def collected(run: Run, *, unfinished: int | None = None) -> ResultCollection:
+    """The same of any run whose cells are fits, whatever else they are."""
+    plan = run.plan
+    specs = fit_specs(plan)
     identities = {name: identity_of(spec) for name, spec in specs.items()}
     found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
     machines = _machines(run)

@@ -38,6 +38,7 @@ COMMANDS = {
     "execution": ("compare", "run"),
     "explain": ("explain",),
     "gate": ("gate",),
+    "importances": ("importances",),
     "runs": ("verify", "runs"),
     "history_report": ("history",),
     "listing": ("list",),

@@ -4,8 +4,9 @@ import shlex
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -201,8 +202,16 @@ def _complain(results: Any) -> None:
 
 
 def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -> Any:
-    """Run the plan and show its progress. A dry run or an interruption ends the command here."""
-    from boosters_eval.api import check_names, run_prepared
+    """Run the plan of a comparison and show its progress."""
+    from boosters_eval.api import run_prepared
+
+    tell = (lambda _: None) if presentation.quiet else note
+    return carried_out(prepared, execution, presentation, partial(run_prepared, say=tell, track=execution.track))
+
+
+def carried_out(prepared: Any, execution: Execution, presentation: Presentation, run_plan: Callable[..., Any]) -> Any:
+    """Run a plan and show its progress. A dry run or an interruption ends the command here."""
+    from boosters_eval.api import check_names
 
     check_cluster(execution)
     check_names(execution.executor, execution.observer, execution.track)
@@ -219,7 +228,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
         _check_earlier(prepared)
     watchers = observers(execution, prepared, quiet=presentation.quiet, verbose=presentation.verbose)
     with resumable(), executor_of(execution) as executor:
-        return run_prepared(prepared, observer=watchers, executor=executor, say=tell, track=execution.track)
+        return run_plan(prepared, observer=watchers, executor=executor)
 
 
 def audit_lines(audits: Any, *, verbose: bool) -> Iterator[str]:

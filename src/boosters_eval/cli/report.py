@@ -57,6 +57,9 @@ def report(
     check_request(report_type, wanted, test)
     if verbose and quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
+    if run is not None and _is_explained(run):
+        refuse_tracking(execution)
+        return _report_importances(run, output, wanted, dry_run=dry_run, quiet=quiet, open_=open_)
     if suite is None:
         refuse_tracking(execution)
         collection = _earlier(run, results)
@@ -87,6 +90,30 @@ def _earlier(run: str | None, results: Path | None) -> Any:
     from boosters_eval.api import load_results, load_run
 
     return load_results(results) if results is not None else load_run(run or "last")
+
+
+def _is_explained(run: str) -> bool:
+    from boosters_eval.importances.running import is_explained
+
+    return is_explained(run)
+
+
+def _report_importances(run: str, output: Path, wanted: list[str], *, dry_run: bool, quiet: bool, open_: bool) -> int:
+    """A run of `importances` has a report of its own, with the same formats."""
+    from boosters_eval.api import load_importances
+    from boosters_eval.importances.rendering import print_importances, render_files
+
+    found = load_importances(run)
+    if not found.results:
+        raise RunError("There is nothing to report: no cell has an outcome.")
+    files = render_files(found, output, wanted)
+    if not dry_run:
+        _write(files, quiet=quiet, open_=open_)
+    elif sys.stdout.isatty() and wanted[0] == "md":
+        print_importances(found.document(), console())
+    else:
+        sys.stdout.write(next(iter(files.values())))
+    return exit_code(found.collection, continue_on_error=True)
 
 
 def _preview(collection: Any, checked: dict[str, Any], files: dict[Path, str]) -> None:

@@ -124,6 +124,11 @@ class RunFolder:
         """The folder's name."""
         return self.path.name
 
+    @property
+    def arrays(self) -> Path:
+        """Where cells put what is too big for the journal; removed with the run."""
+        return self.path / "arrays"
+
     def plan(self, attempt: int = 1) -> Plan:
         """The plan that an attempt follows."""
         path = self.plan_path(attempt)

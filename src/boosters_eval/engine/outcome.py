@@ -60,6 +60,11 @@ class Outcome(FileModel):
     def key(self) -> str:
         """The key of its cell."""
 
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Of the arrays that belong to it, in the folder `arrays` of its run."""
+        return ()
+
     def summary(self) -> str:
         """What `--verbose` prints of it, in a few words."""
         return "done"

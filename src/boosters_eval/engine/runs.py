@@ -11,12 +11,14 @@ from boosters_eval.core.home import home
 from boosters_eval.engine import summaries
 from boosters_eval.engine.folder import RunFolder, journal_fault
 from boosters_eval.engine.journal import no_collection, read
+from boosters_eval.engine.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.journal import Reading
     from boosters_eval.engine.plan import Plan
 
 
@@ -144,6 +146,22 @@ def verify(folder: RunFolder) -> Iterator[tuple[str, str]]:
         yield path.name, journal_fault(reading, set(folder.plan(attempt).keys), folder.run_id)
         if not fault and not reading.damage:
             yield from folder.faults_beside(attempt, reading)
+            yield from _array_faults(folder, reading)
+
+
+def _array_faults(folder: RunFolder, reading: Reading) -> Iterator[tuple[str, str]]:
+    """The arrays of an attempt that are missing or were changed."""
+    outcomes = (outcome for outcome in reading.outcomes.values() if isinstance(outcome, Outcome))
+    digests = sorted({digest for outcome in outcomes for digest in outcome.digests})
+    if not digests:
+        return
+    from boosters_eval.engine.artifacts import load_array  # noqa: PLC0415 (loads numpy, for runs that have arrays)
+
+    for digest in digests:
+        try:
+            load_array(folder.arrays, digest)
+        except RunError as error:
+            yield f"{folder.arrays.name}/{digest}", str(error).rstrip(".")
 
 
 def load_verified(folder: RunFolder, attempt: int | None = None) -> Run:

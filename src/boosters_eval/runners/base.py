@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from boosters_eval.core.distributions import installed_version
+from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.runners.parameters import BoosterType, Mark, Profile, TrainingConfig
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.records import BenchmarkResult
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners.installation import Installation
+
+ImportanceKind = Literal["gain", "split"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class Runner(ABC):
     # Modules that fits use beside the library's own, those that it imports on first use included: nothing may be
     # imported inside the clock, and what several libraries have in common is imported once for all of them.
     dependencies: ClassVar[tuple[str, ...]] = ("numpy",)
+    explaining: ClassVar[tuple[str, ...]] = ()  # modules that `attributions` needs besides, imported only for it
     # How to get a build that trains on CUDA devices; empty: the library, or its runner, knows no device but the CPU.
     cuda_build: ClassVar[str] = ""
     installation: ClassVar[Installation | None] = None  # None: the library of this environment
@@ -136,6 +140,28 @@ class Runner(ABC):
     def dump(cls, model: Any) -> bytes | None:  # noqa: ARG003 (a library that cannot serialise says nothing)
         """The serialised model, for its size."""
         return None
+
+    @classmethod
+    def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """(n,) or (n, outputs) raw scores, before any link function: what attributions add up to."""
+        if translation.request.task.is_classification:
+            raise UnsupportedError(f"the runner of {cls.library()} gives no raw scores")
+        return cls.predict(translation, model, x)
+
+    @classmethod
+    def importances(cls, translation: Translation, model: Any, kind: ImportanceKind) -> NDArray[Any]:  # noqa: ARG003
+        """(p,): the sum of the gains of each column's splits, or their number. UnsupportedError: why there are none."""
+        raise UnsupportedError(f"the runner of {cls.library()} offers no importances")
+
+    @classmethod
+    def attributions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:  # noqa: ARG003
+        """(n, p + 1) or (n, p + 1, outputs): SHAP values of the raw score, the base value last; or UnsupportedError."""
+        raise UnsupportedError(f"the runner of {cls.library()} offers no attributions")
+
+    @classmethod
+    def interactions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:  # noqa: ARG003
+        """(n, p, p) or (n, p, p, outputs): SHAP interactions, which add up to attributions; or UnsupportedError."""
+        raise UnsupportedError(f"the runner of {cls.library()} offers no interactions")
 
     @classmethod
     def load(cls) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import ModelFacts
 from boosters_eval.runners.mapping import MAPPING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from boosters_eval.runners.base import TrainData, Translation
+    from boosters_eval.runners.base import ImportanceKind, TrainData, Translation
 
 
 class BoostersRunner(TableRunner):
@@ -61,6 +62,43 @@ class BoostersRunner(TableRunner):
         rows = boosters.Dataset(_encode(x, codes))
         predictions = np.asarray(booster.predict(rows, n_threads=request.n_threads))
         return predictions if request.task in (Task.MULTICLASS, Task.QUANTILE) else predictions[:, 0]
+
+    @classmethod
+    def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """Raw scores."""
+        import boosters  # noqa: PLC0415 (imported when a model is used)
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        booster, codes = model
+        rows = boosters.Dataset(_encode(x, codes))
+        return np.asarray(booster.predict_raw(rows, n_threads=translation.request.n_threads))
+
+    @classmethod
+    def importances(cls, translation: Translation, model: Any, kind: ImportanceKind) -> NDArray[Any]:
+        """The sum of the gains, or the number of splits."""
+        import boosters  # noqa: PLC0415 (imported when a model is used)
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        if translation.request.booster_type is BoosterType.GBLINEAR:
+            raise UnsupportedError("a linear model has no splits")
+        named = {"gain": boosters.ImportanceType.Gain, "split": boosters.ImportanceType.Split}
+        return np.asarray(model[0].feature_importance(named[kind]))
+
+    @classmethod
+    def attributions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """Its own, of trees."""
+        import boosters  # noqa: PLC0415 (imported when a model is used)
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        if translation.request.booster_type is BoosterType.GBLINEAR:
+            raise UnsupportedError("boosters does not attribute the predictions of linear models")
+        booster, codes = model
+        return np.asarray(booster.shap_values(boosters.Dataset(_encode(x, codes))))
+
+    @classmethod
+    def interactions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:  # noqa: ARG003
+        """It has none."""
+        raise UnsupportedError("boosters has no interactions of attributions")
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:

@@ -7,6 +7,10 @@
 
 Every combination of booster and task is tried, with sampling, weights, missing values, categories and early
 stopping: the runner must either refuse it with a reason, or do it right.
+
+Importances and attributions are optional. Of those that are offered, wrong shapes, values that are not finite, and two
+answers to one question break the contract. Attributions that do not add up are the library's fault, not the runner's:
+they are reported, in `unsound`.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +74,7 @@ class Conformance:
     runner: str
     passed: tuple[str, ...]
     refused: dict[str, str]
+    unsound: dict[str, str] = field(default_factory=dict)  # by case: where attributions break their own definition
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,8 @@ def check_runner(runner: type[Runner]) -> Conformance:
     if (reason := runner.missing()) is not None:
         raise ConformanceError(f"{runner.name} cannot be checked: {reason}.")
     runner.load()  # what an import changes is not the runner's doing
+    _explanation_checks().load_explaining(runner)
+    unsound: dict[str, str] = {}
     refused: dict[str, str] = {}
     passed: list[str] = []
     faults = [f"class: {fault}" for fault in (*_check_class(runner), *_check_import(runner))]
@@ -106,7 +113,7 @@ def check_runner(runner: type[Runner]) -> Conformance:
             continue
         if case.request.n_threads > 1:
             continue  # tried in the fresh process, where waiting threads sleep
-        found = _check_case(runner, case)
+        found = _check_case(runner, case, unsound)
         faults += [f"{case.name}: {fault}" for fault in found]
         passed += [] if found else [case.name]
     if not passed and not faults:
@@ -115,7 +122,7 @@ def check_runner(runner: type[Runner]) -> Conformance:
     if faults:
         listed = "\n  ".join(faults)
         raise ConformanceError(f"{runner.name} breaks the runner contract in {len(faults)} ways:\n  {listed}")
-    return Conformance(runner.name, tuple(passed), refused)
+    return Conformance(runner.name, tuple(passed), refused, unsound)
 
 
 def _check_class(runner: type[Runner]) -> Iterator[str]:
@@ -131,17 +138,21 @@ def _check_import(runner: type[Runner]) -> Iterator[str]:
         yield f"the module '{runner.__module__}' cannot be imported without numpy, or not at all"
 
 
-def _check_case(runner: type[Runner], case: ConformanceCase) -> list[str]:
+def _explanation_checks() -> Any:
+    return importlib.import_module("boosters_eval.runners.explanation_checks")  # loads numpy
+
+
+def _check_case(runner: type[Runner], case: ConformanceCase, unsound: dict[str, str]) -> list[str]:
     faults: list[str] = []
     with tempfile.TemporaryDirectory() as folder, _watched(folder, faults):
         try:
-            faults += _check_behaviour(runner, case)
+            faults += _check_behaviour(runner, case, unsound)
         except Exception as error:  # noqa: BLE001 (what was not refused must not fail)
             faults.append(f"not refused, but raised {type(error).__name__}: {str(error)[:200]}")
     return faults
 
 
-def _check_behaviour(runner: type[Runner], case: ConformanceCase) -> Iterator[str]:
+def _check_behaviour(runner: type[Runner], case: ConformanceCase, unsound: dict[str, str]) -> Iterator[str]:
     import numpy as np  # noqa: PLC0415 (keeps the module light)
 
     translation = runner.translate(case.request)
@@ -163,6 +174,7 @@ def _check_behaviour(runner: type[Runner], case: ConformanceCase) -> Iterator[st
     if case.request.weighted and not _weights_matter(runner, case, predictions):
         yield "weights have no effect"
     yield from _check_facts(runner, case, model)
+    yield from _explanation_checks().check_explanations(runner, translation, model, case, unsound)
 
 
 def _check_translation(runner: type[Runner], case: ConformanceCase, translation: Translation) -> Iterator[str]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.base import ModelFacts
 from boosters_eval.runners.mapping import MAPPING
+from boosters_eval.runners.parameters import BoosterType
 from boosters_eval.runners.rules import TableRunner, stopping_rows
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from boosters_eval.runners.base import TrainData, Translation
+    from boosters_eval.runners.base import ImportanceKind, TrainData, Translation
 
 _LEAVES = re.compile(r"^num_leaves=(\d+)$", re.MULTILINE)
 # What is passed to the training function and not to the booster.
@@ -53,6 +55,38 @@ class LightGBMRunner(TableRunner):
         request = translation.request
         outputs = [booster.predict(x, num_threads=request.n_threads) for booster in model]
         return np.column_stack(outputs) if request.task is Task.QUANTILE else outputs[0]
+
+    @classmethod
+    def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """Raw scores, up to the best round."""
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        threads = translation.request.n_threads
+        return np.column_stack([booster.predict(x, raw_score=True, num_threads=threads) for booster in model])
+
+    @classmethod
+    def importances(cls, translation: Translation, model: Any, kind: ImportanceKind) -> NDArray[Any]:  # noqa: ARG003
+        """Total gain, or the number of splits, up to the best round."""
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        return np.asarray(sum(np.asarray(booster.feature_importance(kind), dtype=np.float64) for booster in model))
+
+    @classmethod
+    def attributions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """Its own, up to the best round: for each class the columns and the base value, one class after another."""
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        request = translation.request
+        if request.booster_type is BoosterType.LINEAR_TREES:
+            raise UnsupportedError("LightGBM does not attribute the predictions of linear trees")
+        parts = [booster.predict(x, pred_contrib=True, num_threads=request.n_threads) for booster in model]
+        found = np.concatenate([part.reshape(len(x), -1, x.shape[1] + 1) for part in parts], axis=1)
+        return np.moveaxis(found, 1, 2)
+
+    @classmethod
+    def interactions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:  # noqa: ARG003
+        """It has none."""
+        raise UnsupportedError("LightGBM has no interactions of attributions")
 
     @classmethod
     def inspect(cls, model: Any) -> ModelFacts:

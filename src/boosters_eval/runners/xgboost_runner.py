@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from boosters_eval.runners.base import TrainData, Translation
+    from boosters_eval.runners.base import ImportanceKind, TrainData, Translation
 
 # What is passed to the training function and not to the booster.
 _TRAIN_ARGUMENTS = ("num_boost_round", "early_stopping_rounds")
@@ -74,6 +74,40 @@ class XGBoostRunner(TableRunner):
         return np.reshape(predictions, (len(x), -1)) if request.task is Task.QUANTILE else np.asarray(predictions)
 
     @classmethod
+    def raw(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """Margins."""
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        return np.asarray(model.predict(_rows(translation, x), output_margin=True))
+
+    @classmethod
+    def importances(cls, translation: Translation, model: Any, kind: ImportanceKind) -> NDArray[Any]:
+        """Total gain, or the number of splits; the library leaves out columns that it does not use."""
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        _refuse_linear(translation)
+        found = model.get_score(importance_type={"gain": "total_gain", "split": "weight"}[kind])
+        return np.array([found.get(f"f{column}", 0.0) for column in range(model.num_features())])
+
+    @classmethod
+    def attributions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """Its own, of trees and of linear models."""
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        found = np.asarray(model.predict(_rows(translation, x), pred_contribs=True))
+        return found if found.ndim == 2 else np.moveaxis(found, 1, 2)
+
+    @classmethod
+    def interactions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
+        """Its own, of trees, without those of the base value."""
+        import numpy as np  # noqa: PLC0415 (not needed to start)
+
+        _refuse_linear(translation, "interactions of a linear model cannot be computed by XGBoost")
+        found = np.asarray(model.predict(_rows(translation, x), pred_interactions=True))
+        found = found if found.ndim == 3 else np.moveaxis(found, 1, 3)
+        return found[:, :-1, :-1]
+
+    @classmethod
     def inspect(cls, model: Any) -> ModelFacts:
         """Trees and leaves from the text form of the model; a linear model has neither."""
         trees = model.get_dump()
@@ -85,6 +119,25 @@ class XGBoostRunner(TableRunner):
     def dump(cls, model: Any) -> bytes:
         """The model as UBJSON, its own format."""
         return bytes(model.save_raw("ubj"))
+
+
+def _refuse_linear(translation: Translation, reason: str = "a linear model has no splits") -> None:
+    if translation.request.booster_type is BoosterType.GBLINEAR:
+        raise UnsupportedError(reason)
+
+
+def _rows(translation: Translation, x: NDArray[np.float32]) -> Any:
+    """Rows to be explained: only a matrix can be."""
+    import xgboost  # noqa: PLC0415 (imported when a model is used)
+
+    types = _types(translation, x)
+    threads = translation.request.n_threads
+    return xgboost.DMatrix(x, feature_types=types, enable_categorical=types is not None, nthread=threads)
+
+
+def _types(translation: Translation, x: NDArray[np.float32]) -> list[str] | None:
+    categorical = translation.request.categorical
+    return ["c" if column in categorical else "q" for column in range(x.shape[1])] if categorical else None
 
 
 def _check_device(translation: Translation, model: Any) -> None:
@@ -101,9 +154,7 @@ def _matrix(translation: Translation, data: TrainData, ref: Any = None) -> Any:
     import xgboost  # noqa: PLC0415 (imported when data is there)
 
     request = translation.request
-    types = None
-    if request.categorical:
-        types = ["c" if column in request.categorical else "q" for column in range(data.x.shape[1])]
+    types = _types(translation, data.x)
     arguments: dict[str, Any] = {
         "label": data.y,
         "weight": data.weights,

@@ -1,0 +1,143 @@
+"""The command `importances`: what the models of each library rely on."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from boosters_eval.cli.execution import carried_out, exit_code
+from boosters_eval.cli.options import (
+    BUILDS,
+    DataOptions,
+    DeviceOption,
+    Execution,
+    Presentation,
+    SplitOption,
+    data_of,
+    settings_of,
+    training_of,
+    with_options,
+)
+from boosters_eval.cli.output import check_output, choose_format, console, emit, note
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.text import counted
+
+
+@with_options(
+    data=DataOptions,
+    execution=Execution,
+    presentation=Presentation,
+    without=("test", "highlight_significant"),
+)
+def importances(
+    data: DataOptions,
+    execution: Execution,
+    presentation: Presentation,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
+    ] = None,
+    library: Annotated[
+        list[str] | None,
+        typer.Option("--library", "-l", help=f"Libraries{BUILDS} Default: all that are installed."),
+    ] = None,
+    booster: Annotated[
+        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.")
+    ] = None,
+    kinds: Annotated[
+        str, typer.Option("--kinds", help="Kinds of importances, separated by commas.")
+    ] = "permutation,gain,split,shap",
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", "-s", help="Number of random splits. Default: 5, or the variable BOOSTERS_EVAL_SEEDS."),
+    ] = None,
+    permutations: Annotated[int, typer.Option("--permutations", min=1, help="How often a column is shuffled.")] = 5,
+    max_rows: Annotated[
+        int, typer.Option("--max-rows", min=1, help="The most validation rows that are measured.")
+    ] = 10_000,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", help="Columns that are shuffled and ranked together: --group place=lat,lon."),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many columns are shown.")] = 10,
+    split: SplitOption = None,
+    task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
+    growth: Annotated[
+        str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
+    ] = None,
+    device: DeviceOption = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
+    ] = None,
+    profile: Annotated[
+        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
+    ] = "parity",
+) -> int:
+    """Compare what the models of libraries rely on: importances, attributions and predictions."""
+    from boosters_eval.api import prepare_importances, run_importances
+
+    if execution.track:
+        raise ConfigError("The --track option is not for importances: trackers know scores and times.")
+    if presentation.verbose and presentation.quiet:
+        raise ConfigError("Use either --verbose or --quiet, not both.")
+    _format(presentation)
+    if not presentation.dry_run:
+        check_output(presentation.output)
+    prepared = prepare_importances(
+        dataset or ["california"],
+        library or None,
+        booster or ["gbdt"],
+        seeds,
+        kinds=kinds,
+        permutations=permutations,
+        max_rows=max_rows,
+        groups=_groups(group or []),
+        training=training_of(param, growth, device),
+        task=task,
+        data=data_of(data),
+        split=split,
+        profile=profile,
+        **settings_of(execution),
+    )
+    found = carried_out(prepared, execution, presentation, run_importances)
+    show(found, presentation, top)
+    return exit_code(found.collection, continue_on_error=execution.continue_on_error)
+
+
+def _groups(given: list[str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, columns = text.partition("=")
+        members = [column.strip() for column in columns.split(",") if column.strip()]
+        if not (name.strip() and equals and members) or name.strip() in groups:
+            raise ConfigError(f"The --group option must be a new NAME=COLUMN,COLUMN. Got '{text}' instead.")
+        groups[name.strip()] = members
+    return groups
+
+
+def show(found: Any, presentation: Presentation, top: int) -> None:
+    """Print the report in the requested format, or as tables by default."""
+    from boosters_eval.importances.rendering import print_importances, render
+
+    chosen = _format(presentation)
+    document = found.document(top)
+    if chosen == "table" or (chosen is None and sys.stdout.isatty()):
+        print_importances(document, console(), every=presentation.verbose)
+    else:
+        emit(render(document, chosen or "markdown"), presentation.output, quiet=presentation.quiet)
+    if not presentation.quiet and found.run_id:
+        note(f"Run {found.run_id}: {counted(len(found.results), 'result')}, {counted(len(found.errors), 'error')}.")
+
+
+def _format(presentation: Presentation) -> Any:
+    """The format, which may also be the table of a terminal."""
+    if presentation.format == "table":
+        if presentation.output is not None:
+            raise ConfigError("Use either --format table, which is for a terminal, or --output, not both.")
+        return "table"
+    return choose_format(presentation.format, presentation.output)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command()(importances)

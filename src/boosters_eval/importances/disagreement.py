@@ -1,0 +1,104 @@
+"""The rows on which libraries differ most, with their values, so that a person can look."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boosters_eval.importances.findings import DisputedRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.importances.records import Explanation
+    from boosters_eval.importances.results import Explanations
+
+    FloatArray = NDArray[np.float64]
+
+MOST_ROWS = 10  # of each way to differ
+_MOST_ATTRIBUTIONS = 5  # that are named of each library
+
+
+def widest_spread(sides: Sequence[FloatArray]) -> FloatArray:
+    """For each row, how far the two sides are apart that differ most in it: the sum of |a - b|."""
+    found = np.zeros(len(sides[0]))
+    for a, b in combinations(sides, 2):
+        found = np.maximum(found, np.abs(a - b).reshape(len(a), -1).sum(axis=1))
+    return found
+
+
+def disputed_rows(
+    explanations: Explanations, cells: Mapping[str, Explanation], attributions: Mapping[str, FloatArray]
+) -> list[DisputedRow]:
+    """The rows of one split on which predictions, and attributions of sound libraries, differ most."""
+    if len(cells) < 2:
+        return []
+    first = next(iter(cells.values()))
+    predictions = {name: explanations.array(cell.predictions) for name, cell in cells.items()}
+    shown = _Rows(explanations, first, predictions, attributions)
+    out = shown.most("predictions", widest_spread(list(predictions.values())))
+    if len(attributions) > 1:
+        out += shown.most("attributions", widest_spread(list(attributions.values())))
+    return out
+
+
+class _Rows:
+    """The rows of one split, and what is told of each."""
+
+    def __init__(
+        self,
+        explanations: Explanations,
+        cell: Explanation,
+        predictions: Mapping[str, FloatArray],
+        attributions: Mapping[str, FloatArray],
+    ) -> None:
+        self.cell, self.predictions, self.attributions = cell, predictions, attributions
+        self.rows, self.x, self.y = (explanations.array(digest) for digest in (cell.rows, cell.x, cell.y))
+
+    def most(self, by: str, spread: FloatArray) -> list[DisputedRow]:
+        order = np.argsort(-spread, kind="stable")[:MOST_ROWS]
+        return [self._row(by, int(index), float(spread[index])) for index in order if spread[index] > 0]
+
+    def _row(self, by: str, index: int, difference: float) -> DisputedRow:
+        names = self.cell.feature_names
+        return DisputedRow.model_validate(
+            {
+                "by": by,
+                "row": int(self.rows[index]),
+                "seed": self.cell.seed,
+                "fold": self.cell.fold,
+                "difference": difference,
+                "target": _finite(self.y[index]),
+                "predictions": {
+                    name: tuple(map(_finite, np.atleast_1d(found[index]))) for name, found in self.predictions.items()
+                },
+                "values": {name: _finite(value) for name, value in zip(names, self.x[index], strict=True)},
+                "attributions": {name: self._largest(found[index]) for name, found in self.attributions.items()},
+            }
+        )
+
+    def _largest(self, attributions: FloatArray) -> dict[str, float]:
+        """The largest attributions of a row; of several outputs, that of the largest one."""
+        place = np.abs(attributions).argmax(axis=1)
+        values = np.take_along_axis(attributions, place[:, None], axis=1)[:, 0]
+        order = np.argsort(-np.abs(values), kind="stable")[:_MOST_ATTRIBUTIONS]
+        return {self.cell.units[i].name: float(values[i]) for i in order if values[i] != 0}
+
+
+def most_disputed(found: Iterable[DisputedRow]) -> tuple[DisputedRow, ...]:
+    """The rows that differ most over all splits, each once for each way to differ."""
+    out: list[DisputedRow] = []
+    ordered = sorted(found, key=lambda row: (row.by == "attributions", -row.difference, row.row))
+    for by in ("predictions", "attributions"):
+        rows = {row.row: row for row in reversed(ordered) if row.by == by}  # of the same row, the largest difference
+        out += sorted(rows.values(), key=lambda row: (-row.difference, row.row))[:MOST_ROWS]
+    return tuple(out)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

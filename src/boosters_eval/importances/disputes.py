@@ -1,0 +1,98 @@
+"""The rows on which libraries differ most, as a section of a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boosters_eval.importances.wording import marked
+from boosters_eval.reports.document import Details, Paragraph, PlainTable, Section
+from boosters_eval.reports.numbers import MISSING, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.importances.findings import BenchmarkFindings, DisputedRow
+
+_VALUES = 6  # features whose values are shown in one line; a fold has those of all that matter, and the JSON all
+
+
+def disputed_section(
+    findings: BenchmarkFindings, every: Sequence[BenchmarkFindings], *, folded: bool = False
+) -> Section | None:
+    """The rows by predictions and by attributions; `folded` has a fold for each row instead of long lines."""
+    if not findings.disputed:
+        return None
+    place = [one.benchmark for one in every].index(findings.benchmark)
+    where = f" on {findings.benchmark}" if len(every) > 1 else ""
+    blocks: list[Paragraph | PlainTable | Details] = []
+    for by, among in (("predictions", ""), ("attributions", ", among libraries that fail no check of them")):
+        rows = [row for row in findings.disputed if row.by == by]
+        if rows:
+            blocks.append(Paragraph(text=f"Where the {by} of two libraries differ most{among}:"))
+            blocks.append(_table(findings, rows, f"Rows by {by}{where}", folded=folded))
+            blocks += [_fold(row) for row in rows] if folded else []
+    return Section(
+        anchor=f"rows-{place}" if place else "rows",
+        title=f"Rows of most disagreement{where}",
+        short=f"Rows{where}",
+        blocks=tuple(blocks),
+    )
+
+
+def _table(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, *, folded: bool) -> PlainTable:
+    libraries = [library for library in findings.libraries if any(library in row.predictions for row in rows)]
+    cells = [
+        (
+            str(row.row),
+            str(row.seed),
+            row.target,
+            row.difference,
+            *(_outputs(row.predictions.get(library, ())) for library in libraries),
+            *(() if folded else (_values(row), _largest(row))),
+        )
+        for row in rows
+    ]
+    further = () if folded else ("Values", "Largest attributions")
+    return PlainTable(
+        name=name,
+        headings=("Row", "Seed", "Target", "Difference", *(marked(findings, name) for name in libraries), *further),
+        rows=tuple(cells),
+    )
+
+
+def _fold(row: DisputedRow) -> Details:
+    """A row's values and what each library attributes to them."""
+    libraries = list(row.attributions)
+    cells = [
+        (name, row.values.get(name), *(row.attributions[library].get(name) for library in libraries))
+        for name in _features(row)
+    ]
+    title = f"Row {row.row}"
+    table = PlainTable(name=f"{title} by {row.by}", headings=("Feature", "Value", *libraries), rows=tuple(cells))
+    aside = "values, and the largest attributions" if libraries else "values"
+    return Details(title=title, aside=aside, blocks=(table,), long=True)
+
+
+def _features(row: DisputedRow) -> list[str]:
+    """Those that matter most in the row, then the others."""
+    named = dict.fromkeys(name for found in row.attributions.values() for name in found)
+    return [*named, *(name for name in row.values if name not in named)]
+
+
+def _outputs(values: Sequence[float | None]) -> str | float | None:
+    if len(values) == 1:
+        return values[0]
+    return " / ".join(MISSING if value is None else number(value, 2) for value in values) or None
+
+
+def _values(row: DisputedRow) -> str:
+    chosen = [name for name in _features(row) if name in row.values][:_VALUES]
+    return ", ".join(f"{name} {MISSING if (v := row.values[name]) is None else number(v, 3)}" for name in chosen)
+
+
+def _largest(row: DisputedRow) -> str:
+    parts = []
+    for library, found in row.attributions.items():
+        shown = ", ".join(f"{name} {value:+.2g}" for name, value in list(found.items())[:2])
+        parts.append(f"{library}: {shown}")
+    return "; ".join(parts)

@@ -1,0 +1,133 @@
+"""How far two rankings, vectors or sets of rows agree. What is not defined is None, never a 0 or a 1 by accident.
+
+Kendall's tau is computed here and not by scipy.stats, which takes a second to import; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boosters_eval.stats.inference import HUGE
+from boosters_eval.stats.tables import mean_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.stats.observations import Observation
+
+    FloatArray = NDArray[np.float64]
+
+FEWEST = 3  # values that a ranking needs: two are in the same or the opposite order whatever they mean
+
+
+def kendall_tau(a: FloatArray, b: FloatArray) -> float | None:
+    """Kendall's tau-b; None with fewer than three values, with equal ones on a side, or with one that is no number."""
+    if not _usable(a, b) or len(a) < FEWEST:
+        return None
+    concordance = ties_a = ties_b = 0
+    for index in range(len(a) - 1):  # a row at a time: all pairs at once would take the square of their number
+        above, beyond = np.sign(a[index] - a[index + 1 :]), np.sign(b[index] - b[index + 1 :])
+        concordance += int(above @ beyond)
+        ties_a += int(np.count_nonzero(above == 0))
+        ties_b += int(np.count_nonzero(beyond == 0))
+    pairs = len(a) * (len(a) - 1) // 2
+    if pairs in (ties_a, ties_b):
+        return None
+    return _bounded(concordance / math.sqrt((pairs - ties_a) * (pairs - ties_b)))
+
+
+def tau_step(count: int) -> float:
+    """What one exchange of neighbours changes in the tau of so many values: the least that can be told."""
+    return 4 / (count * (count - 1))
+
+
+def tau_interval(taus: Mapping[Repeat, Observation], count: int, *, alpha: float = 0.05) -> tuple[float, float] | None:
+    """The interval of the mean tau over splits, of rankings of so many values; None if there is but one split.
+
+    It is never narrower than one exchange of neighbours in one of the splits would make it: rankings that agree in all
+    of five splits need not do so in the next one.
+    """
+    found = resampled_interval(taus, step=tau_step(count) / math.sqrt(max(len(taus), 1)), alpha=alpha)
+    return None if found is None else (max(found[0], -1.0), min(found[1], 1.0))
+
+
+def resampled_interval(
+    values: Mapping[Repeat, Observation], *, step: float = 0.0, alpha: float = 0.05
+) -> tuple[float, float] | None:
+    """The interval of the mean of what models of resampled splits tell, widened because their training rows overlap.
+
+    Scores depend on the validation rows, and are corrected by n_test / n_train. A ranking depends on the training
+    rows, of which two splits of 80 % share 80 %: here the values of two splits are taken to correlate by one half,
+    with which the 95 % intervals of simulations hold the expected tau in 91 to 100 % of cases; with n_test / n_train,
+    in as few as 74 %.
+    """
+    halved = {repeat: replace(one, n_train=1, n_valid=1, resolution=step) for repeat, one in values.items()}
+    return mean_interval(halved, alpha=alpha)
+
+
+def top_overlap(a: FloatArray, b: FloatArray, k: int) -> float | None:
+    """The share of the k largest values that both have in common, where equal values share the last places.
+
+    None where it could only be one: of k values or fewer, or where all values of a side are equal.
+    """
+    if not _usable(a, b) or not 0 < k < len(a) or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return None
+    return _bounded(float(np.minimum(_membership(a, k), _membership(b, k)).sum()) / k)
+
+
+def _membership(values: FloatArray, k: int) -> FloatArray:
+    """How far each value is one of the k largest: wholly above the k-th one, and in equal shares at it."""
+    last = np.sort(values)[-k]
+    above, equal = values > last, values == last
+    share = (k - np.count_nonzero(above)) / np.count_nonzero(equal)
+    return np.where(above, 1.0, np.where(equal, share, 0.0))
+
+
+def cosine(a: FloatArray, b: FloatArray) -> float | None:
+    """The cosine of the angle between two vectors; None if one of them is zero."""
+    if not _usable(a, b):
+        return None
+    largest = np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0)
+    if not all(largest):
+        return None
+    a, b = a / largest[0], b / largest[1]
+    return _bounded(float(a @ b) / math.sqrt(float(a @ a) * float(b @ b)))
+
+
+def correlation(a: FloatArray, b: FloatArray) -> float | None:
+    """Pearson's correlation, of several columns together, each around its own mean; None if a side is constant."""
+    if not _usable(a, b) or len(a) < FEWEST:
+        return None
+    if not np.ptp(a, axis=0).any() or not np.ptp(b, axis=0).any():  # before the rounding of the means
+        return None
+    return cosine((a - a.mean(axis=0)).ravel(), (b - b.mean(axis=0)).ravel())
+
+
+def row_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """For each row, the sum of |a - b| over the sum of |a| + |b|: 0 if equal, 1 if nothing is shared.
+
+    A row without any value on both sides has no distance: it is NaN.
+    """
+    axes = tuple(range(1, a.ndim))
+    size = (np.abs(a) + np.abs(b)).sum(axis=axes)
+    difference = np.abs(a - b).sum(axis=axes)
+    return np.asarray(np.divide(difference, size, out=np.full(len(a), np.nan), where=size > 0))
+
+
+def _usable(a: FloatArray, b: FloatArray) -> bool:
+    """Whether both are of one shape and hold numbers whose squares are numbers."""
+    if a.shape != b.shape:
+        raise ValueError(f"two sides of one shape, not {a.shape} and {b.shape}")
+    return a.size > 0 and bool((np.abs(a) < HUGE).all() and (np.abs(b) < HUGE).all())
+
+
+def _bounded(value: float) -> float:
+    """Rounding may lead beyond 1."""
+    return min(max(value, -1.0), 1.0)

@@ -1,0 +1,90 @@
+"""Does a library keep to its own definition? Judged by numbers: the same arrays under any name get the same verdict."""
+
+import numpy as np
+import pytest
+
+from boosters_eval.importances.checks import TOLERANCE, check_library
+from boosters_eval.importances.records import Additivity, Measured, Probe
+from explained import NAMES, SOUND, Cells
+
+
+@pytest.fixture
+def cells(tmp_path):
+    return Cells(tmp_path)
+
+
+def checks_of(cells, *found):
+    checks = check_library(cells.run(*found), list(found))
+    return {(check.check, check.kind): check for check in checks}
+
+
+def local(cells, **changes):
+    return checks_of(cells, cells.cell(**changes))["local accuracy", "shap"]
+
+
+def test_sums_that_are_right_hold_and_the_number_is_told(cells):
+    found = local(cells)
+    assert found.verdict == "holds"
+    assert found.tolerance == TOLERANCE
+    assert found.error == pytest.approx(1e-13)
+
+
+@pytest.mark.parametrize("name", ["boosters", "xgboost", "anything"])
+def test_sums_that_are_wrong_fail_whatever_the_library_is_called(cells, name):
+    found = local(cells, library=name, off=83.0)
+    assert (found.verdict, found.error) == ("fails", pytest.approx(83))
+    assert found.text.startswith("attributions do not add up: off by 83 where raw scores reach ")
+
+
+@pytest.mark.parametrize("off", [1e-6, -1e-6])
+def test_the_rounding_of_single_precision_is_no_failure(cells, off):
+    assert local(cells, off=off).verdict == "holds"
+
+
+@pytest.mark.parametrize("off", [np.nan, np.inf])
+def test_what_is_not_a_number_fails(cells, off):
+    found = local(cells, off=off)
+    assert (found.verdict, found.error) == ("fails", None)
+    assert "not numbers" in found.text
+
+
+def test_one_bad_cell_among_good_ones_decides(cells):
+    good, bad = cells.cell(seed=1), cells.cell(seed=2, off=7.0)
+    assert checks_of(cells, good, bad)["local accuracy", "shap"].verdict == "fails"
+
+
+def test_the_small_extra_fit_counts_too(cells):
+    probe = Probe(n_rows=10, n_rounds=2, additivity=Additivity(error=1.0, scale=2.0, n_rows=10))
+    assert local(cells, probe=probe).verdict == "fails"
+
+
+def test_what_is_not_offered_has_its_reason_and_what_was_not_asked_for_is_not_checked(cells):
+    cell = cells.cell(interactions=None, no_interactions="there are none")
+    found = checks_of(cells, cell)["interactions", "shap"]
+    assert (found.verdict, found.text, found.error) == ("not offered", "there are none", None)
+    without = {kind: m for kind, m in cell.kinds.items() if kind != "shap"}
+    alone = cells.cell(kinds=without, raw=None, probe=None, interactions=None)
+    assert checks_of(cells, alone)["local accuracy", "shap"].verdict == "not checked"
+    refused = cells.cell(kinds={"shap": Measured(reason="needs shap")}, raw=None, probe=None)
+    assert checks_of(cells, refused)["local accuracy", "shap"].verdict == "not offered"
+
+
+def test_interactions_that_do_not_add_up_fail(cells):
+    wrong = Additivity(error=0.5, scale=2.0, n_rows=3)
+    assert checks_of(cells, cells.cell(interactions=wrong))["interactions", "shap"].verdict == "fails"
+    assert checks_of(cells, cells.cell(interactions=SOUND))["interactions", "shap"].verdict == "holds"
+
+
+@pytest.mark.parametrize("kind", ["gain", "split", "shap"])
+def test_a_constant_column_must_get_exactly_nothing(cells, kind):
+    fine = checks_of(cells, cells.cell())["constant column", kind]
+    assert (fine.verdict, fine.error, fine.tolerance) == ("holds", 0.0, 0.0)
+    probe = Probe(n_rows=10, n_rounds=2, constant={kind: 1e-9})
+    assert checks_of(cells, cells.cell(probe=probe))["constant column", kind].verdict == "fails"
+
+
+@pytest.mark.parametrize("kind", ["permutation", "gain", "split", "shap"])
+def test_constant_columns_of_the_data_itself_are_checked(cells, kind):
+    unused, used = NAMES.index("noise"), NAMES.index("age")
+    assert checks_of(cells, cells.cell(constant=(unused,)))["constant column", kind].verdict == "holds"
+    assert checks_of(cells, cells.cell(constant=(used,)))["constant column", kind].verdict == "fails"

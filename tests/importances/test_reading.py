@@ -1,0 +1,189 @@
+"""From cells to findings: agreement beside that of a library with itself, what is left out, and rows to look at."""
+
+import numpy as np
+import pytest
+
+from boosters_eval.importances.agreement import top_of
+from boosters_eval.importances.reading import read_findings
+from boosters_eval.importances.records import Measured, Unit
+from boosters_eval.importances.wording import answer, mark_notes, reading_sentence
+from explained import NAMES, WEIGHTS, Cells, features
+from factories import error
+
+
+@pytest.fixture
+def cells(tmp_path):
+    return Cells(tmp_path)
+
+
+def pair(findings, kind, a, b):
+    return next(one for one in findings.agreement if (one.kind, one.a, one.b) == (kind, a, b))
+
+
+def test_libraries_are_compared_split_by_split_and_each_with_itself_over_pairs_of_seeds(cells):
+    (found,) = read_findings(cells.grid(seeds=4))
+    between, own = pair(found, "gain", "alpha", "beta"), pair(found, "gain", "alpha", "alpha")
+    assert (between.n, own.n) == (4, 6)
+    assert between.tau == pytest.approx(1)
+    assert between.low < 1 == between.high
+    assert (own.low, own.high) == (None, None)
+
+
+def test_the_same_models_agree_wholly_in_every_measure(cells):
+    (found,) = read_findings(cells.grid(("alpha", "gamma"), spread=0.3))  # names of one length: the same weights
+    for kind in ("permutation", "gain", "split", "shap"):
+        one = pair(found, kind, "alpha", "gamma")
+        assert (one.tau, one.overlap) == (pytest.approx(1), pytest.approx(1))
+    one = pair(found, "shap", "alpha", "gamma")
+    assert (one.cosine, one.distance, one.largest) == (pytest.approx(1), 0, 0)
+    predictions = pair(found, "predictions", "alpha", "gamma")
+    assert (predictions.correlation, predictions.largest) == (pytest.approx(1), 0)
+    assert [row for row in found.disputed if row.difference > 0] == []
+
+
+def test_what_fails_a_check_is_left_out_of_agreement_by_its_kind_alone(cells):
+    (found,) = read_findings(cells.grid(broken=("gamma",)))
+    assert found.sound("shap") == ("alpha", "beta")
+    assert found.sound("gain") == ("alpha", "beta", "gamma")
+    assert {one.a for one in found.agreement if one.kind == "shap"} == {"alpha", "beta"}
+    assert {one.b for one in found.agreement if one.kind == "gain"} == {"alpha", "beta", "gamma"}
+    assert mark_notes(found)[0].startswith("* gamma: attributions do not add up: off by 7.0 where raw scores reach ")
+    assert "Left out because of a failed check: gamma." in answer(found)
+    assert {name for one in found.swarm for name in one.attributions} == {"alpha", "beta"}
+
+
+def test_the_mark_disappears_by_itself_when_the_library_is_repaired(cells):
+    (broken,) = read_findings(cells.grid(broken=("gamma",)))
+    (repaired,) = read_findings(cells.grid())
+    assert mark_notes(broken)
+    assert mark_notes(repaired) == ()
+    assert repaired.sound("shap") == ("alpha", "beta", "gamma")
+
+
+def test_pairs_are_read_beside_the_libraries_themselves(cells):
+    steady = cells.grid(("alpha", "beta"), spread=0.01, seeds=6)
+    (found,) = read_findings(steady)
+    assert pair(found, "gain", "alpha", "beta").reading == "as much"
+    assert reading_sentence(found, "gain") == (
+        "alpha and beta agree on the ranking by gain (tau 1.00) about as much as each does with itself over seeds"
+        " (1.00, 1.00)."
+    )
+    (found,) = read_findings(cells.grid(("alpha", "gamma"), spread=3.0, seeds=8))
+    assert pair(found, "gain", "alpha", "gamma").reading == "more"  # the same models, which differ by seed
+    assert " more than each does with itself over seeds " in reading_sentence(found, "gain")
+
+
+def test_libraries_that_differ_more_than_seeds_do_are_named(tmp_path):
+    cells = Cells(tmp_path)
+    other = Cells(tmp_path, weights=[0.5, 2.0, 3.0, 0.0, 1.0])
+    run = cells.run(
+        *(cells.cell("alpha", seed, spread=0.01) for seed in range(1, 7)),
+        *(other.cell("beta", seed, spread=0.01) for seed in range(1, 7)),
+    )
+    (found,) = read_findings(run)
+    assert pair(found, "shap", "alpha", "beta").reading == "less"
+    assert "the two rank the features less alike than each does with itself over seeds: alpha and beta (tau " in (
+        reading_sentence(found, "shap")
+    )
+    assert answer(found).startswith("Do they agree for the same reasons? Not all of them: by SHAP")
+
+
+def test_one_split_has_nothing_to_be_held_against(cells):
+    (found,) = read_findings(cells.grid(seeds=1))
+    assert "there is one split only" in answer(found)
+    assert pair(found, "gain", "alpha", "alpha").reason == "only one split"
+
+
+def test_one_library_cannot_agree_and_says_so(cells):
+    (found,) = read_findings(cells.grid(("alpha",)))
+    assert answer(found).endswith("That cannot be said: only one library was measured.")
+
+
+def test_a_model_that_uses_nothing_has_no_agreement(tmp_path):
+    cells = Cells(tmp_path, weights=np.zeros(5))
+    (found,) = read_findings(cells.grid(("alpha", "beta"), seeds=3))
+    one = pair(found, "gain", "alpha", "beta")
+    assert (one.tau, one.overlap, one.reason) == (None, None, "all features equally important")
+    assert pair(found, "shap", "alpha", "beta").cosine is None
+    assert pair(found, "predictions", "alpha", "beta").reason == "constant predictions"
+    assert "not defined (all features equally important)" in reading_sentence(found, "shap")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_or_two_features_have_no_ranking_to_agree_on(tmp_path, count):
+    cells = Cells(tmp_path, names=NAMES[:count], weights=WEIGHTS[:count])
+    (found,) = read_findings(cells.grid(("alpha", "beta"), seeds=3))
+    one = pair(found, "gain", "alpha", "beta")
+    assert (one.tau, one.reason) == (None, "fewer than three features")
+    assert f"A ranking of {count} features can hardly differ" in found.notes[0]
+
+
+def test_the_top_is_at_most_half_of_the_features():
+    assert [top_of(10, count) for count in (50, 8, 5, 2, 1)] == [10, 4, 2, 1, 1]
+
+
+def test_rows_of_most_disagreement_have_their_number_and_values(tmp_path):
+    x = features()
+    cells, n = Cells(tmp_path, x=x), 400
+    assert len(x) == n
+    run = cells.run(cells.cell("alpha", 1, own=0.5), cells.cell("beta", 1, own=0.5))
+    (found,) = read_findings(run)
+    rows = [row for row in found.disputed if row.by == "predictions"]
+    assert [row.difference for row in rows] == sorted((row.difference for row in rows), reverse=True)
+    first = rows[0]
+    assert first.values["income"] == pytest.approx(float(x[first.row, 0]))
+    shown = first.predictions
+    assert abs(shown["alpha"][0] - shown["beta"][0]) == pytest.approx(first.difference)
+    assert pair(found, "predictions", "alpha", "beta").row == first.row
+    assert set(first.attributions) == {"alpha", "beta"}
+
+
+def test_a_library_is_compared_with_itself_in_rows_that_two_seeds_measured(cells):
+    (found,) = read_findings(cells.grid(("alpha", "beta"), seeds=3))
+    own = pair(found, "shap", "alpha", "alpha")
+    assert 0 < own.distance < 0.2
+    assert pair(found, "predictions", "alpha", "alpha").correlation > 0.9
+
+
+def test_too_few_common_rows_are_said(tmp_path):
+    (found,) = read_findings(Cells(tmp_path, n=15).grid(("alpha", "beta"), seeds=2))
+    assert pair(found, "predictions", "alpha", "alpha").reason == "fewer than 20 rows in common"
+
+
+def test_columns_that_belong_together_are_one_feature(tmp_path):
+    units = (Unit(name="place", columns=(0, 4)), *(Unit(name=NAMES[i], columns=(i,)) for i in (1, 2, 3)))
+    cells = Cells(tmp_path)
+    run = cells.run(
+        *(cells.cell(name, 1, units=units, kinds={"gain": cells.cell(name, 1).kinds["gain"]}) for name in ("a", "bb"))
+    )
+    (found,) = read_findings(run)
+    assert {one.feature for one in found.importances} == {"place", "age", "rooms", "noise"}
+    assert "Columns that belong together are ranked as one: place." in found.notes
+
+
+def test_several_outputs_are_added_up_by_size(tmp_path):
+    (found,) = read_findings(Cells(tmp_path, outputs=3).grid(("alpha", "beta"), seeds=2))
+    income = next(one for one in found.importances if (one.kind, one.feature) == ("shap", "income"))
+    assert income.rank == 1
+    assert min(value for one in found.swarm for value in one.attributions["alpha"]) >= 0
+
+
+def test_shares_are_of_the_sum_and_ranks_start_at_one(cells):
+    (found,) = read_findings(cells.grid(("alpha",)))
+    shares = [one.share for one in found.importances if one.kind == "gain"]
+    assert sum(shares) == pytest.approx(1)
+    assert sorted(one.rank for one in found.importances if one.kind == "gain") == [1, 2, 3, 4, 5]
+    permutation = [one for one in found.importances if one.kind == "permutation"]
+    assert {one.share for one in permutation} == {None}
+
+
+def test_kinds_that_are_not_offered_and_samples_are_told(cells):
+    kinds = {**cells.cell().kinds, "gain": Measured(reason="it keeps none")}
+    told = "measured on 120 of the 5000 validation rows, the same for every library"
+    run = cells.run(cells.cell("alpha", kinds=kinds, sampled=told), cells.cell("beta"), errors=[error("toy/gbdt")])
+    (found,) = read_findings(run)
+    assert found.not_offered == {"alpha": {"gain": "it keeps none"}}
+    assert found.notes == ("Measured on 120 of the 5000 validation rows, the same for every library.",)
+    notes = run.document().notes
+    assert "alpha has no gain importance: it keeps none." in notes
+    assert found.notes[0] in notes
