@@ -324,6 +324,21 @@ def test_an_installed_library_and_its_build_have_one_digest(tmp_path):
     assert digest_in(runner, sysconfig.get_path("platlib")) == library_digest(runner)
 
 
+def test_of_a_plain_and_an_isolated_build_one_must_be_named_by_its_id(shelf, tmp_path):
+    prepare_builds([shelf.old], home=shelf.home)
+    record = find_build(shelf.old, shelf.home).record
+    for build_id, isolated in (("aaaa1111", False), ("bbbb2222", True)):
+        folder = tmp_path / "builds" / build_id
+        folder.mkdir(parents=True)
+        copy = record.model_copy(update={"build_id": build_id, "isolated": isolated})
+        (folder / "build.json").write_text(copy.model_dump_json())
+    with pytest.raises(ConfigError, match="There are 2 builds") as caught:
+        find_build(record.reference, tmp_path)
+    assert "bbbb2222 (isolated)" in str(caught.value)
+    assert str(caught.value).endswith("; see 'boosters-eval builds list'.")
+    assert find_build("bbbb", tmp_path).record.isolated
+
+
 def test_prepared_builds_are_named_told_and_found_however_their_path_is_spelt(shelf, monkeypatch):
     said = []
     names = prepare_builds([shelf.old, f"new={shelf.new}"], home=shelf.home, say=said.append)

@@ -13,7 +13,7 @@ from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, Run
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.progress import Expectation, PlainLines, ProgressBar, progress_for
 
-PLAN = SimpleNamespace(run_id="0123456789abcdef")
+PLAN = SimpleNamespace(run_id="0123456789abcdef", refs=(SimpleNamespace(target="a"),))
 
 
 class Cell(str):
@@ -105,6 +105,16 @@ def test_another_run_of_the_same_observer_is_counted_anew(lines):
     assert lines.said()[-1] == ("2", "2", "0", "0 s")
 
 
+def test_the_next_step_of_a_bisection_is_counted_anew_although_it_keeps_what_the_one_before_ran(lines):
+    tell(lines.look(4))
+    lines.plan = SimpleNamespace(run_id=PLAN.run_id, refs=(*PLAN.refs, SimpleNamespace(target="b")))
+    tell(lines.look(2, kept=4), lines.look(3, kept=6))
+    assert [(done, total) for done, total, *_ in lines.said()[4:]] == [
+        *(("1", "2"), ("2", "2")),
+        *(("3", "5"), ("4", "5"), ("5", "5")),  # of which only a further look goes on
+    ]
+
+
 def test_a_resumed_run_counts_what_it_runs(lines):
     tell(lines.look(2, kept=7))
     assert [(done, total) for done, total, *_ in lines.said()] == [("1", "2"), ("2", "2")]
@@ -176,7 +186,7 @@ def expecting(seconds, *, jobs=1, cells=4):
     """Lines of a run whose cells should take so long."""
     stream = io.StringIO()
     keys = [f"cell {number}" for number in range(1, cells + 1)]
-    plan = SimpleNamespace(run_id="0123456789abcdef", cells=keys)
+    plan = SimpleNamespace(run_id="0123456789abcdef", cells=keys, refs=())
     known = Expectation(lambda _: dict(zip(keys, seconds, strict=False)), jobs)
     story = Story(lambda clock: PlainLines(stream, every=0.0, clock=clock, expected=known))
     story.plan, story.text = plan, stream.getvalue

@@ -89,9 +89,19 @@ def test_runs_with_other_splits_do_not_look_like_a_step():
     (line,) = build_history_report([*few, *lacking]).lines
     assert line.steps == ()
     assert [point.searched for point in line.points] == [True] * 10 + [False] * 8
-    assert line.notes == (
-        "8 runs are shown but not searched: a split is missing, a value is not finite, or a time was not fairly taken.",
-    )
+    assert line.notes == ("8 runs are shown but not searched: they lack some of the 2 splits that most runs have.",)
+
+
+def test_where_runs_with_more_seeds_outnumber_the_earlier_ones_the_page_says_that_those_are_not_searched():
+    earlier = [a_series([0.5, 0.6], entry=an_entry(i)) for i in range(8)]
+    later = [a_series([0.5, 0.6, 0.9, 0.9], entry=an_entry(10 + i)) for i in range(9)]
+    found = build_history_report([*earlier, *later])
+    (line,) = found.lines
+    assert [point.searched for point in line.points] == [False] * 8 + [True] * 9
+    sentence = "8 runs are shown but not searched: they lack some of the 4 splits that most runs have."
+    assert line.notes == (sentence,)
+    assert sentence in render_history_page(found)
+    assert sentence in render_history_markdown(found)
 
 
 def test_unfair_times_and_values_that_are_not_finite_are_shown_but_not_searched():

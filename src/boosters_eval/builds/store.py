@@ -136,8 +136,10 @@ def find_build(text: str, where: Path | None = None) -> StoredBuild:
     begun = [build for build in builds if len(text) >= 4 and build.record.build_id.startswith(text)]
     found = named or begun
     if len(found) > 1:
-        ids = ", ".join(build.record.build_id for build in found)
-        raise ConfigError(f"There are {len(found)} builds '{text}': name one of {ids}.")
+        ids = ", ".join(f"{one.record.build_id}{' (isolated)' if one.record.isolated else ''}" for one in found)
+        raise ConfigError(
+            f"There are {len(found)} builds '{text}': name one of {ids}; see 'boosters-eval builds list'."
+        )
     if not found:
         known = [build.record.reference for build in builds]
         raise ConfigError(f"There is no build '{text}' in {builds_folder(where)}.{suggest(text, known)}")

@@ -74,15 +74,18 @@ class _Tally:
         self._took = 0.0  # by all that ended, in seconds
         self._timed = 0  # cells in it
         self._most = 1  # cells that ran at the same time
+        self._targets: set[str] = set()
         self.total = self.done = self.failed = 0
 
     def begin(self, event: RunStarted) -> None:
         """A further look of seeds="auto" keeps all that the earlier ones did, and adds to it; any other run is new.
 
-        What failed is not kept: it runs again.
+        So is the next step of a bisection, which may keep as much, but has another target. What failed is not kept: it
+        runs again.
         """
         self.done, self.failed = self.done - self.failed, 0
-        if not self.done or event.kept < self.done:
+        before, self._targets = self._targets, {ref.target for ref in event.plan.refs}
+        if not self.done or event.kept < self.done or before != self._targets:
             self.done = self._timed = 0
             self._took = 0.0
         self._running.clear()

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from boosters_eval.history.model import HistoryFilter, MetricSeries, RunEntry
+    from boosters_eval.history.model import HistoryFilter, MetricSeries, RepeatValue, RunEntry
+
+    Splits = frozenset[tuple[int, int | None, str | None]]  # seed, fold and digest of each
 
 _Key = tuple[str, str, str, str, str, str]  # config, target, machine, metric, data, settings
 
@@ -272,12 +274,16 @@ def _line(
         points=points,
         steps=steps,
         hidden=hidden,
-        notes=tuple(_line_notes(series, points, hidden, failures)),
+        notes=tuple(_line_notes(series, points, splits, hidden, failures)),
     )
 
 
 def _line_notes(
-    series: list[MetricSeries], points: Sequence[HistoryPoint], hidden: int, failures: Sequence[HistoryFailure]
+    series: list[MetricSeries],
+    points: Sequence[HistoryPoint],
+    splits: Splits,
+    hidden: int,
+    failures: Sequence[HistoryFailure],
 ) -> Iterable[str]:
     if failures:
         yield _lost(failures)
@@ -285,20 +291,30 @@ def _line_notes(
         yield f"Only the latest {len(points)} runs are searched and shown; {hidden} earlier ones are left out."
     if series[-1].metric in RESOURCES and not any(point.searched for point in points):
         yield "Not searched for steps: the times were not taken in timing mode on a quiet machine."
-    elif left := sum(not point.searched for point in points):
-        what = "run is" if left == 1 else "runs are"
-        why = "a split is missing, a value is not finite, or a time was not fairly taken"
-        yield f"{left} {what} shown but not searched: {why}."
+        return
+    short = sum(len(_used(run, splits)) < len(splits) for run in series)
+    others = sum(not point.searched for point in points) - short
+    most = "the split" if len(splits) == 1 else f"some of the {len(splits)} splits"
+    for left, why in (
+        (short, f"{'it lacks' if short == 1 else 'they lack'} {most} that most runs have"),
+        (others, "a value is not finite, or a time was not fairly taken"),
+    ):
+        if left:
+            yield f"{left} {'run is' if left == 1 else 'runs are'} shown but not searched: {why}."
 
 
-def _common_splits(series: Sequence[MetricSeries]) -> frozenset[tuple[int, int | None, str | None]]:
+def _common_splits(series: Sequence[MetricSeries]) -> Splits:
     """The splits that most runs have exactly, the latest if in doubt: a mean of others is another number."""
     sets = [frozenset((one.seed, one.fold, one.split_digest) for one in run.observations) for run in reversed(series)]
     return Counter(sets).most_common(1)[0][0]  # of equal counts, the first one seen
 
 
-def _point(run: MetricSeries, splits: frozenset[tuple[int, int | None, str | None]]) -> HistoryPoint:
-    used = [one for one in run.observations if (one.seed, one.fold, one.split_digest) in splits]
+def _used(run: MetricSeries, splits: Splits) -> list[RepeatValue]:
+    return [one for one in run.observations if (one.seed, one.fold, one.split_digest) in splits]
+
+
+def _point(run: MetricSeries, splits: Splits) -> HistoryPoint:
+    used = _used(run, splits)
     complete = len(used) == len(splits)
     used = used if complete else list(run.observations)
     values = [one.value for one in used]

@@ -10,6 +10,7 @@ from boosters_eval.benchmark.records import SplitFacts, Unavailable
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.reports import render_json, render_markdown
+from boosters_eval.runners.parameters import Mark
 from boosters_eval.stats.sequential import detectable_with
 
 FIVE = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
@@ -159,6 +160,22 @@ def test_flaky_cells_and_an_incomplete_run_are_told():
     assert answer(scores(failed_before=1)).endswith("; 15 cells finished only after failing.")
     missing = factories.remember(factories.collection(scores()), n_missing=2, n_cells=17)
     assert build_tables(missing).tables[0].answer.endswith("; the run is incomplete.")
+
+
+def test_a_version_that_the_mapping_was_never_verified_for_is_told_beside_the_verdict():
+    version = "version 1.7.6 is outside the range 2.1 to 3.1 for which the mapping was verified"
+    marks = (Mark(parameter="version", kind="approximated", reason=version),)
+    other = (Mark(parameter="min_samples_leaf", kind="approximated", reason="of a node"),)
+    results = [
+        changed(one, marks=marks if one.library == "xgboost" else other) for one in scores({"xgboost": -0.1}, 0.001)
+    ]
+    table = table_of(results)
+    assert table.answer == (
+        "xgboost is best: RMSE 19.9 % lower than boosters, the next, on 5 splits; the mapping of parameters was never"
+        " verified for xgboost (see the notes)."
+    )
+    assert f"xgboost: {version}." in table.notes
+    assert not any("of a node" in note for note in table.notes)
 
 
 def test_a_winner_that_is_no_better_than_a_trivial_rule_has_won_nothing():

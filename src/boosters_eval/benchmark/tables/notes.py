@@ -45,6 +45,7 @@ def of_table(
         *_skewed(contenders, pairs),  # the answer refers to it, so it must be among the first
         *_failures(contenders),
         *_machines_apart(places, columns),
+        *(f"{name}: {reason}." for name, reason in _unverified(contenders).items()),
         *trivial.notes(losers, columns, contenders),
         *_capacity(contenders),
         *_decided(judged),
@@ -60,7 +61,20 @@ def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tu
     out = [f"{counted(cells, 'cell')} finished only after failing"] if cells else []
     if _skewed(contenders, pairs):
         out.append("few test rows may have decided (see the notes)")
+    if unverified := _unverified(contenders):
+        out.append(f"the mapping of parameters was never verified for {' and '.join(unverified)} (see the notes)")
     return tuple(map(clean, out))
+
+
+def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:
+    """The competitors whose version the mapping of parameters was never verified for, and how that is told."""
+    return {
+        contender.name: mark.reason
+        for contender in contenders
+        for result in contender.results
+        for mark in result.marks
+        if mark.parameter == "version"
+    }
 
 
 def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
