@@ -107,8 +107,10 @@ def test_whole_run_is_sent_with_its_parameters_marks_numbers_versions_and_files(
 
 def test_run_on_other_machines_is_sent_with_their_names(noting):
     with Stamping() as executor:
-        run = run_prepared(prepare_tiny(tiny_config("none"), seeds=2), executor=executor)
-    facts = content_of(find_run(run.run_id), 1).facts
+        run_prepared(prepare_tiny(tiny_config("none"), seeds=2), executor=executor)
+    send(noting, find_run("last"))
+    (begin,) = calls(noting, "begin")
+    facts = begin["facts"]
     assert {name: value for name, value in facts.items() if name.startswith("node.")} == {
         f"node.{machine.digest}": machine.cpu_model for machine in (SLOW, FAST)
     }
