@@ -73,7 +73,9 @@ def run(pool: Executor, tmp_path: Path) -> Run:
 def test_each_row_has_the_host_of_the_machine_that_its_cell_names(pool: Executor, tmp_path: Path) -> None:
     with Stamping(place=lambda cell: SLOW if cell.target == "close" else FAST) as nodes:
         rows = carry_out(nodes, tmp_path, *fakes.GOOD)
-    hosts = {name: json.loads(row.host_json)["processor"] for name, row in rows.items() if row.status is BindingStatus.OK}
+    hosts = {
+        name: json.loads(row.host_json)["processor"] for name, row in rows.items() if row.status is BindingStatus.OK
+    }
     assert hosts == {name: "Slow CPU" if name == "close" else "Fast CPU" for name in hosts}
     assert set(hosts.values()) == {"Slow CPU", "Fast CPU"}
 
