@@ -38,9 +38,13 @@ def written_run(
     sealed=True,
     timed=False,
     facts=None,
+    place=None,
     **changes,
 ):
-    """A run of one benchmark on a day of 2026, whose scores are `value` plus a step per seed; returns its folder."""
+    """A run of one benchmark on a day of 2026, whose scores are `value` plus a step per seed; returns its folder.
+
+    `place` gives the machine of each seed's cells, if they name it.
+    """
     base = _spec()
     timing = base.timing.replace(timed=timed)
     spec = base.replace(name="diabetes/gbdt", timing=timing)
@@ -68,6 +72,10 @@ def written_run(
             outcome = result(
                 spec.name, ref.target, ref.seed, value + step * (index % len(seeds)), library_version=version, **changes
             )
+        node = place(ref.seed) if place else None
+        if node is not None:
+            book.introduce({node.digest: node})
+            outcome = outcome.model_copy(update={"machine": node.digest})
         book.append(outcome, "fit")
     if sealed:
         book.seal(len(refs))

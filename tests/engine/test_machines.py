@@ -180,10 +180,11 @@ def test_verify_finds_an_edited_record_of_a_machine(plan, change):
         find_run(plan.run_id).load()
 
 
-def test_executor_that_names_a_machine_it_does_not_know_is_named(plan):
+@pytest.mark.parametrize("told", [{}, {SLOW.digest: FAST, FAST.digest: SLOW}])
+def test_executor_that_names_a_machine_it_does_not_know_is_named(plan, told):
     class Forgetful(Stamping):
         def machines(self):
-            return {}
+            return told
 
     with Forgetful() as executor, pytest.raises(RunError) as caught:
         execute(plan, executor)

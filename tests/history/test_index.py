@@ -7,11 +7,12 @@ import shutil
 import pytest
 
 from boosters_eval.engine.lines import LINE, START, line_digest
-from boosters_eval.history import index, query
+from boosters_eval.history import index, query, transfer
 from boosters_eval.history.compare import against
 from boosters_eval.history.hook import record_runs
 from boosters_eval.history.model import HistoryFilter
-from written_runs import LEGACY, MACHINE, SEEDS, written_run
+from stamping import FAST, SLOW
+from written_runs import LEGACY, MACHINE, SEEDS, results_file, written_run
 
 
 def listed(home, **wanted):
@@ -204,6 +205,52 @@ def test_times_are_judged_only_where_they_are_fair(tmp_path):
     assert all(
         one.fair for series in query.series(HistoryFilter(metrics=("rmse",)), tmp_path) for one in series.observations
     )
+
+
+def both(seed):
+    return SLOW if seed % 2 else FAST
+
+
+TIMED = {"timed": True, "timing_mode": True}
+
+
+def judged(home, metric):
+    return {day: changes.get(("boosters", metric)) for day, _, changes in listed(home)}
+
+
+def test_run_on_several_machines_is_in_no_line_of_times_and_its_scores_in_that_of_the_same_machines(tmp_path):
+    for day, value, place in ((1, 0.5, lambda _: SLOW), (2, 0.6, both), (3, 0.7, both), (4, 0.5, lambda _: SLOW)):
+        written_run(tmp_path, day, value, version=f"1.{day}", place=place, train_time_s=value, **TIMED)
+    assert judged(tmp_path, "rmse") == {"04": "equivalent", "03": "worse", "02": "first", "01": "first"}
+    assert judged(tmp_path, "train_time_s") == {"04": "equivalent", "03": None, "02": None, "01": None}
+    entries = {entry.started_at[8:10]: entry for entry in query.runs(home=tmp_path)}
+    assert entries["01"].machine == SLOW.digest
+    assert entries["02"].machine == "+".join(sorted([SLOW.digest, FAST.digest]))
+    assert sorted(entries["02"].machine_label.split(" + ")) == ["Fast CPU, 32 CPUs", "Slow CPU, 8 CPUs"]
+    found = query.series(HistoryFilter(metrics=("train_time_s",)), tmp_path)
+    assert [series.entry.started_at[8:10] for series in found] == ["01", "04"]
+
+
+def test_run_wholly_on_one_node_stands_in_the_line_of_that_machine(tmp_path):
+    written_run(tmp_path, 1, machine=SLOW.recorded(), train_time_s=1.0, **TIMED)
+    written_run(tmp_path, 2, version="1.1", machine=FAST.recorded(), place=lambda _: SLOW, train_time_s=2.0, **TIMED)
+    assert judged(tmp_path, "train_time_s")["02"] == "worse"
+
+
+def test_cells_that_name_no_machine_are_of_the_one_where_the_run_began(tmp_path):
+    there = lambda seed: SLOW if seed == SEEDS[0] else None  # noqa: E731
+    written_run(tmp_path, 1, machine=SLOW.recorded(), place=there, train_time_s=1.0, **TIMED)
+    written_run(tmp_path, 2, version="1.1", machine=FAST.recorded(), place=there, train_time_s=1.0, **TIMED)
+    machines = {entry.started_at[8:10]: entry.machine for entry in query.runs(home=tmp_path)}
+    assert machines == {"01": SLOW.digest, "02": "+".join(sorted([SLOW.digest, FAST.digest]))}
+
+
+def test_results_file_of_several_machines_is_indexed_like_its_run(tmp_path):
+    folder = written_run(tmp_path / "elsewhere", 1, place=both, train_time_s=1.0, **TIMED)
+    transfer.import_file(results_file(tmp_path / "results.json", folder), tmp_path / "home")
+    (entry,) = query.runs(home=tmp_path / "home")
+    assert entry.machine == "+".join(sorted([SLOW.digest, FAST.digest]))
+    assert list(query.series(HistoryFilter(metrics=("train_time_s",)), tmp_path / "home")) == []
 
 
 def test_only_the_latest_runs_of_a_line_are_read_if_only_they_are_wanted(tmp_path):

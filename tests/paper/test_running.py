@@ -34,6 +34,7 @@ from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.targets import known_as
+from stamping import SLOW, Stamping, by_seed
 from tiny import shared_pool
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -102,6 +103,18 @@ def ran(path, **options):
     results = run_specification(path, executor=shared_pool(), **options)
     assert PaperResults.model_validate_json(results.model_dump_json()) == results
     return {found.row: found for found in results.targets}, results
+
+
+@pytest.mark.parametrize(
+    ("place", "processor"),
+    [(lambda _: SLOW, "Slow CPU"), (by_seed, "Slow CPU and Fast CPU")],
+)
+def test_hardware_is_that_of_the_machines_that_ran_the_cells(home, tmp_path, place, processor):
+    path = write(tmp_path, {"good": call("good", bias=0.01)})
+    with Stamping(place=place) as nodes:
+        found = run_specification(path, executor=nodes).environment
+    assert found["cpu_model"] == processor
+    assert ("cpu_cores" in found) == (place is not by_seed)
 
 
 def call(name, **arguments):

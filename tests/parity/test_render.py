@@ -95,6 +95,14 @@ def test_the_speed_up_is_over_the_oracle_at_the_same_size_and_threads():
     assert cells(alone)["pls", "ikpls", 200, 1].speedup is None
 
 
+def test_there_is_no_speed_up_over_an_oracle_on_another_machine():
+    oracle = given.parity_row("sklearn", host_json=json.dumps({"processor": "Fast CPU", "commit": "a"}))
+    for processor, speedup in (("Fast CPU", 2.0), ("Slow CPU", None)):
+        host = json.dumps({"processor": processor, "commit": "b"})
+        report = build_parity_report([oracle, given.parity_row("ikpls", ms=5.0, host_json=host)])
+        assert cells(report)["pls", "ikpls", 200, 1].speedup == speedup
+
+
 def test_every_status_and_verdict_has_its_mark_and_is_counted_once():
     report = build_parity_report(given.story())
     assert sum(report.totals.values()) == len(report.cells) == sum(score.n_cells for score in report.scores)

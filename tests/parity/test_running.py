@@ -18,6 +18,7 @@ from boosters_eval.parity.method import METHODS, Convention
 from boosters_eval.parity.rows import ParityRow, read_rows, write_rows
 from boosters_eval.parity.running import ParityRequest, run_parity
 from boosters_eval.parity.verdicts import BindingStatus, ParityVerdict
+from stamping import FAST, SLOW, Stamping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,6 +68,16 @@ def everything(pool: Executor, home: Path) -> Rows:
 @pytest.fixture
 def run(pool: Executor, tmp_path: Path) -> Run:
     return lambda *backends, **options: carry_out(pool, options.pop("home", tmp_path), *backends, **options)
+
+
+def test_each_row_has_the_host_of_the_machine_that_its_cell_names(pool: Executor, tmp_path: Path) -> None:
+    with Stamping(place=lambda cell: SLOW if cell.target == "close" else FAST) as nodes:
+        rows = carry_out(nodes, tmp_path, *fakes.GOOD)
+    hosts = {
+        name: json.loads(row.host_json)["processor"] for name, row in rows.items() if row.status is BindingStatus.OK
+    }
+    assert hosts == {name: "Slow CPU" if name == "close" else "Fast CPU" for name in hosts}
+    assert set(hosts.values()) == {"Slow CPU", "Fast CPU"}
 
 
 def test_each_backend_is_judged_against_the_canonical_one_and_the_oracle(everything: Rows) -> None:

@@ -114,3 +114,15 @@ def test_the_error_rate_is_shared_by_all_tests_and_looks():
     assert rule.equal_alpha / 2 * len(rule.seeds.schedule) == pytest.approx(0.05)  # an interval has two ends
     assert SearchRule(versions=2).tries == 0
     assert SearchRule(versions=3).tries == 1
+
+
+def test_times_that_were_all_measured_on_two_machines_show_no_change():
+    def on(machine, factor):
+        return Side(
+            (Repeat(seed), Observation(factor * (1 + seed / 1000), f"s{seed}", machine=machine)) for seed in range(10)
+        )
+
+    assert find_shift(on("a", 1.0), on("a", 2.0), TIMES, alpha=0.05).outcome == "changed"
+    found = find_shift(on("a", 1.0), on("b", 2.0), TIMES, alpha=0.05)
+    assert (found.outcome, found.comparison.mean_b) == ("undecided", None)
+    assert found.comparison.note == "All pairs were measured on two machines, so none is compared."

@@ -26,6 +26,7 @@ from boosters_eval.tracking.observer import WAIT_VARIABLE, allowed_wait
 from boosters_eval.tracking.outpost import Outpost
 from boosters_eval.tracking.sender import News, Sending, attend
 from boosters_eval.tracking.to_mlflow import accepted_names
+from stamping import FAST, SLOW, Stamping
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 
 
@@ -102,6 +103,17 @@ def test_whole_run_is_sent_with_its_parameters_marks_numbers_versions_and_files(
     assert (good["status"], good["cells"], bad["status"], bad["cells"]) == ("finished", 2, "failed", 0)
     assert list(bad["failures"]) == [str(error.repeat) for error in results.errors]
     assert "SIGSEGV" in bad["failures"][str(results.errors[0].repeat)]
+
+
+def test_run_on_other_machines_is_sent_with_their_names(noting):
+    with Stamping() as executor:
+        run_prepared(prepare_tiny(tiny_config("none"), seeds=2), executor=executor)
+    send(noting, find_run("last"))
+    (begin,) = calls(noting, "begin")
+    facts = begin["facts"]
+    assert {name: value for name, value in facts.items() if name.startswith("node.")} == {
+        f"node.{machine.digest}": machine.cpu_model for machine in (SLOW, FAST)
+    }
 
 
 def test_marks_of_an_inexact_mapping_are_parameters(noting):

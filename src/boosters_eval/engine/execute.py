@@ -205,11 +205,11 @@ def _placed(
         journal.introduce({here.digest: here})
         return outcome.model_copy(update={"machine": here.digest})
     if outcome.machine is not None and outcome.machine not in journal.found.machines:
-        told = executor.machines()
-        if outcome.machine not in told:
+        told = executor.machines().get(outcome.machine)
+        if told is None or told.digest != outcome.machine:
             name = f"The executor {type(executor).__name__}"
             raise RunError(f"{name} yielded an outcome of the machine {outcome.machine}, which it does not tell of.")
-        journal.introduce({outcome.machine: told[outcome.machine]})
+        journal.introduce({outcome.machine: told})
     return outcome
 
 
