@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+import toys
 from boosters_eval import (
     BoostersEvalWarning,
     ConfigError,
@@ -15,14 +16,18 @@ from boosters_eval import (
     Plan,
     Repeat,
     RunError,
+    TrainingConfig,
     UnsupportedError,
     Work,
     compare,
     execute,
+    prepare_comparison,
 )
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
+from boosters_eval.parity.running import ParityRequest, run_parity
+from boosters_eval.parity.verdicts import BindingStatus
 from dask_clusters import alive, children, until
 from shells import plan_of
 
@@ -229,3 +234,40 @@ def test_closed_executor_says_so(cluster):
     dask.close()
     with pytest.raises(RunError, match="This executor is closed"):
         next(dask.run([], lambda *_: None))
+
+
+METRIC = """
+def closeness(y_true, y_pred, weights=None):
+    return float(abs(y_true - y_pred).max())
+closeness.higher_is_better = False
+"""
+
+
+def test_files_and_builds_of_the_user_are_used_where_the_node_has_them(home, dask, tmp_path):
+    (tmp_path / "metric.py").write_text(METRIC)
+    runner = toys.write_runner(tmp_path)
+    old, new = toys.write_wheel(tmp_path, "1.0"), toys.write_wheel(tmp_path, "1.1", shift=0.5)
+    builds = [f"old={runner}@{old}", f"new={runner}@{new}"]
+    metric = f"{tmp_path / 'metric.py'}:closeness"
+    asked = {"libraries": builds, "metrics": [metric], "seeds": 2}
+    here, there = compare("synthetic_reg_small", **asked), compare("synthetic_reg_small", **asked, executor=dask)
+    found = [
+        {(item.library, item.seed): item.metrics for item in results.results if "closeness" in item.metrics}
+        for results in (here, there)
+    ]
+    assert len(found[0]) == len(here.results) == 4
+    assert found[0] == found[1]
+
+
+def test_parity_runs_on_nodes_and_its_predictions_come_home(home, dask):
+    request = ParityRequest(methods=("pls",), backends=("sklearn",), registry_cells=True, max_runs=3)
+    (row,) = run_parity(request, executor=dask)
+    assert row.status is BindingStatus.OK
+    assert len(list((request.root / "arrays").rglob("*.npy"))) == 1
+
+
+def test_plan_for_a_device_that_only_nodes_have_is_made_here(home, monkeypatch):
+    monkeypatch.setattr("boosters_eval.runners.devices.has_cuda_code", lambda file: True)
+    asked = {"datasets": "iris", "libraries": ["xgboost"], "seeds": 1, "training": TrainingConfig(device="cuda")}
+    assert prepare_comparison(**asked).plan.cells == ()
+    assert len(prepare_comparison(**asked, elsewhere=True).plan.cells) == 1

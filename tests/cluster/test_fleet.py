@@ -125,7 +125,31 @@ def test_cell_goes_where_its_inputs_are_and_others_are_sent_for():
     fleet, _ = fleet_of("ab", cells)
     wanted = {cell.cell.key: ("big",) for cell in cells}
     assert all_flights(fleet, wanted) == []
-    assert {(node.address, digest) for node, digest, _ in fleet.missing(wanted)} == {("0", "big"), ("1", "big")}
+    assert {(node.address, digest) for node, digest in fleet.missing(wanted)} == {("0", "big"), ("1", "big")}
     assert list(fleet.missing(wanted)) == []  # it is coming
     fleet.nodes["1"].inputs.add("big")
     assert {flight.address for flight in all_flights(fleet, wanted)} == {"1"}
+
+
+def test_cell_that_waits_behind_a_long_one_goes_to_a_node_that_is_idle():
+    fleet, wanted = fleet_of("ab", works(2))
+    fleet.nodes["1"].ready = False
+    first, second = all_flights(fleet, wanted)
+    assert fleet.moved(wanted) is None
+    fleet.nodes["1"].ready = True
+    number, flight = fleet.moved(wanted)
+    assert (number, flight.address, seeds([flight])) == (second.number, "1", [1])
+    assert fleet.moved(wanted) is None
+    assert fleet.landed(second.number) is None  # if it had begun there just then, that counts no more
+    assert fleet.landed(first.number) is first
+    assert fleet.flying() == 1
+
+
+def test_idle_node_gets_the_inputs_of_a_cell_that_waits_elsewhere():
+    cells = works(2)
+    fleet, _ = fleet_of("ab", cells)
+    wanted = {cell.cell.key: ("big",) for cell in cells}
+    fleet.nodes["0"].inputs.add("big")
+    all_flights(fleet, wanted)
+    assert fleet.moved(wanted) is None
+    assert [(node.address, digest) for node, digest in fleet.missing(wanted)] == [("1", "big")]

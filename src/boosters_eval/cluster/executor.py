@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import boosters_eval
 from boosters_eval.cluster.fleet import Fleet
+from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Sent
 from boosters_eval.cluster.parcels import Parcels
 from boosters_eval.cluster.travel import Luggage
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
@@ -18,12 +19,13 @@ from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from pathlib import Path
 
-    from boosters_eval.cluster.fleet import KnownNode
-    from boosters_eval.cluster.link import ClusterNews, Link
+    from boosters_eval.cluster.fleet import Flight, KnownNode
+    from boosters_eval.cluster.link import Link
     from boosters_eval.cluster.messages import CellReply, Introduction
+    from boosters_eval.cluster.news import ClusterNews
     from boosters_eval.core.machine import MachineInfo
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.executor import Work
@@ -161,12 +163,18 @@ class _Run:
 
     def _dispatch(self, started: Callable[[Cell, str], None]) -> None:
         while (flight := self._fleet.next_flight(self._luggage.digests)) is not None:
-            order, folders = self._luggage.order(flight.work), self._luggage.folders(flight.work)
-            self._link.begin(self._link.carry(flight.number, flight.address, order, folders))
-        for node, digest, _ in self._fleet.missing(self._luggage.digests):
+            self._send_off(flight)
+        while (moved := self._fleet.moved(self._luggage.digests)) is not None:
+            self._link.give_up([moved[0]])
+            self._send_off(moved[1])
+        for node, digest in self._fleet.missing(self._luggage.digests):
             self._link.begin(self._link.send(node.address, node.host, self._luggage.parcels[digest]))
         for flight in self._fleet.to_start():
             started(flight.work.cell, "start")
+
+    def _send_off(self, flight: Flight) -> None:
+        order, folders = self._luggage.order(flight.work), self._luggage.folders(flight.work)
+        self._link.begin(self._link.carry(flight.number, flight.address, order, folders))
 
     def _next_news(self) -> ClusterNews | None:
         try:
@@ -175,51 +183,45 @@ class _Run:
             return None
 
     def _hear(self, news: ClusterNews | None) -> Iterator[Outcome | Failure]:
-        from boosters_eval.cluster import link  # noqa: PLC0415 (an extra; it is loaded by now)
-
         match news:
-            case link.Members(threads):
+            case Members(threads):
                 self._meet(self._fleet.joined(threads))
                 for address in [known for known in self._fleet.nodes if known not in threads]:
                     yield from self._lost(address)
                 self._meet([node for node in self._fleet.nodes.values() if self._silent(node)])
-            case link.Left(address):
+            case Left(address):
                 yield from self._lost(address)
-            case link.Met(question, answers) if question == self._question:
-                self._judge(answers)
-            case link.Posted(question, faults) if question == self._question:
-                self._take_up(faults)
-            case link.Sent(address, digest, fault):
+            case Met(address, question, told) if question == self._question:
+                self._judge(address, told)
+            case Posted(address, question, fault) if question == self._question:
+                self._take_up(address, fault)
+            case Sent(address, digest, fault):
                 self._arrived(address, digest, fault)
-            case link.Answered(number, reply):
+            case Answered(number, reply):
                 yield from self._landed(number, reply)
 
     # Nodes
 
     def _meet(self, nodes: list[KnownNode]) -> None:
-        for node in nodes:
+        for node in nodes:  # each for itself: one that hangs must not keep the others waiting
             node.asked = time.monotonic()
-        if nodes:
-            self._link.begin(self._link.meet([node.address for node in nodes], self._question))
+            self._link.begin(self._link.meet(node.address, self._question))
 
     def _silent(self, node: KnownNode) -> bool:
         """Whether it has not answered for long, although it is there."""
         return not node.ready and not node.refused and time.monotonic() - node.asked > _SILENT
 
-    def _judge(self, answers: Mapping[str, Introduction | str | None]) -> None:
-        posts = {}
-        for address, told in answers.items():
-            node = self._fleet.nodes.get(address)
-            if node is None or told is None:  # it has left, or is leaving
-                continue
-            if isinstance(told, str) or told.faults:
-                self._refuse(node, told if isinstance(told, str) else "; ".join(told.faults))
-            else:
-                posts[address] = self._fleet.posted(node, told, self._luggage.widest).model_dump(mode="json")
-                self._know(told)
-                self._warn_of_threads(node)
-        if posts:
-            self._link.begin(self._link.post(self._question, posts))
+    def _judge(self, address: str, told: Introduction | str | None) -> None:
+        node = self._fleet.nodes.get(address)
+        if node is None or told is None:  # it has left, or is leaving
+            return
+        if isinstance(told, str) or told.faults:
+            self._refuse(node, told if isinstance(told, str) else "; ".join(told.faults))
+            return
+        post = self._fleet.posted(node, told, self._luggage.widest)
+        self._know(told)
+        self._warn_of_threads(node)
+        self._link.begin(self._link.post(address, self._question, post))
 
     def _know(self, told: Introduction) -> None:
         machine = told.machine_info()
@@ -239,14 +241,12 @@ class _Run:
             raise RunError(f"No worker of the cluster can run this plan. {text}")
         warnings.warn(text, BoostersEvalWarning, stacklevel=2)
 
-    def _take_up(self, faults: Mapping[str, str | None]) -> None:
-        for address, fault in faults.items():
-            node = self._fleet.nodes.get(address)
-            if node is not None and fault:
-                self._refuse(node, fault)
-            elif node is not None and fault is not None:
-                node.ready = True
-                self._last_node = time.monotonic()
+    def _take_up(self, address: str, fault: str | None) -> None:
+        node = self._fleet.nodes.get(address)
+        if node is not None and fault:
+            self._refuse(node, fault)
+        elif node is not None and fault is not None:
+            node.ready = True
 
     def _arrived(self, address: str, digest: str, fault: str) -> None:
         node = self._fleet.nodes.get(address)

@@ -116,27 +116,50 @@ class Fleet:
             if index is not None:
                 work = self.waiting[index]
                 del self.waiting[index]
-                self._numbers += 1
-                flight = Flight(self._numbers, work, node.address)
-                node.flights.append(flight)
-                self._flights[flight.number] = flight
-                self._count(node, flight, 1)
-                return flight
+                return self._fly(node, work)
         return None
+
+    def moved(self, wanted: Mapping[str, Iterable[str]]) -> tuple[int, Flight] | None:
+        """A cell that waits behind another although some node has nothing to do: its old number, and its new flight."""
+        for node in self._idle():
+            for flight in self._behind():
+                if flight.address != node.address and node.inputs.issuperset(wanted[flight.work.cell.key]):
+                    self.landed(flight.number)
+                    return flight.number, self._fly(node, flight.work)
+        return None
+
+    def _idle(self) -> list[KnownNode]:
+        """The nodes with a free slot when no cell is left that was not sent to some node."""
+        if self.waiting:
+            return []
+        return [node for node in self.usable() if len(node.flights) < node.slots and not self._alone[node.host]]
+
+    def _behind(self) -> Iterator[Flight]:
+        for node in self.nodes.values():
+            yield from (flight for flight in node.flights[node.slots :] if not flight.started)
+
+    def _fly(self, node: KnownNode, work: Work) -> Flight:
+        self._numbers += 1
+        flight = Flight(self._numbers, work, node.address)
+        node.flights.append(flight)
+        self._flights[flight.number] = flight
+        self._count(node, flight, 1)
+        return flight
 
     def _count(self, node: KnownNode, flight: Flight, step: int) -> None:
         self._on_host[node.host] += step
         self._alone[node.host] += step * flight.work.cell.spec.alone
 
-    def missing(self, wanted: Mapping[str, Iterable[str]]) -> Iterator[tuple[KnownNode, str, Work]]:
+    def missing(self, wanted: Mapping[str, Iterable[str]]) -> Iterator[tuple[KnownNode, str]]:
         """The inputs that nodes should get now: those of the next cell that each could take."""
-        for node in self.usable():
-            if self.waiting and len(node.flights) <= node.slots and not node.coming:
-                work = self.waiting[0]
+        following = self.waiting[0] if self.waiting else None
+        for node in self.usable() if following else self._idle():
+            work = following or next((flight.work for flight in self._behind()), None)
+            if work is not None and len(node.flights) <= node.slots and not node.coming:
                 for digest in wanted[work.cell.key]:
                     if digest not in node.inputs:
                         node.coming.add(digest)
-                        yield node, digest, work
+                        yield node, digest
 
     def _choice(self, node: KnownNode, wanted: Mapping[str, Iterable[str]]) -> int | None:
         suspicious = any(self.suspect(flight.work) for flight in node.flights)

@@ -13,7 +13,6 @@ import secrets
 import signal
 import threading
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from distributed import Client, LocalCluster
 
 from boosters_eval.cluster import node
 from boosters_eval.cluster.messages import CellReply, Introduction
+from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Sent
 from boosters_eval.cluster.parcels import inside
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.files import read_text, write_atomically
@@ -30,62 +30,14 @@ from boosters_eval.core.files import read_text, write_atomically
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 
+    from boosters_eval.cluster.messages import Post
+    from boosters_eval.cluster.news import ClusterNews
     from boosters_eval.cluster.parcels import Parcel
 
 CONNECT_S = 10.0  # seconds within which a scheduler must answer
 _SENDERS = 8  # inputs on their way at a time
 _GUARD = "A script that starts a cluster must do so under: if __name__ == '__main__'."
 _CLOSE_S = 10.0  # seconds that the end may take
-
-
-@dataclass(frozen=True)
-class Members:
-    """The workers of the cluster, with their threads."""
-
-    threads: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Left:
-    """A worker is gone."""
-
-    address: str
-
-
-@dataclass(frozen=True)
-class Met:
-    """What workers say of themselves, or why one cannot say anything; None of one that cannot be reached."""
-
-    question: str
-    answers: Mapping[str, Introduction | str | None]
-
-
-@dataclass(frozen=True)
-class Posted:
-    """A node is ready (''), or what is wrong with it; None of one that cannot be reached."""
-
-    question: str
-    faults: Mapping[str, str | None]
-
-
-@dataclass(frozen=True)
-class Sent:
-    """An input is on a node, or what is wrong."""
-
-    address: str
-    digest: str
-    fault: str
-
-
-@dataclass(frozen=True)
-class Answered:
-    """What became of a cell."""
-
-    number: int
-    reply: CellReply
-
-
-ClusterNews = Members | Left | Met | Posted | Sent | Answered
 
 
 class Link:
@@ -225,25 +177,27 @@ class Link:
         """Ask who is there."""
         self.begin(self._look())
 
-    async def _ask(self, address: str, act: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of a node answers."""
+    async def _answer(self, address: str, act: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of a node answers, or the error that it met; None of a worker that is gone."""
         found = await self._client.run(act, self.session, *arguments, workers=[address], on_error="return")
-        answer = found.get(address)
+        return found.get(address)
+
+    async def _ask(self, address: str, act: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of a node answers; anything else is an error."""
+        answer = await self._answer(address, act, *arguments)
         if isinstance(answer, BaseException):
             raise OSError(_first_line(answer))
         return answer
 
-    async def meet(self, addresses: list[str], question: str) -> None:
-        """Ask workers whether they can be nodes."""
-        found = await self._client.run(node.meet, self.session, question, workers=addresses, on_error="return")
-        self.news.put(Met(question, {address: _introduction(found.get(address)) for address in addresses}))
+    async def meet(self, address: str, question: str) -> None:
+        """Ask a worker whether it can be a node."""
+        answer = await self._answer(address, node.meet, question)
+        self.news.put(Met(address, question, _introduction(answer)))
 
-    async def post(self, question: str, posts: Mapping[str, Mapping[str, Any]]) -> None:
-        """Tell nodes how many cells they will run, and where."""
-        found = await self._client.run(
-            node.take_post, self.session, question, json.dumps(posts), workers=list(posts), on_error="return"
-        )
-        self.news.put(Posted(question, {address: _told(found.get(address)) for address in posts}))
+    async def post(self, address: str, question: str, post: Post) -> None:
+        """Tell a node how many cells it will run, and where."""
+        answer = await self._answer(address, node.take_post, question, post.model_dump_json())
+        self.news.put(Posted(address, question, _told(answer)))
 
     # What goes there and comes back
 
@@ -269,7 +223,7 @@ class Link:
         return str(await self._ask(address, node.complete, digest, parcel.manifest.model_dump_json()))
 
     def give_up(self, numbers: Iterable[int]) -> None:
-        """Wait no more for these cells: their node is gone."""
+        """Wait no more for these cells: their node is gone, or another one is idle."""
 
         def cancel() -> None:
             for number in numbers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
+import itertools
 import platform
 import shutil
 import tempfile
@@ -57,7 +57,8 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._pool: LocalPool | None = None
         self._feed: Feed | None = None
         self._thread: threading.Thread | None = None
-        self._running: dict[str, Future[Outcome | Failure]] = {}
+        # By the key of the cell. One that was given to another node may come back while it runs here.
+        self._running: dict[str, list[Future[Outcome | Failure]]] = {}
         self._lock = threading.Lock()
         self._numbers = 0
         self._timer: threading.Timer | None = None
@@ -91,17 +92,22 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         wanted = {lane.lane: lane.identity for lane in question.lanes}
         try:
             for outcome in pool.serve(feed, wanted, question.timeout_s, lambda *_: None):
-                with self._lock:
-                    waiting = self._running.pop(outcome.key)
-                waiting.set_result(outcome)
+                self._done(outcome)
             error: Exception = RuntimeError("the node was stopped")
         except Exception as caught:  # noqa: BLE001 (whatever it was, the cells must not wait for ever)
             error = caught
         with self._lock:
             feed.ended = True
             lost, self._running = self._running, {}
-        for waiting in lost.values():
+        for waiting in itertools.chain(*lost.values()):
             waiting.set_exception(error)
+
+    def _done(self, outcome: Outcome | Failure) -> None:
+        with self._lock:
+            waiting = self._running[outcome.key].pop(0)
+            if not self._running[outcome.key]:
+                del self._running[outcome.key]
+        waiting.set_result(outcome)
 
     def _finish(self) -> None:
         """Let the pool finish what it has."""
@@ -167,7 +173,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             spec = WORKLOADS[lane.workload].spec_type.model_validate(order.spec)
             cell = Cell(spec, lane.target, Repeat(*order.repeat))
             waiting: Future[Outcome | Failure] = Future()
-            self._running[cell.key] = waiting
+            self._running.setdefault(cell.key, []).append(waiting)
             feed.put(Work(cell, lane.build, inputs, Limits(order.timeout_s, order.memory_mb)))
         return waiting
 
@@ -271,13 +277,12 @@ async def meet(session: str, question: str, *, dask_worker: Any) -> str:
     return answer.model_dump_json()
 
 
-async def take_post(session: str, question: str, posts: str, *, dask_worker: Any) -> str:
+async def take_post(session: str, question: str, post: str, *, dask_worker: Any) -> str:
     """Get ready for cells. What is wrong, or ''."""
     node = _node(dask_worker, session)
     if node is None:
         return "it has forgotten this program"
-    post = Post.model_validate(json.loads(posts)[dask_worker.address])
-    return await _tried(node.begin, Question.model_validate_json(question), post)
+    return await _tried(node.begin, Question.model_validate_json(question), Post.model_validate_json(post))
 
 
 def run_cell(session: str, order: str) -> str:

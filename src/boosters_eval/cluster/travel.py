@@ -34,12 +34,8 @@ class Luggage:
         self.digests: dict[str, tuple[str, ...]] = {}  # of each cell's inputs, by its key
         for work in works:
             self._pack(work, parcels)
-        files = {
-            file
-            for work in works
-            for text in (*work.cell.lane.preload, *work.inputs.values())
-            for file in _files_in(_parsed(text))
-        }
+        texts = {text for work in works for text in (*work.cell.lane.preload, *work.inputs.values())}
+        files = {file for text in texts for file in _files_in(_parsed(text))}
         files |= {file for found in wanted.values() for file in _files_in([found.address, found.workload])}
         self.question = Question(
             version=version,

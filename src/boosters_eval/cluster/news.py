@@ -1,0 +1,63 @@
+"""What the connection to a cluster tells the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boosters_eval.cluster.messages import CellReply, Introduction
+
+
+@dataclass(frozen=True)
+class Members:
+    """The workers of the cluster, with their threads."""
+
+    threads: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Left:
+    """A worker is gone."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class Met:
+    """What a worker says of itself, or why it cannot say anything; None if it cannot be reached."""
+
+    address: str
+    question: str
+    told: Introduction | str | None
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A node is ready (''), or what is wrong with it; None if it cannot be reached."""
+
+    address: str
+    question: str
+    fault: str | None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """An input is on a node, or what is wrong."""
+
+    address: str
+    digest: str
+    fault: str
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What became of a cell."""
+
+    number: int
+    reply: CellReply
+
+
+ClusterNews = Members | Left | Met | Posted | Sent | Answered
