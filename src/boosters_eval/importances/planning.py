@@ -15,7 +15,7 @@ from boosters_eval.datasets import open_stored
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.plan import Plan
 from boosters_eval.importances.records import KINDS, Unit
-from boosters_eval.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec
+from boosters_eval.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec, column_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def explained(
             kinds=wanted,
             permutations=permutations,
             max_rows=max_rows,
-            groups=_units(groups, open_stored(prepared.inputs.stored[spec.dataset].path).feature_names, spec.dataset),
+            groups=_units(groups, column_names(open_stored(prepared.inputs.stored[spec.dataset].path)), spec.dataset),
         )
         for spec in fit_specs(prepared.plan).values()
     ]

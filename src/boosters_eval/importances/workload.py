@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.fit import Fitted
+    from boosters_eval.datasets import Table
     from boosters_eval.engine.cell import Cell, Lane, Spec
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.runners.base import Runner, TrainData, Translation
@@ -115,13 +116,11 @@ class _Subject:
         self.asked = (runner, fitted.translation, fitted.done.model)
         self.seconds = {"fit": fitted.done.train_s, "predict": fitted.done.predict_s}
         split, table, x = fitted.data.split, fitted.table, fitted.data.x_valid
-        width = (x.shape[1] + 1) * outputs_of(spec.request(0))
-        most = max(1, min(spec.max_rows, _MAX_VALUES // width))
         groups = taken_rows(table.groups, split.valid)
-        self.places = measured_rows(len(x), most, split.digest, groups)
+        self.places = measured_rows(len(x), most_rows(spec, x.shape[1]), split.digest, groups)
         self.rows = np.asarray(split.valid)[self.places]
         self.x = x if len(self.places) == len(x) else np.ascontiguousarray(x[self.places])
-        self.units = units_of(_names(fitted), spec.groups)
+        self.units = units_of(column_names(fitted.table), spec.groups)
 
     def facts(self) -> dict[str, Any]:
         """The rows, and what is known of the columns."""
@@ -134,7 +133,7 @@ class _Subject:
             "predictions": self.saved(fitted.done.predictions[self.places].astype(np.float64)),
             "n_rows": len(self.rows),
             "sampled": share if len(self.rows) < n_valid else None,
-            "feature_names": _names(fitted),
+            "feature_names": column_names(fitted.table),
             "categorical": fitted.data.request.categorical,
             "constant": _constant_columns(fitted.data.train.x),
             "units": self.units,
@@ -272,9 +271,14 @@ def _constant_columns(x: NDArray[np.float32]) -> tuple[int, ...]:
     return tuple(map(int, np.flatnonzero(same)))
 
 
-def _names(fitted: Fitted) -> tuple[str, ...]:
-    given = fitted.table.feature_names
-    return given or tuple(f"column {column}" for column in range(fitted.data.x_valid.shape[1]))
+def most_rows(spec: ImportancesSpec, n_columns: int) -> int:
+    """How many rows are measured at most: as asked for, or as many as have attributions that can be stored."""
+    return max(1, min(spec.max_rows, _MAX_VALUES // ((n_columns + 1) * outputs_of(spec.request(0)))))
+
+
+def column_names(table: Table) -> tuple[str, ...]:
+    """The columns as the data names them, or by their number."""
+    return table.feature_names or tuple(f"column {column}" for column in range(table.x.shape[1]))
 
 
 def units_of(names: tuple[str, ...], groups: tuple[Unit, ...]) -> tuple[Unit, ...]:
