@@ -316,8 +316,8 @@ def test_the_command_prints_every_kind_and_ends_with_2_where_a_cell_failed(home,
 
     done = call("--top", "2", "--group", "blood=s1,s2")
     assert done.returncode == 0, done.stderr
-    assert "diabetes/gbdt permutation sklearn: " in done.stdout
-    assert "diabetes/gbdt split lightgbm: " in done.stdout
+    assert "diabetes/gbdt: importance by permutation" in done.stdout
+    assert "diabetes/gbdt: agreement by split count" in done.stdout
     wrong = call("--group", "s1")
     assert wrong.returncode == 3
     assert "NAME=COLUMN,COLUMN. Got 's1' instead" in wrong.stderr

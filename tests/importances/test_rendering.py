@@ -17,7 +17,7 @@ from factories import RECORDED_AT
 
 @pytest.fixture(scope="module")
 def explained(tmp_path_factory):
-    return Cells(tmp_path_factory.mktemp("arrays")).grid(broken=("gamma",), own=0.3, seeds=3)
+    return Cells(tmp_path_factory.mktemp("arrays"), n=40).grid(broken=("gamma",), own=0.3, seeds=3)
 
 
 @pytest.fixture(scope="module")
