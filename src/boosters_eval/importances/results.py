@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
     from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.importances.records import Kind
 
 
@@ -57,6 +58,11 @@ class Explanations:
     def metadata(self) -> RunMetadata:
         """What is known of the run besides its cells."""
         return self.collection.metadata
+
+    @property
+    def audits(self) -> dict[str, DataAudit]:
+        """What was found in each data set before it was used, by name."""
+        return self.collection.audits
 
     def array(self, digest: str) -> NDArray[Any]:
         """An array by its digest. One that is missing or was changed is a RunError."""
