@@ -18,7 +18,7 @@ from boosters_eval import (
     UnknownNameError,
 )
 from boosters_eval.api import compare, importances, load_importances, load_run, prepare_importances, verify_run
-from boosters_eval.importances.records import KINDS, Explanation, Measured, Unit
+from boosters_eval.importances.records import KINDS, Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.importances.results import of_units
 from boosters_eval.importances.workload import most_rows
 from boosters_eval.runners import RUNNERS
@@ -272,7 +272,7 @@ def test_a_third_party_that_offers_nothing_is_permuted_all_the_same(home, faulty
     (result,) = importances(data, "faulty", seeds=1, training=TrainingConfig(max_depth=faulty.BY_NAME["none"])).results
     assert result.kinds["permutation"].array
     for kind in ("gain", "split", "shap"):
-        assert result.kinds[kind] == Measured(reason=result.kinds[kind].reason)
+        assert result.kinds[kind] == MeasuredKind(reason=result.kinds[kind].reason)
         assert "the runner of faulty offers no" in result.kinds[kind].reason
 
 
@@ -296,7 +296,7 @@ def test_units_of_columns_add_up():
         **arrays,
         n_rows=2,
         feature_names=("a", "b", "c"),
-        units=(Unit(name="b", columns=(1,)), Unit(name="ac", columns=(0, 2))),
+        units=(FeatureUnit(name="b", columns=(1,)), FeatureUnit(name="ac", columns=(0, 2))),
         permutations=1,
         higher_is_better=False,
     )
@@ -316,8 +316,10 @@ def test_the_command_prints_every_kind_and_ends_with_2_where_a_cell_failed(home,
 
     done = call("--top", "2", "--group", "blood=s1,s2")
     assert done.returncode == 0, done.stderr
-    assert "diabetes/gbdt permutation sklearn: " in done.stdout
-    assert "diabetes/gbdt split lightgbm: " in done.stdout
+    assert all(word in done.stdout for word in ("diabetes/gbdt", "sklearn", "lightgbm", "bmi"))
+    (run,) = load_importances("last").results[:1]
+    assert list(run.kinds) == ["permutation", "split"]
+    assert run.units[-1].name == "blood"
     wrong = call("--group", "s1")
     assert wrong.returncode == 3
     assert "NAME=COLUMN,COLUMN. Got 's1' instead" in wrong.stderr

@@ -69,7 +69,7 @@ class Explanations:
         return load_array(self.arrays, digest)
 
     def measured(self, result: Explanation, kind: Kind) -> NDArray[np.float64] | None:
-        """The array of a kind as the cell stored it (see `Measured`), or None where there is none."""
+        """The array of a kind as the cell stored it (see `MeasuredKind`), or None where there is none."""
         found = result.kinds.get(kind)
         return None if found is None or found.array is None else self.array(found.array)
 
