@@ -17,11 +17,22 @@ from boosters_eval import (
     TrainingConfig,
     UnknownNameError,
 )
-from boosters_eval.api import compare, importances, load_importances, load_run, prepare_importances, verify_run
+from boosters_eval.api import (
+    compare,
+    importances,
+    load_importances,
+    load_run,
+    prepare_comparison,
+    prepare_importances,
+    verify_run,
+)
+from boosters_eval.benchmark.estimates import seconds_by_key
+from boosters_eval.benchmark.suites import cost_key
 from boosters_eval.importances.records import KINDS, Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.importances.results import of_units
 from boosters_eval.importances.workload import most_rows
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.parameters import BoosterType
 from processes import environment
 
 FEW = TrainingConfig(n_estimators=8, max_depth=3, n_leaves=8, min_samples_leaf=1)
@@ -203,6 +214,14 @@ def test_what_is_asked_for_is_part_of_the_identity_of_a_run(home):
     ]
     assert usual == run_id(kinds="shap,split,gain,permutation")
     assert len({usual, *others}) == 6
+
+
+def test_what_fits_took_says_nothing_of_how_long_explaining_takes(home):
+    cells = prepare_importances(dataset(Task.REGRESSION), "sklearn", seeds=1, training=FEW).plan.cells
+    costs = {cost_key("made-regression", BoosterType.GBDT, FEW, "sklearn"): 1.0}
+    fits = prepare_comparison(dataset(Task.REGRESSION), "sklearn", seeds=1, training=FEW).plan.cells
+    assert list(seconds_by_key(fits, costs).values()) == [1.0]
+    assert seconds_by_key(cells, costs) == {}
 
 
 def test_weights_count_in_the_score_and_its_loss(home):
