@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from boosters_eval.importances.checks import TOLERANCE, check_library
-from boosters_eval.importances.records import Additivity, Measured, Probe
+from boosters_eval.importances.records import Additivity, MeasuredKind, Probe
 from explained import NAMES, SOUND, Cells
 
 
@@ -69,7 +69,7 @@ def test_what_is_not_offered_has_its_reason_and_what_was_not_asked_for_is_not_ch
     without = {kind: m for kind, m in cell.kinds.items() if kind != "shap"}
     alone = cells.cell(kinds=without, raw=None, probe=None, interactions=None)
     assert checks_of(cells, alone)["local accuracy", "shap"].verdict == "not checked"
-    refused = cells.cell(kinds={"shap": Measured(reason="needs shap")}, raw=None, probe=None)
+    refused = cells.cell(kinds={"shap": MeasuredKind(reason="needs shap")}, raw=None, probe=None)
     assert checks_of(cells, refused)["local accuracy", "shap"].verdict == "not offered"
 
 

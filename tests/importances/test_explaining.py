@@ -17,11 +17,22 @@ from boosters_eval import (
     TrainingConfig,
     UnknownNameError,
 )
-from boosters_eval.api import compare, importances, load_importances, load_run, prepare_importances, verify_run
-from boosters_eval.importances.records import KINDS, Explanation, Measured, Unit
+from boosters_eval.api import (
+    compare,
+    importances,
+    load_importances,
+    load_run,
+    prepare_comparison,
+    prepare_importances,
+    verify_run,
+)
+from boosters_eval.benchmark.estimates import seconds_by_key
+from boosters_eval.benchmark.suites import cost_key
+from boosters_eval.importances.records import KINDS, Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.importances.results import of_units
 from boosters_eval.importances.workload import most_rows
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.parameters import BoosterType
 from processes import environment
 
 FEW = TrainingConfig(n_estimators=8, max_depth=3, n_leaves=8, min_samples_leaf=1)
@@ -205,6 +216,14 @@ def test_what_is_asked_for_is_part_of_the_identity_of_a_run(home):
     assert len({usual, *others}) == 6
 
 
+def test_what_fits_took_says_nothing_of_how_long_explaining_takes(home):
+    cells = prepare_importances(dataset(Task.REGRESSION), "sklearn", seeds=1, training=FEW).plan.cells
+    costs = {cost_key("made-regression", BoosterType.GBDT, FEW, "sklearn"): 1.0}
+    fits = prepare_comparison(dataset(Task.REGRESSION), "sklearn", seeds=1, training=FEW).plan.cells
+    assert list(seconds_by_key(fits, costs).values()) == [1.0]
+    assert seconds_by_key(cells, costs) == {}
+
+
 def test_weights_count_in_the_score_and_its_loss(home):
     def weighted(power):
         from boosters_eval import Table
@@ -272,7 +291,7 @@ def test_a_third_party_that_offers_nothing_is_permuted_all_the_same(home, faulty
     (result,) = importances(data, "faulty", seeds=1, training=TrainingConfig(max_depth=faulty.BY_NAME["none"])).results
     assert result.kinds["permutation"].array
     for kind in ("gain", "split", "shap"):
-        assert result.kinds[kind] == Measured(reason=result.kinds[kind].reason)
+        assert result.kinds[kind] == MeasuredKind(reason=result.kinds[kind].reason)
         assert "the runner of faulty offers no" in result.kinds[kind].reason
 
 
@@ -296,7 +315,7 @@ def test_units_of_columns_add_up():
         **arrays,
         n_rows=2,
         feature_names=("a", "b", "c"),
-        units=(Unit(name="b", columns=(1,)), Unit(name="ac", columns=(0, 2))),
+        units=(FeatureUnit(name="b", columns=(1,)), FeatureUnit(name="ac", columns=(0, 2))),
         permutations=1,
         higher_is_better=False,
     )
@@ -318,6 +337,10 @@ def test_the_command_prints_every_kind_and_ends_with_2_where_a_cell_failed(home,
     assert done.returncode == 0, done.stderr
     assert "diabetes/gbdt: importance by permutation" in done.stdout
     assert "diabetes/gbdt: agreement by split count" in done.stdout
+    assert all(word in done.stdout for word in ("diabetes/gbdt", "sklearn", "lightgbm", "bmi"))
+    (run,) = load_importances("last").results[:1]
+    assert list(run.kinds) == ["permutation", "split"]
+    assert run.units[-1].name == "blood"
     wrong = call("--group", "s1")
     assert wrong.returncode == 3
     assert "NAME=COLUMN,COLUMN. Got 's1' instead" in wrong.stderr

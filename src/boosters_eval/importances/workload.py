@@ -17,7 +17,7 @@ from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.child import message_of
 from boosters_eval.importances.permutation import measured_rows, permutation_importance, score_by
-from boosters_eval.importances.records import KINDS, Additivity, Explanation, Kind, Measured, Probe, Unit
+from boosters_eval.importances.records import KINDS, Additivity, Explanation, FeatureUnit, Kind, MeasuredKind, Probe
 from boosters_eval.metrics import get
 from boosters_eval.runners.explanations import (
     attributions,
@@ -55,7 +55,7 @@ class ImportancesSpec(FitSpec):
     kinds: Annotated[tuple[Kind, ...], MinLen(1)] = KINDS
     permutations: Annotated[int, Ge(1)] = PERMUTATIONS
     max_rows: Annotated[int, Ge(1)] = MAX_ROWS
-    groups: tuple[Unit, ...] = ()  # columns that are permuted and ranked together
+    groups: tuple[FeatureUnit, ...] = ()  # columns that are permuted and ranked together
 
     @property
     def preload(self) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ class _Subject:
     def explain(self) -> dict[str, Any]:
         """Every kind that was asked for, and the checks that need the model."""
         fields: dict[str, Any] = {}
-        kinds: dict[Kind, Measured] = {}
+        kinds: dict[Kind, MeasuredKind] = {}
         for kind in self.spec.kinds:
             if kind == "permutation":
                 self.phase("permutation")
@@ -158,7 +158,7 @@ class _Subject:
         self.phase("probe")
         return {**fields, "kinds": kinds, **self.probe()}
 
-    def permutation(self, fields: dict[str, Any]) -> Measured:
+    def permutation(self, fields: dict[str, Any]) -> MeasuredKind:
         """Permutation importance, with weights and queries."""
         spec, table = self.spec, self.fitted.table
         rows = {name: taken_rows(getattr(table, name), self.rows) for name in ("weights", "groups", "sensitive")}
@@ -179,28 +179,28 @@ class _Subject:
             higher_is_better=get(spec.primary_metric).higher_is_better,
             baseline=baseline,
         )
-        return Measured(array=self.saved(found))
+        return MeasuredKind(array=self.saved(found))
 
-    def own(self, kind: Literal["gain", "split"]) -> Measured:
+    def own(self, kind: Literal["gain", "split"]) -> MeasuredKind:
         """What the library counts itself."""
         try:
             found = self.timed(kind, lambda: own_importances(*self.asked, self.x.shape[1], kind))
         except UnsupportedError as error:
-            return Measured(reason=str(error))
-        return Measured(array=self.saved(found))
+            return MeasuredKind(reason=str(error))
+        return MeasuredKind(array=self.saved(found))
 
-    def attributions(self, fields: dict[str, Any]) -> Measured:
+    def attributions(self, fields: dict[str, Any]) -> MeasuredKind:
         """Attributions with the raw scores that they must add up to, and their interactions where there are any."""
         try:
             found = self.timed("shap", lambda: attributions(*self.asked, self.x))
             raw = self.timed("raw", lambda: raw_scores(*self.asked, self.x))
         except UnsupportedError as error:
             fields["no_interactions"] = str(error)
-            return Measured(reason=str(error))
+            return MeasuredKind(reason=str(error))
         fields["raw"] = self.saved(raw)
         if self.x.shape[1] <= _INTERACTION_COLUMNS:
             fields |= self.timed("interactions", lambda: interaction_sums(*self.asked, self.x, found))
-        return Measured(array=self.saved(found))
+        return MeasuredKind(array=self.saved(found))
 
     def probe(self) -> Any:
         """A small fit with a constant column. That it cannot be made is told, and no fault of the cell."""
@@ -281,8 +281,8 @@ def column_names(table: Table) -> tuple[str, ...]:
     return table.feature_names or tuple(f"column {column}" for column in range(table.x.shape[1]))
 
 
-def units_of(names: tuple[str, ...], groups: tuple[Unit, ...]) -> tuple[Unit, ...]:
+def units_of(names: tuple[str, ...], groups: tuple[FeatureUnit, ...]) -> tuple[FeatureUnit, ...]:
     """What is ranked: every column that is in no group, then the groups."""
     taken = {column for group in groups for column in group.columns}
-    alone = (Unit(name=name, columns=(column,)) for column, name in enumerate(names) if column not in taken)
+    alone = (FeatureUnit(name=name, columns=(column,)) for column, name in enumerate(names) if column not in taken)
     return (*alone, *groups)
