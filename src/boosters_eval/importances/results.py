@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
     from boosters_eval.benchmark.results import ResultCollection
-<<<<<<< HEAD
-    from boosters_eval.importances.document import ImportancesDocument
-=======
     from boosters_eval.datasets.audit import DataAudit
->>>>>>> w-compute
+    from boosters_eval.importances.document import ImportancesDocument
     from boosters_eval.importances.records import Kind
     from boosters_eval.importances.rendering import FrameName, ReportedFormat
 
@@ -66,7 +63,6 @@ class Explanations:
         """What is known of the run besides its cells."""
         return self.collection.metadata
 
-<<<<<<< HEAD
     def document(self, top: int = 10) -> ImportancesDocument:
         """Everything that is told of the run: findings, tables, notes, with at most `top` features in the tables."""
         from boosters_eval.importances.document import build_document  # noqa: PLC0415 (statistics, when asked for)
@@ -87,12 +83,11 @@ class Explanations:
         from boosters_eval.importances.rendering import frame_of  # noqa: PLC0415 (statistics, when asked for)
 
         return frame_of(self.document(), about)
-=======
+
     @property
     def audits(self) -> dict[str, DataAudit]:
         """What was found in each data set before it was used, by name."""
         return self.collection.audits
->>>>>>> w-compute
 
     def array(self, digest: str) -> NDArray[Any]:
         """An array by its digest. One that is missing or was changed is a RunError."""
