@@ -6,7 +6,7 @@ import numpy as np
 
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.importances.records import Additivity, Explanation, Measured, Probe, Unit
+from boosters_eval.importances.records import Additivity, Explanation, MeasuredKind, Probe, Unit
 from boosters_eval.importances.results import Explanations
 from factories import result
 
@@ -73,7 +73,7 @@ class Cells:
         return Explanation(**{**base, **usual, **self.fields, **changes})
 
     def kept(self, array):
-        return Measured(array=save_array(self.folder, np.asarray(array, dtype=float)))
+        return MeasuredKind(array=save_array(self.folder, np.asarray(array, dtype=float)))
 
     def run(self, *cells, errors=(), **options):
         return Explanations(ResultCollection(cells, errors, **options), self.folder)

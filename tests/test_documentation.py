@@ -21,8 +21,11 @@ from boosters_eval import BenchmarkResult, Executor
 from boosters_eval.benchmark.fit import identity_of, model_seed
 from boosters_eval.cli.app import parser, run
 from boosters_eval.cli.arguments import spread
-from boosters_eval.datasets import DATASETS
+from boosters_eval.datasets import DATASETS, open_stored
+from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.executor import EXECUTORS
+from boosters_eval.importances.records import Explanation, MeasuredKind, Probe
+from boosters_eval.importances.workload import ImportancesSpec, column_names, units_of
 from boosters_eval.metrics import METRICS
 from boosters_eval.metrics.compute import task_metrics
 from boosters_eval.parity.rows import write_rows
@@ -99,6 +102,35 @@ BUILD = re.compile(r"[a-z]==\d|[a-z]@\S")  # a command that names one is only pa
 PREVIEWED = (["quick"], ["full"], ["baseline", "check"])
 
 
+def explained_fields(spec, inputs):
+    """What a cell explains of a model that adds up the columns, with arrays as a true cell stores them."""
+    table = open_stored(Path(inputs["data"]))
+    names = column_names(table)
+    rows, x = np.arange(20), np.nan_to_num(table.x[:20]).astype(np.float32)
+    shap = np.hstack([x, np.ones((20, 1))])[:, :, None].astype(np.float64)
+    units = units_of(names, spec.groups)
+
+    def saved(array):
+        return save_array(Path(inputs["artifacts"]), array)
+
+    made = {"permutation": np.ones((spec.permutations, len(units))), "shap": shap}
+    kinds = {kind: saved(made.get(kind, np.arange(float(len(names))))) for kind in spec.kinds}
+    return {
+        "kinds": {kind: MeasuredKind(array=digest) for kind, digest in kinds.items()},
+        "rows": saved(rows),
+        "x": saved(x),
+        "y": saved(np.asarray(table.y[:20], dtype=np.float64)),
+        "predictions": saved(shap.sum(axis=(1, 2))),
+        "raw": saved(shap.sum(axis=1)),
+        "n_rows": 20,
+        "feature_names": names,
+        "units": units,
+        "permutations": spec.permutations,
+        "higher_is_better": False,
+        "probe": Probe(n_rows=64, n_rounds=2, constant=dict.fromkeys(spec.kinds, 0.0)),
+    }
+
+
 class MadeUp(Executor):
     """Gives every library the same plausible scores, without running anything."""
 
@@ -108,26 +140,30 @@ class MadeUp(Executor):
             started(cell, "done")
             names = [metric.spec for metric in task_metrics(spec.task, spec.metrics)]
             score = 0.5 + (sum(map(ord, spec.name)) + cell.repeat.seed) % 97 / 1000
-            yield BenchmarkResult(
+            fields = {
                 **identity_of(spec),
-                library=cell.target,
-                seed=cell.repeat.seed,
-                fold=cell.repeat.fold,
-                metrics={**dict.fromkeys(names, score), spec.primary_metric: score},
-                primary_metric=spec.primary_metric,
-                train_time_s=time.perf_counter(),  # no two runs take the same time
-                predict_time_s=0.01,
-                peak_memory_mb=10.0 if spec.timing.memory else None,
-                native_params=RUNNERS[cell.target].translate(spec.request(0)).native,
-                library_version=work.build.version,
-                n_train=800,
-                n_valid=200,
-                split_digest=factories.digest(spec.dataset, cell.repeat),
-                data_digest=spec.data_digest,
-                model_seed=model_seed(cell),
-                n_threads=spec.n_threads,
-                timing_mode=spec.timing.timed,
-            )
+                "library": cell.target,
+                "seed": cell.repeat.seed,
+                "fold": cell.repeat.fold,
+                "metrics": {**dict.fromkeys(names, score), spec.primary_metric: score},
+                "primary_metric": spec.primary_metric,
+                "train_time_s": time.perf_counter(),  # no two runs take the same time
+                "predict_time_s": 0.01,
+                "peak_memory_mb": 10.0 if spec.timing.memory else None,
+                "native_params": RUNNERS[cell.target].translate(spec.request(0)).native,
+                "library_version": work.build.version,
+                "n_train": 800,
+                "n_valid": 200,
+                "split_digest": factories.digest(spec.dataset, cell.repeat),
+                "data_digest": spec.data_digest,
+                "model_seed": model_seed(cell),
+                "n_threads": spec.n_threads,
+                "timing_mode": spec.timing.timed,
+            }
+            if isinstance(spec, ImportancesSpec):
+                yield Explanation(**fields, **explained_fields(spec, work.inputs))
+            else:
+                yield BenchmarkResult(**fields)
 
     def close(self):
         """Nothing was started."""

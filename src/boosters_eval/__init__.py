@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from boosters_eval.api import (
         bisect,
         compare,
+        load_importances,
         load_results,
         load_run,
         prepare_builds,
         prepare_comparison,
+        prepare_importances,
         prepare_suite,
+        run_importances,
         run_prepared,
         run_suite,
         track_run,
@@ -68,6 +71,8 @@ if TYPE_CHECKING:
     from boosters_eval.engine.pool import LocalPool
     from boosters_eval.engine.workload import WORKLOADS, Workload
     from boosters_eval.gate import GateError
+    from boosters_eval.importances.records import Explanation
+    from boosters_eval.importances.results import Explanations
     from boosters_eval.metrics import (
         METRIC_DIRECTION,
         MetricWarning,
@@ -89,11 +94,14 @@ _HOME = {
     "api": (
         "bisect",
         "compare",
+        "load_importances",
         "load_results",
         "load_run",
         "prepare_builds",
         "prepare_comparison",
+        "prepare_importances",
         "prepare_suite",
+        "run_importances",
         "run_prepared",
         "run_suite",
         "track_run",
@@ -138,6 +146,8 @@ _HOME = {
     "engine.pool": ("LocalPool",),
     "engine.workload": ("WORKLOADS", "Workload"),
     "gate": ("GateError",),
+    "importances.records": ("Explanation",),
+    "importances.results": ("Explanations",),
     "metrics": (
         "METRIC_DIRECTION",
         "MetricWarning",
@@ -191,6 +201,8 @@ __all__ = [
     "Device",
     "Executor",
     "ExitCode",
+    "Explanation",
+    "Explanations",
     "Failure",
     "FileFormatError",
     "GateError",
@@ -237,16 +249,19 @@ __all__ = [
     "create_ablation_suite",
     "execute",
     "is_regression",
+    "load_importances",
     "load_results",
     "load_run",
     "metric_from_callable",
     "prepare_builds",
     "prepare_comparison",
+    "prepare_importances",
     "prepare_suite",
     "primary_metric",
     "register_dataset",
     "register_metric",
     "register_suite",
+    "run_importances",
     "run_prepared",
     "run_suite",
     "track_run",

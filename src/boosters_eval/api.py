@@ -155,21 +155,44 @@ def importances(
     permutations: int = 5,
     max_rows: int = 10_000,
     groups: Mapping[str, Sequence[str | int]] | None = None,
+    training: TrainingConfig | None = None,
+    cv: str | int | None = None,
+    task: TaskName | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | None = None,
+    split: str | None = None,
+    profile: ProfileName = "parity",
     verbose: bool = False,
     observer: Observer | str | Sequence[Observer | str] | None = None,
     executor: Executor | str | None = None,
-    **options: Any,
+    **settings: Unpack[RunOptions],
 ) -> Explanations:
     """What the model of each library relies on, and each library with itself over seeds.
 
     Every cell trains the model that `compare` scores, once, and measures all `kinds` on at most `max_rows` of its
     validation rows. Each column is shuffled `permutations` times; those of one of the `groups` are shuffled and ranked
-    together. All other options are those of `compare`. A run in which every cell failed is a RunError; if some failed,
-    a BoostersEvalWarning counts them.
+    together. All other parameters are those of `compare`. A run in which every cell failed is a RunError; if some
+    failed, a BoostersEvalWarning counts them.
     """
-    asked: dict[str, Any] = {"kinds": kinds, "permutations": permutations, "max_rows": max_rows, "groups": groups}
     with _heard(verbose=verbose):
-        prepared = prepare_importances(datasets, libraries, booster, seeds, **asked, **options)
+        prepared = prepare_importances(
+            datasets,
+            libraries,
+            booster,
+            seeds,
+            kinds=kinds,
+            permutations=permutations,
+            max_rows=max_rows,
+            groups=groups,
+            training=training,
+            cv=cv,
+            task=task,
+            data=data,
+            target=target,
+            split=split,
+            profile=profile,
+            **settings,
+        )
     _warn_of_data(prepared)
     found = run_importances(prepared, observer=observer, verbose=verbose, executor=executor)
     _checked(found.collection)
@@ -186,12 +209,33 @@ def prepare_importances(
     permutations: int = 5,
     max_rows: int = 10_000,
     groups: Mapping[str, Sequence[str | int]] | None = None,
-    **options: Any,
+    training: TrainingConfig | None = None,
+    cv: str | int | None = None,
+    task: TaskName | str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | None = None,
+    split: str | None = None,
+    profile: ProfileName | str = "parity",
+    **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of `importances`, ready to execute with `run_importances`."""
     from boosters_eval.importances.planning import explained  # noqa: PLC0415 (keeps start-up fast)
 
-    prepared = prepare_comparison(datasets, libraries, booster, seeds, **options)
+    _settings(importances, settings)  # a mistake is told with the name of this function
+    prepared = prepare_comparison(
+        datasets,
+        libraries,
+        booster,
+        seeds,
+        training=training,
+        cv=cv,
+        task=task,
+        data=data,
+        target=target,
+        split=split,
+        profile=profile,
+        **settings,
+    )
     return explained(prepared, kinds=kinds, permutations=permutations, max_rows=max_rows, groups=groups)
 
 

@@ -16,6 +16,7 @@ from boosters_eval import (
     prepare_suite,
     run_prepared,
 )
+from boosters_eval.api import prepare_importances, run_importances
 from boosters_eval.baseline.plan import Request, plan_run
 from boosters_eval.benchmark import tables
 from boosters_eval.benchmark.measure import request_for
@@ -40,6 +41,15 @@ def toys(shelf, monkeypatch):
 
 def builds_of(prepared):
     return prepared.plan.builds["fit"]
+
+
+def test_two_builds_of_one_library_are_explained_side_by_side(toys, kept_pool):
+    named = [toys.old, f"new={toys.new}"]
+    found = run_importances(prepare_importances(TINY, named, seeds=1, home=toys.home, permutations=2))
+    assert {result.library: result.library_version for result in found.results} == {"toy@1.0": "1.0", "new": "1.1"}
+    for result in found.results:
+        assert not found.importances(result, "permutation").any()  # it predicts one and the same for every row
+        assert result.kinds["shap"].reason == "the runner of toy offers no attributions"
 
 
 def test_two_builds_of_one_library_are_two_competitors_and_reports_outlive_them(toys, kept_pool):

@@ -8,7 +8,6 @@ import time
 import numpy as np
 import pytest
 
-import boosters_eval
 from boosters_eval import (
     BoostersEvalWarning,
     ConfigError,
@@ -18,10 +17,22 @@ from boosters_eval import (
     TrainingConfig,
     UnknownNameError,
 )
-from boosters_eval.api import compare, importances, load_importances, load_run, prepare_importances, verify_run
-from boosters_eval.importances.records import KINDS, Explanation, Measured, Unit
+from boosters_eval.api import (
+    compare,
+    importances,
+    load_importances,
+    load_run,
+    prepare_comparison,
+    prepare_importances,
+    verify_run,
+)
+from boosters_eval.benchmark.estimates import seconds_by_key
+from boosters_eval.benchmark.suites import cost_key
+from boosters_eval.importances.records import KINDS, Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.importances.results import of_units
+from boosters_eval.importances.workload import most_rows
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.parameters import BoosterType
 from processes import environment
 
 FEW = TrainingConfig(n_estimators=8, max_depth=3, n_leaves=8, min_samples_leaf=1)
@@ -47,7 +58,7 @@ def frame(task):
 def dataset(task, name=None, **changes):
     given = {"quantiles": (0.2, 0.8)} if task is Task.QUANTILE else {}
     return DatasetConfig(
-        name=name or f"made-{task.value}", task=task, loader=lambda: frame(task), **{**given, **changes}
+        **{"name": name or f"made-{task.value}", "task": task, "loader": lambda: frame(task), **given, **changes}
     )
 
 
@@ -113,12 +124,11 @@ def test_rows_and_their_values_are_those_of_the_data_and_the_same_for_every_libr
         assert np.array_equal(found.array(result.y), y[chosen])
 
 
-def test_attributions_are_never_larger_than_may_be_stored(home, monkeypatch):
-    from boosters_eval.importances import workload
-
-    monkeypatch.setattr(workload, "_MAX_VALUES", 5 * 20)
-    (result,) = importances(dataset(Task.REGRESSION), "sklearn", seeds=1, training=FEW, kinds="shap").results
-    assert result.n_rows == 20
+def test_attributions_are_never_larger_than_may_be_stored(home):
+    spec = prepare_importances(dataset(Task.MULTICLASS), "sklearn", seeds=1, max_rows=10**6).plan.specs[0]
+    assert most_rows(spec, n_columns=4) == 10**6
+    assert most_rows(spec, n_columns=100_000) == 2**24 // (100_001 * 3)
+    assert most_rows(spec, n_columns=10**8) == 1
 
 
 def test_permutations_use_the_same_shuffles_for_every_library(home):
@@ -181,7 +191,7 @@ def test_groups_are_permuted_and_ranked_as_one(home):
         ({"groups": {"g": []}}, ConfigError, "must have columns"),
         ({"groups": {"g": [0], "h": [0]}}, ConfigError, "is in the groups 'g' and 'h'"),
         ({"groups": ["g"]}, ConfigError, "'groups' parameter"),
-        ({"tranining": FEW}, TypeError, "tranining"),
+        ({"tranining": FEW}, ConfigError, r"importances\(\) has no parameter 'tranining'. Did you mean 'training'"),
     ],
 )
 def test_a_mistake_is_told_before_anything_runs(home, options, error, words):
@@ -204,6 +214,14 @@ def test_what_is_asked_for_is_part_of_the_identity_of_a_run(home):
     ]
     assert usual == run_id(kinds="shap,split,gain,permutation")
     assert len({usual, *others}) == 6
+
+
+def test_what_fits_took_says_nothing_of_how_long_explaining_takes(home):
+    cells = prepare_importances(dataset(Task.REGRESSION), "sklearn", seeds=1, training=FEW).plan.cells
+    costs = {cost_key("made-regression", BoosterType.GBDT, FEW, "sklearn"): 1.0}
+    fits = prepare_comparison(dataset(Task.REGRESSION), "sklearn", seeds=1, training=FEW).plan.cells
+    assert list(seconds_by_key(fits, costs).values()) == [1.0]
+    assert seconds_by_key(cells, costs) == {}
 
 
 def test_weights_count_in_the_score_and_its_loss(home):
@@ -248,7 +266,7 @@ def test_a_run_is_found_again_by_its_kind_and_verified_with_its_arrays(home):
 
     digest = found.results[0].kinds["shap"].array
     path = found.arrays / digest[:2] / f"{digest}.npy"
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
     faults = {name: fault for name, fault in verify_run("why") if fault}
     assert list(faults) == [f"{found.run_id}/arrays/{digest}"]
     assert "changed after it was written" in faults[f"{found.run_id}/arrays/{digest}"]
@@ -262,7 +280,7 @@ def test_a_failed_cell_is_told_and_run_again_on_request(home, faulty):
     data = dataset(Task.REGRESSION)
     with pytest.warns(BoostersEvalWarning, match="cells failed"):
         found = importances(
-            data, ["sklearn", "faulty"], seeds=1, training=TrainingConfig(max_depth=faulty.BY_NAME["raise"])
+            data, ["sklearn", "faulty"], seeds=1, training=TrainingConfig(max_depth=faulty.BY_NAME["nan"])
         )
     assert [error.library for error in found.errors] == ["faulty"]
     assert [result.library for result in found.results] == ["sklearn"]
@@ -273,7 +291,7 @@ def test_a_third_party_that_offers_nothing_is_permuted_all_the_same(home, faulty
     (result,) = importances(data, "faulty", seeds=1, training=TrainingConfig(max_depth=faulty.BY_NAME["none"])).results
     assert result.kinds["permutation"].array
     for kind in ("gain", "split", "shap"):
-        assert result.kinds[kind] == Measured(reason=result.kinds[kind].reason)
+        assert result.kinds[kind] == MeasuredKind(reason=result.kinds[kind].reason)
         assert "the runner of faulty offers no" in result.kinds[kind].reason
 
 
@@ -297,7 +315,7 @@ def test_units_of_columns_add_up():
         **arrays,
         n_rows=2,
         feature_names=("a", "b", "c"),
-        units=(Unit(name="b", columns=(1,)), Unit(name="ac", columns=(0, 2))),
+        units=(FeatureUnit(name="b", columns=(1,)), FeatureUnit(name="ac", columns=(0, 2))),
         permutations=1,
         higher_is_better=False,
     )
@@ -311,22 +329,22 @@ COMMAND += ["--kinds", "permutation,split", "-p", "n_estimators=5"]
 
 def test_the_command_prints_every_kind_and_ends_with_2_where_a_cell_failed(home, program):
     command, env = program
-    done = subprocess.run(
-        [*command, *COMMAND, "--top", "2", "--group", "blood=s1,s2"],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+    def call(*more):
+        return subprocess.run([*command, *COMMAND, *more], env=env, capture_output=True, text=True, check=False)
+
+    done = call("--top", "2", "--group", "blood=s1,s2")
     assert done.returncode == 0, done.stderr
-    assert "diabetes/gbdt permutation sklearn: " in done.stdout
-    assert "diabetes/gbdt split lightgbm: " in done.stdout
-    wrong = subprocess.run([*command, *COMMAND, "--group", "s1"], env=env, capture_output=True, text=True, check=False)
-    assert wrong.returncode == 3 or wrong.returncode != 0
+    assert "diabetes/gbdt: importance by permutation" in done.stdout
+    assert "diabetes/gbdt: agreement by split count" in done.stdout
+    assert all(word in done.stdout for word in ("diabetes/gbdt", "sklearn", "lightgbm", "bmi"))
+    (run,) = load_importances("last").results[:1]
+    assert list(run.kinds) == ["permutation", "split"]
+    assert run.units[-1].name == "blood"
+    wrong = call("--group", "s1")
+    assert wrong.returncode == 3
     assert "NAME=COLUMN,COLUMN. Got 's1' instead" in wrong.stderr
-    failed = subprocess.run(
-        [*command, *COMMAND, "--timeout", "0.001"], env=env, capture_output=True, text=True, check=False
-    )
+    failed = call("--timeout", "0.001")
     assert failed.returncode == 2
     assert "Traceback" not in failed.stderr
 
@@ -356,7 +374,3 @@ def test_a_killed_run_is_resumed_without_repeating_a_cell(home):
     (folder,) = home.glob("runs/*")
     shutil.rmtree(folder / "arrays")
     assert sum("Cannot read" in fault for _, fault in verify_run("last")) > 6
-
-
-def test_the_package_says_where_the_function_is():
-    assert boosters_eval.api.importances is importances

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from boosters_eval.importances import permutation
 from boosters_eval.importances.permutation import measured_rows, permutation_importance, score_by, shuffle
-from boosters_eval.importances.records import Unit
+from boosters_eval.importances.records import FeatureUnit
 from boosters_eval.importances.workload import units_of
 from boosters_eval.metrics.task import Task
 
@@ -69,7 +69,7 @@ def test_larger_is_more_important_whichever_way_the_metric_is_better():
 
 
 def test_columns_of_a_group_are_shuffled_together():
-    pair = (Unit(name="pair", columns=(0, 1)),)
+    pair = (FeatureUnit(name="pair", columns=(0, 1)),)
     units = units_of(("a", "b", "c", "d"), pair)
     assert [unit.name for unit in units] == ["c", "d", "pair"]
     seen = []

@@ -5,7 +5,7 @@ import pytest
 
 from boosters_eval.importances.agreement import top_of
 from boosters_eval.importances.reading import read_findings
-from boosters_eval.importances.records import Measured, Unit
+from boosters_eval.importances.records import MeasuredKind, Unit
 from boosters_eval.importances.wording import answer, mark_notes, reading_sentence
 from explained import NAMES, WEIGHTS, Cells, features
 from factories import error
@@ -178,7 +178,7 @@ def test_shares_are_of_the_sum_and_ranks_start_at_one(cells):
 
 
 def test_kinds_that_are_not_offered_and_samples_are_told(cells):
-    kinds = {**cells.cell().kinds, "gain": Measured(reason="it keeps none")}
+    kinds = {**cells.cell().kinds, "gain": MeasuredKind(reason="it keeps none")}
     told = "measured on 120 of the 5000 validation rows, the same for every library"
     run = cells.run(cells.cell("alpha", kinds=kinds, sampled=told), cells.cell("beta"), errors=[error("toy/gbdt")])
     (found,) = read_findings(run)

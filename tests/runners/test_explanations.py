@@ -7,8 +7,9 @@ import pytest
 
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.metrics.task import Task
-from boosters_eval.runners import RUNNERS, FitRequest, TrainData
+from boosters_eval.runners import RUNNERS, FitRequest, TrainData, conformance
 from boosters_eval.runners.base import Runner
+from boosters_eval.runners.explanation_checks import check_explanations
 from boosters_eval.runners.explanations import (
     InvalidExplanationError,
     attributions,
@@ -246,3 +247,56 @@ def test_what_is_no_explanation_is_refused(trainer, answer, words):
     wrong = type("Wrong", (Silent,), {"attributions": classmethod(lambda *_: answer)})
     with pytest.raises(InvalidExplanationError, match=words):
         attributions(wrong, given, None, trainer.x[:3])
+
+
+def conformance_of(**methods):
+    """What the conformance suite finds in scikit-learn's runner with some of its methods replaced."""
+    runner = type("Changed", (RUNNERS["sklearn"],), {name: classmethod(method) for name, method in methods.items()})
+    case = next(case for case in conformance._cases() if case.name == "gbdt regression plain")
+    translation = runner.translate(case.request)
+    model = runner.fit(translation, runner.build(translation, case.train))
+    unsound = {}
+    return list(check_explanations(runner, translation, model, case, unsound)), unsound
+
+
+def refuse(*_):
+    raise UnsupportedError("it does not")
+
+
+def own(name):
+    return getattr(RUNNERS["sklearn"], name)
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [
+        ({"attributions": lambda *a: own("attributions")(*a[1:])[:, :-1]}, "must have the shape (120, 6, 1)"),
+        ({"attributions": lambda *a: own("attributions")(*a[1:]) * np.random.default_rng().random()}, "two answers"),
+        ({"importances": lambda *a: own("importances")(*a[1:]) - 1}, "negative gain"),
+        ({"importances": lambda *_: np.random.default_rng().random(5)}, "two answers for gain"),
+        ({"importances": lambda *_: np.ones(4)}, "must have the shape (5,)"),
+        ({"raw": refuse}, "offered without raw(): it does not"),
+    ],
+)
+def test_the_conformance_suite_finds_what_breaks_the_contract(methods, words):
+    faults, _ = conformance_of(**methods)
+    assert any(words in fault for fault in faults), faults
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [
+        ({"attributions": lambda *a: own("attributions")(*a[1:]) + 1}, "attributions and the base value miss"),
+        ({"interactions": lambda *a: own("interactions")(*a[1:]) * 2}, "interactions miss"),
+        ({"importances": lambda *a: own("importances")(*a[1:]) + 1}, "a constant column gets 1"),
+    ],
+)
+def test_the_conformance_suite_reports_what_is_unsound_without_refusing_the_runner(methods, words):
+    faults, unsound = conformance_of(**methods)
+    assert faults == []
+    assert words in unsound["gbdt regression plain"]
+
+
+def test_a_runner_that_offers_nothing_keeps_the_contract_and_a_sound_one_has_no_findings():
+    assert conformance_of(importances=refuse, attributions=refuse, interactions=refuse) == ([], {})
+    assert conformance_of() == ([], {})

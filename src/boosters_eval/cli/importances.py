@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.execution import carried_out, exit_code
+from boosters_eval.cli.execution import CvOption, carried_out, exit_code
 from boosters_eval.cli.options import (
     BUILDS,
     DataOptions,
@@ -60,6 +60,7 @@ def importances(
         typer.Option("--group", help="Columns that are shuffled and ranked together: --group place=lat,lon."),
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many columns are shown.")] = 10,
+    cv: CvOption = None,
     split: SplitOption = None,
     task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
     growth: Annotated[
@@ -93,6 +94,7 @@ def importances(
         max_rows=max_rows,
         groups=_groups(group or []),
         training=training_of(param, growth, device),
+        cv=cv,
         task=task,
         data=data_of(data),
         split=split,

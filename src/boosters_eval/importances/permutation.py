@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.importances.records import Unit
+    from boosters_eval.importances.records import FeatureUnit
 
-    Predict = Callable[[NDArray[np.float32]], NDArray[Any]]
-    Score = Callable[[NDArray[Any]], float]
+    _Predict = Callable[[NDArray[np.float32]], NDArray[Any]]
+    _Score = Callable[[NDArray[Any]], float]
 
 _SHUFFLES, _SAMPLE = 6, 7  # keep these uses of a split apart from each other
 _MAX_BYTES = 2**28  # of the shuffled copies that are predicted at once
 
 
-def score_by(metric: str, task: Task, quantiles: tuple[float, ...], y: Any, **rows: Any) -> Score:
+def score_by(metric: str, task: Task, quantiles: tuple[float, ...], y: Any, **rows: Any) -> _Score:
     """The score of predictions by one metric, with the `weights`, `groups` and `sensitive` of the rows."""
     wanted = get(metric)
 
@@ -47,10 +47,10 @@ def score_by(metric: str, task: Task, quantiles: tuple[float, ...], y: Any, **ro
 
 
 def permutation_importance(
-    predict: Predict,
-    score: Score,
+    predict: _Predict,
+    score: _Score,
     x: NDArray[np.float32],
-    units: Sequence[Unit],
+    units: Sequence[FeatureUnit],
     *,
     repeats: int,
     split_digest: str,

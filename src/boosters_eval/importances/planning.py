@@ -14,8 +14,8 @@ from boosters_eval.core.home import home
 from boosters_eval.datasets import open_stored
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.plan import Plan
-from boosters_eval.importances.records import KINDS, Unit
-from boosters_eval.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec
+from boosters_eval.importances.records import KINDS, FeatureUnit
+from boosters_eval.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec, column_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def explained(
             kinds=wanted,
             permutations=permutations,
             max_rows=max_rows,
-            groups=_units(groups, open_stored(prepared.inputs.stored[spec.dataset].path).feature_names, spec.dataset),
+            groups=_units(groups, column_names(open_stored(prepared.inputs.stored[spec.dataset].path)), spec.dataset),
         )
         for spec in fit_specs(prepared.plan).values()
     ]
@@ -86,7 +86,7 @@ def chosen_kinds(given: str | Iterable[str]) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in asked)
 
 
-def _units(groups: Groups | None, names: tuple[str, ...], dataset: str) -> tuple[Unit, ...]:
+def _units(groups: Groups | None, names: tuple[str, ...], dataset: str) -> tuple[FeatureUnit, ...]:
     """The groups by the numbers of their columns. No column may be in two, and none may be named like a column."""
     require("groups", groups, (Mapping, type(None)), "a dict of names and columns")
     taken: dict[int, str] = {}
@@ -101,7 +101,7 @@ def _units(groups: Groups | None, names: tuple[str, ...], dataset: str) -> tuple
             if column in taken:
                 raise ConfigError(f"The column '{names[column]}' is in the groups '{taken[column]}' and '{group}'.")
             taken[column] = group
-        units.append(Unit(name=group, columns=tuple(sorted(columns))))
+        units.append(FeatureUnit(name=group, columns=tuple(sorted(columns))))
     return tuple(units)
 
 

@@ -23,7 +23,7 @@ class _Part(FileModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Measured(_Part):
+class MeasuredKind(_Part):
     """One kind of importance: the digest of its float64 array, or why the library does not offer it.
 
     permutation (repeats, units): how much worse the primary metric is on the measured rows when the columns of a unit
@@ -37,7 +37,7 @@ class Measured(_Part):
     reason: str | None = None
 
 
-class Unit(_Part):
+class FeatureUnit(_Part):
     """What is ranked: a column, or columns that belong together. Gains, splits and attributions of a unit add up."""
 
     name: str
@@ -68,7 +68,7 @@ class Probe(_Part):
 class Explanation(BenchmarkResult):
     """The result of a fit, the very one that `compare` scores, and what its model holds to be important."""
 
-    kinds: dict[Kind, Measured]  # those that were asked for
+    kinds: dict[Kind, MeasuredKind]  # those that were asked for
     # On the measured rows, all of them arrays:
     rows: str  # int64 (n,): their numbers in the data set
     x: str  # float32 (n, p): their values; categories as codes, missing values as NaN
@@ -81,7 +81,7 @@ class Explanation(BenchmarkResult):
     feature_names: tuple[str, ...]  # of the p columns
     categorical: tuple[int, ...] = ()
     constant: tuple[int, ...] = ()  # columns with one and the same value in all training rows
-    units: tuple[Unit, ...]  # what permutation shuffles, and what is ranked: every column is in one
+    units: tuple[FeatureUnit, ...]  # what permutation shuffles, and what is ranked: every column is in one
 
     permutations: Annotated[int, Ge(1)]  # how often each unit is shuffled
     measured_score: float | None = None  # the primary metric on the measured rows, before anything is shuffled

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
+from rich.text import Text
+
 from boosters_eval.benchmark.tables.environment import Environment
 from boosters_eval.benchmark.tables.generate import NO_GIT
 from boosters_eval.core.errors import UnknownNameError
@@ -12,6 +14,8 @@ from boosters_eval.importances.document import build_document
 from boosters_eval.importances.page import render_importances_page
 from boosters_eval.importances.tables import records_of
 from boosters_eval.reports.full_markdown import render_report
+from boosters_eval.reports.grid import print_lines, width_of
+from boosters_eval.reports.layout import wrapped_with_indent
 from boosters_eval.reports.model import Report
 from boosters_eval.reports.terminal import print_document
 from boosters_eval.reports.text import render_csv
@@ -69,10 +73,10 @@ def render_files(
 
 def print_importances(document: ImportancesDocument, console: Console, *, every: bool = True) -> None:
     """The answer first, then the tables; with `every`, also rows, environment and how to reproduce it."""
-    from rich.text import Text  # noqa: PLC0415 (only a terminal needs it)
-
-    for line in document.headline:
-        console.print(Text(line))
+    width = width_of(console)
+    for sentence in document.headline:
+        lines = [sentence] if width is None else wrapped_with_indent(sentence, width)
+        print_lines(console, [map(Text, lines)])
     console.print()
     told = {"headline": ()} if every else {"headline": (), "environment": (), "configuration": (), "sections": ()}
     print_document(document.replace(**told), console)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
     from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.importances.document import ImportancesDocument
     from boosters_eval.importances.records import Kind
     from boosters_eval.importances.rendering import FrameName, ReportedFormat
@@ -83,12 +84,17 @@ class Explanations:
 
         return frame_of(self.document(), about)
 
+    @property
+    def audits(self) -> dict[str, DataAudit]:
+        """What was found in each data set before it was used, by name."""
+        return self.collection.audits
+
     def array(self, digest: str) -> NDArray[Any]:
         """An array by its digest. One that is missing or was changed is a RunError."""
         return load_array(self.arrays, digest)
 
     def measured(self, result: Explanation, kind: Kind) -> NDArray[np.float64] | None:
-        """The array of a kind as the cell stored it (see `Measured`), or None where there is none."""
+        """The array of a kind as the cell stored it (see `MeasuredKind`), or None where there is none."""
         found = result.kinds.get(kind)
         return None if found is None or found.array is None else self.array(found.array)
 

@@ -17,7 +17,7 @@ from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.child import message_of
 from boosters_eval.importances.permutation import measured_rows, permutation_importance, score_by
-from boosters_eval.importances.records import KINDS, Additivity, Explanation, Kind, Measured, Probe, Unit
+from boosters_eval.importances.records import KINDS, Additivity, Explanation, FeatureUnit, Kind, MeasuredKind, Probe
 from boosters_eval.metrics import get
 from boosters_eval.runners.explanations import (
     attributions,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.fit import Fitted
+    from boosters_eval.datasets import Table
     from boosters_eval.engine.cell import Cell, Lane, Spec
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.runners.base import Runner, TrainData, Translation
@@ -54,7 +55,7 @@ class ImportancesSpec(FitSpec):
     kinds: Annotated[tuple[Kind, ...], MinLen(1)] = KINDS
     permutations: Annotated[int, Ge(1)] = PERMUTATIONS
     max_rows: Annotated[int, Ge(1)] = MAX_ROWS
-    groups: tuple[Unit, ...] = ()  # columns that are permuted and ranked together
+    groups: tuple[FeatureUnit, ...] = ()  # columns that are permuted and ranked together
 
     @property
     def preload(self) -> tuple[str, ...]:
@@ -115,13 +116,11 @@ class _Subject:
         self.asked = (runner, fitted.translation, fitted.done.model)
         self.seconds = {"fit": fitted.done.train_s, "predict": fitted.done.predict_s}
         split, table, x = fitted.data.split, fitted.table, fitted.data.x_valid
-        width = (x.shape[1] + 1) * outputs_of(spec.request(0))
-        most = max(1, min(spec.max_rows, _MAX_VALUES // width))
         groups = taken_rows(table.groups, split.valid)
-        self.places = measured_rows(len(x), most, split.digest, groups)
+        self.places = measured_rows(len(x), most_rows(spec, x.shape[1]), split.digest, groups)
         self.rows = np.asarray(split.valid)[self.places]
         self.x = x if len(self.places) == len(x) else np.ascontiguousarray(x[self.places])
-        self.units = units_of(_names(fitted), spec.groups)
+        self.units = units_of(column_names(fitted.table), spec.groups)
 
     def facts(self) -> dict[str, Any]:
         """The rows, and what is known of the columns."""
@@ -134,7 +133,7 @@ class _Subject:
             "predictions": self.saved(fitted.done.predictions[self.places].astype(np.float64)),
             "n_rows": len(self.rows),
             "sampled": share if len(self.rows) < n_valid else None,
-            "feature_names": _names(fitted),
+            "feature_names": column_names(fitted.table),
             "categorical": fitted.data.request.categorical,
             "constant": _constant_columns(fitted.data.train.x),
             "units": self.units,
@@ -145,7 +144,7 @@ class _Subject:
     def explain(self) -> dict[str, Any]:
         """Every kind that was asked for, and the checks that need the model."""
         fields: dict[str, Any] = {}
-        kinds: dict[Kind, Measured] = {}
+        kinds: dict[Kind, MeasuredKind] = {}
         for kind in self.spec.kinds:
             if kind == "permutation":
                 self.phase("permutation")
@@ -159,7 +158,7 @@ class _Subject:
         self.phase("probe")
         return {**fields, "kinds": kinds, **self.probe()}
 
-    def permutation(self, fields: dict[str, Any]) -> Measured:
+    def permutation(self, fields: dict[str, Any]) -> MeasuredKind:
         """Permutation importance, with weights and queries."""
         spec, table = self.spec, self.fitted.table
         rows = {name: taken_rows(getattr(table, name), self.rows) for name in ("weights", "groups", "sensitive")}
@@ -180,28 +179,28 @@ class _Subject:
             higher_is_better=get(spec.primary_metric).higher_is_better,
             baseline=baseline,
         )
-        return Measured(array=self.saved(found))
+        return MeasuredKind(array=self.saved(found))
 
-    def own(self, kind: Literal["gain", "split"]) -> Measured:
+    def own(self, kind: Literal["gain", "split"]) -> MeasuredKind:
         """What the library counts itself."""
         try:
             found = self.timed(kind, lambda: own_importances(*self.asked, self.x.shape[1], kind))
         except UnsupportedError as error:
-            return Measured(reason=str(error))
-        return Measured(array=self.saved(found))
+            return MeasuredKind(reason=str(error))
+        return MeasuredKind(array=self.saved(found))
 
-    def attributions(self, fields: dict[str, Any]) -> Measured:
+    def attributions(self, fields: dict[str, Any]) -> MeasuredKind:
         """Attributions with the raw scores that they must add up to, and their interactions where there are any."""
         try:
             found = self.timed("shap", lambda: attributions(*self.asked, self.x))
             raw = self.timed("raw", lambda: raw_scores(*self.asked, self.x))
         except UnsupportedError as error:
             fields["no_interactions"] = str(error)
-            return Measured(reason=str(error))
+            return MeasuredKind(reason=str(error))
         fields["raw"] = self.saved(raw)
         if self.x.shape[1] <= _INTERACTION_COLUMNS:
             fields |= self.timed("interactions", lambda: interaction_sums(*self.asked, self.x, found))
-        return Measured(array=self.saved(found))
+        return MeasuredKind(array=self.saved(found))
 
     def probe(self) -> Any:
         """A small fit with a constant column. That it cannot be made is told, and no fault of the cell."""
@@ -272,13 +271,18 @@ def _constant_columns(x: NDArray[np.float32]) -> tuple[int, ...]:
     return tuple(map(int, np.flatnonzero(same)))
 
 
-def _names(fitted: Fitted) -> tuple[str, ...]:
-    given = fitted.table.feature_names
-    return given or tuple(f"column {column}" for column in range(fitted.data.x_valid.shape[1]))
+def most_rows(spec: ImportancesSpec, n_columns: int) -> int:
+    """How many rows are measured at most: as asked for, or as many as have attributions that can be stored."""
+    return max(1, min(spec.max_rows, _MAX_VALUES // ((n_columns + 1) * outputs_of(spec.request(0)))))
 
 
-def units_of(names: tuple[str, ...], groups: tuple[Unit, ...]) -> tuple[Unit, ...]:
+def column_names(table: Table) -> tuple[str, ...]:
+    """The columns as the data names them, or by their number."""
+    return table.feature_names or tuple(f"column {column}" for column in range(table.x.shape[1]))
+
+
+def units_of(names: tuple[str, ...], groups: tuple[FeatureUnit, ...]) -> tuple[FeatureUnit, ...]:
     """What is ranked: every column that is in no group, then the groups."""
     taken = {column for group in groups for column in group.columns}
-    alone = (Unit(name=name, columns=(column,)) for column, name in enumerate(names) if column not in taken)
+    alone = (FeatureUnit(name=name, columns=(column,)) for column, name in enumerate(names) if column not in taken)
     return (*alone, *groups)

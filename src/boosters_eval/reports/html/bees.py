@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.figures import AXIS, RIGHT, WIDTH, Figure, RowNames, x_axis
-from boosters_eval.reports.html.svg import fit, holdable, label, line, px, swarm, text_width
+from boosters_eval.reports.html.svg import fit, holdable, label, line, px, short, swarm, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def bee_charts(
     figures = []
     for panel, rows in panels.items():
         y = float(_HEADING + _LEGEND)
-        parts = [label(4, 13, panel, "heading"), *_legend(low_high)]
+        parts = [label(4, 13, short(panel, 44), "heading"), *_legend(low_high)]
         for name in order:
             middle = y + names.extra + _ROW / 2
             parts.append(names.write(name, y, middle - 0.5))

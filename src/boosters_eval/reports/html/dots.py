@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.reports.html.figures import AXIS, RIGHT, WIDTH, Figure, RowNames, x_axis
-from boosters_eval.reports.html.svg import colour, fit, holdable, label, line, marker
+from boosters_eval.reports.html.svg import colour, fit, holdable, label, line, marker, short
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def dot_charts(
     height = _ROW + names.extra
     figures = []
     for panel, dots in panels.items():
-        parts, y = [label(4, 13, panel, "heading")], float(_HEADING)
+        parts, y = [label(4, 13, short(panel, 44), "heading")], float(_HEADING)
         for name in order:
             middle = y + names.extra + _ROW / 2
             parts.append(names.write(name, y, middle - 0.5))

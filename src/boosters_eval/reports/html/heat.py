@@ -25,7 +25,7 @@ def heat_chart(
         return None
     limit = 14 if len(names) <= 6 else 9
     shown = [short(name, limit) for name in names]
-    left = 10 + max(text_width(name) for name in shown)
+    left = 18 + max(text_width(name) for name in shown)
     width = min(_WIDEST, (WIDTH - left - 4) / len(names))
     slanted = max(text_width(name) for name in shown) > width - 4
     top = 10 + (max(text_width(name) for name in shown) if slanted else 12)

@@ -1,0 +1,115 @@
+"""The report in every format: the answer first, every library that fails marked in every table, names escaped."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.importances.document import build_document
+from boosters_eval.importances.rendering import print_importances, render
+from explained import LIBRARIES, Cells
+from factories import RECORDED_AT
+
+
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory):
+    return Cells(tmp_path_factory.mktemp("arrays"), n=40).grid(broken=("gamma",), own=0.3, seeds=3)
+
+
+@pytest.fixture(scope="module")
+def document(explained):
+    return build_document(explained, now=RECORDED_AT)
+
+
+def test_markdown(document, golden):
+    golden("importances/report.md", render(document, "markdown"))
+
+
+def test_json(document, golden):
+    golden("importances/report.json", render(document, "json"))
+
+
+def test_csv(document, golden):
+    golden("importances/report.csv", render(document, "csv"))
+
+
+def test_terminal(document, golden):
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    print_importances(document, console, every=False)
+    text = console.file.getvalue()
+    golden("importances/terminal.txt", text)
+    lines = [line for line in text.splitlines() if not line.startswith("boosters-eval ")]  # to be copied
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_answer_is_the_first_sentence(document):
+    text = render(document, "markdown")
+    after = text[text.index("## Answer") :].splitlines()[2]
+    assert after.startswith("Do they agree for the same reasons? ")
+    assert text.index("## Answer") < text.index("## Results")
+
+
+def test_a_library_that_fails_is_marked_in_every_table_in_which_it_is(document):
+    for table in document.tables:
+        shown = " ".join([*(c.label for c in table.columns), *(name for row in table.rows for name in row.names)])
+        assert "gamma" not in shown.replace("gamma *", "")
+        assert any(note.startswith("* gamma: attributions do not add up") for note in table.notes)
+    text = render(document, "markdown")
+    assert "| gamma |" not in text
+
+
+def test_the_tables_are_the_findings(document):
+    found = {(one.kind, one.feature, one.library): one for one in document.findings[0].importances}
+    for kind, column in (("gain", "share"), ("permutation", "mean")):
+        table = next(t for t in document.tables if t.keys.get("kind") == kind and t.keys["about"] == "importance")
+        for row in table.rows:
+            for cell, name in zip(row.cells, LIBRARIES, strict=True):
+                assert cell.mean == getattr(found[kind, row.names[0], name], column)
+
+
+def test_the_json_holds_all_features_and_the_tables_the_top(explained):
+    document = build_document(explained, 2, now=RECORDED_AT)
+    table = next(t for t in document.tables if t.keys["about"] == "importance")
+    assert len(table.rows) == 2
+    assert "The 2 most important of 5 features; the JSON has all." in table.notes
+    loaded = json.loads(render(document, "json"))
+    assert {one["feature"] for one in loaded["findings"][0]["importances"]} == {
+        "income", "age", "rooms", "noise", "latitude",
+    }  # fmt: skip
+
+
+def test_csv_has_every_cell_of_every_table(document):
+    rows = list(csv.DictReader(io.StringIO(render(document, "csv"))))
+    assert len(rows) == sum(len(table.rows) * len(table.columns) for table in document.tables)
+
+
+def test_python_gets_reports_and_frames(explained):
+    assert explained.report("markdown").startswith("# Importances")
+    frames = {about: explained.frame(about) for about in ("importances", "agreement", "checks", "correlated")}
+    assert set(frames["checks"].query("verdict == 'fails'").library) == {"gamma"}
+    assert len(frames["importances"]) == 4 * 3 * 5
+    assert {"tau", "low", "high", "reading"} <= set(frames["agreement"].columns)
+    with pytest.raises(UnknownNameError, match="markdown"):
+        explained.report("markdwon")
+    with pytest.raises(UnknownNameError, match="checks"):
+        explained.frame("check")
+    with pytest.raises(ConfigError, match="at least 1"):
+        explained.report(top=0)
+
+
+def test_fifty_features_and_five_libraries_stay_below_two_megabytes(tmp_path):
+    names = tuple(f"feature_{i:02}" for i in range(50))
+    x = np.random.default_rng(0).normal(size=(400, 50)).astype(np.float32)
+    cells = Cells(tmp_path, names=names, weights=np.linspace(0.1, 3, 50), x=x)
+    page = render(cells.grid(("a", "bb", "ccc", "dddd", "eeeee"), seeds=2).document(50), "html")
+    assert len(page.encode()) < 2_000_000
+
+
+def test_a_run_without_results_is_an_empty_report(tmp_path):
+    document = build_document(Cells(tmp_path).run(), now=RECORDED_AT)
+    assert "No cell finished." in render(document, "markdown")
+    assert "<html" in render(document, "html")
