@@ -28,6 +28,7 @@ from boosters_eval.engine.executor import Work
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.lanes import identities, shared_imports
 from boosters_eval.engine.runs import find_run, run_folders
+from stamping import FAST, SLOW, Stamping
 from tiny import FEW, run_tiny, shared_pool, tiny_config
 
 
@@ -148,6 +149,25 @@ def test_later_look_keeps_the_commit_of_a_first_look_that_was_taken_from_an_earl
     assert (facts.git_sha, facts.alpha) == ("abcdef1", 0.025)
     assert all(session.git_sha != "abcdef1" for session in facts.resumed)
     assert len(facts.resumed) == 2  # a look each
+
+
+def test_later_look_keeps_the_machines_of_an_earlier_run_whose_outcomes_it_takes_over(home):
+    with Stamping() as nodes:
+        compare("iris", ["sklearn", "lightgbm"], seeds=5, training=FEW, executor=nodes)
+    results = compare(
+        "iris", ["sklearn", "lightgbm"], seeds="auto", max_seeds=7, resume=True, training=FEW, executor=shared_pool()
+    )
+    here = results.metadata.facts.machine["digest"]
+    seeds = list(dict.fromkeys(result.seed for result in results.results))
+    expected = {seed: by_seed(seed) if index < 5 else here for index, seed in enumerate(seeds)}
+    assert len(seeds) == 7
+    assert {(result.seed, result.machine) for result in results.results} == set(expected.items())
+    assert set(results.metadata.machines) == {SLOW.digest, FAST.digest, here}
+    assert load_run(results.run_id, verified=True).metadata == results.metadata
+
+
+def by_seed(seed):
+    return (SLOW if seed % 2 else FAST).digest
 
 
 def test_looks_share_their_lanes_and_repeat_no_cell(auto_results):
