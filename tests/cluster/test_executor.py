@@ -120,6 +120,8 @@ def test_cell_that_only_this_machine_can_run_is_refused_before_any_runs(storing,
     plan = Plan.grid("store", [storing.StoringSpec(name="x", bound=True)], ["a"], [Repeat(1)])
     with pytest.raises(UnsupportedError, match=r"^x a seed 1 cannot run on the nodes .* only this machine has\.$"):
         execute(plan, dask)
+    with pytest.raises(UnsupportedError):
+        execute(plan, dask)  # not because it would be busy
 
 
 def other_bash(folder):
