@@ -8,6 +8,7 @@ import pytest
 
 import toys
 from boosters_eval import (
+    RUNNERS,
     BoostersEvalWarning,
     ConfigError,
     DaskExecutor,
@@ -28,6 +29,7 @@ from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.parity.running import ParityRequest, run_parity
 from boosters_eval.parity.verdicts import BindingStatus
+from boosters_eval.runners.targets import forget
 from dask_clusters import alive, children, until
 from shells import plan_of
 
@@ -38,14 +40,18 @@ def works_of(plan, **fields):
     return [Work(cell, plan.build_of(cell), **fields) for cell in plan.cells]
 
 
-def test_metrics_are_those_of_the_local_run_bit_for_bit(home, dask):
-    asked = {"datasets": "iris", "libraries": ["sklearn", "boosters"], "seeds": 3}
+@pytest.mark.parametrize(
+    "libraries",
+    [["boosters"], pytest.param(["xgboost", "lightgbm", "catboost", "sklearn"], marks=pytest.mark.slow)],
+)
+def test_metrics_are_those_of_the_local_run_bit_for_bit(home, dask, libraries):
+    asked = {"datasets": "iris", "libraries": libraries, "seeds": 3}
     here, there = compare(**asked), compare(**asked, executor=dask)
     values = [
         {(item.library, item.seed): (item.metrics, item.predictions_digest) for item in found.results}
         for found in (here, there)
     ]
-    assert len(values[0]) == 6
+    assert len(values[0]) == 3 * len(libraries)
     assert values[0] == values[1]
     assert {item.machine for item in there.results} == {MachineInfo.collect().digest}
     assert there.run_id == here.run_id  # the same plan, so that one can continue the other
@@ -114,6 +120,8 @@ def test_cell_that_only_this_machine_can_run_is_refused_before_any_runs(storing,
     plan = Plan.grid("store", [storing.StoringSpec(name="x", bound=True)], ["a"], [Repeat(1)])
     with pytest.raises(UnsupportedError, match=r"^x a seed 1 cannot run on the nodes .* only this machine has\.$"):
         execute(plan, dask)
+    with pytest.raises(UnsupportedError):
+        execute(plan, dask)  # not because it would be busy
 
 
 def other_bash(folder):
@@ -243,6 +251,16 @@ closeness.higher_is_better = False
 """
 
 
+@pytest.fixture
+def _no_toy_is_left():
+    yield
+    RUNNERS.unregister("toy")
+    for label in ("old", "new"):
+        forget(label)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_no_toy_is_left")
 def test_files_and_builds_of_the_user_are_used_where_the_node_has_them(home, dask, tmp_path):
     (tmp_path / "metric.py").write_text(METRIC)
     runner = toys.write_runner(tmp_path)

@@ -39,7 +39,7 @@ _RESUME = "Finished cells are kept; --resume runs the others, here or on another
 
 
 class DaskExecutor(Executor):
-    """Runs cells on the workers of a dask cluster, each of which holds a pool.
+    """Runs cells on the workers of a dask cluster. Each holds a pool, and has the next cell behind those that it runs.
 
     The scheduler is that of `address`, `scheduler_file` or `client`, else that of dask's configuration; without any, a
     cluster of `workers` processes (by default `jobs`) is started on this machine. `security` is dask's, for TLS; by
@@ -100,8 +100,8 @@ class DaskExecutor(Executor):
         if self._busy:
             raise RunError("This executor is running something already: use another one, or wait.")
         self._busy = True
-        run = _Run(self._link, self._fleet, list(works), self._parcels, self._machines, self._patience)
         try:
+            run = _Run(self._link, self._fleet, list(works), self._parcels, self._machines, self._patience)
             yield from run.outcomes(started)
         finally:
             self._busy = False
@@ -174,7 +174,7 @@ class _Run:
 
     def _send_off(self, flight: Flight) -> None:
         order, folders = self._luggage.order(flight.work), self._luggage.folders(flight.work)
-        self._link.begin(self._link.carry(flight.number, flight.address, order, folders))
+        self._link.begin(self._link.carry(flight.number, flight.address, order, folders), flight.number)
 
     def _next_news(self) -> ClusterNews | None:
         try:

@@ -115,13 +115,16 @@ class Link:
         """Do something on the loop and wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
-    def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something on the loop; what comes of it is news."""
+    def begin(self, work: Coroutine[Any, Any, None], number: int | None = None) -> None:
+        """Do something on the loop, for the cell of this number; what comes of it is news."""
 
         def start() -> None:
             task = self._loop.create_task(self._survived(work))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            if number is not None:
+                self._carried[number] = task
+                task.add_done_callback(lambda _: self._carried.pop(number))
 
         self._loop.call_soon_threadsafe(start)
 
@@ -141,8 +144,11 @@ class Link:
         self._quiet.end()
 
     async def _leave(self) -> None:
-        for task in list(self._tasks):
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1)
         if self._client is not None:
             if self.alive:
                 with contextlib.suppress(Exception):
@@ -234,9 +240,6 @@ class Link:
 
     async def carry(self, number: int, address: str, order: str, folders: Mapping[str, str]) -> None:
         """Have a cell run on a node, and bring home what it wrote."""
-        task = asyncio.current_task()
-        if task is not None:
-            self._carried[number] = task
         future = self._client.submit(
             node.run_cell,
             self.session,
@@ -253,7 +256,6 @@ class Link:
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (the worker is lost, or the scheduler)
             reply = CellReply(kind="unready", text=_first_line(error))
         finally:
-            del self._carried[number]
             future.release()
         self.news.put(Answered(number, reply))
 
