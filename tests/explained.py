@@ -6,7 +6,7 @@ import numpy as np
 
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.importances.records import Additivity, Explanation, MeasuredKind, Probe, Unit
+from boosters_eval.importances.records import Additivity, Explanation, FeatureUnit, MeasuredKind, Probe
 from boosters_eval.importances.results import Explanations
 from factories import result
 
@@ -58,7 +58,7 @@ class Cells:
             "raw": save_array(self.folder, raw),
             "n_rows": len(rows),
             "feature_names": self.names,
-            "units": tuple(Unit(name=name, columns=(i,)) for i, name in enumerate(self.names)),
+            "units": tuple(FeatureUnit(name=name, columns=(i,)) for i, name in enumerate(self.names)),
             "permutations": 3,
             "higher_is_better": False,
             "interactions": SOUND,

@@ -5,7 +5,7 @@ import pytest
 
 from boosters_eval.importances.agreement import top_of
 from boosters_eval.importances.reading import read_findings
-from boosters_eval.importances.records import MeasuredKind, Unit
+from boosters_eval.importances.records import FeatureUnit, MeasuredKind
 from boosters_eval.importances.wording import answer, mark_notes, reading_sentence
 from explained import NAMES, WEIGHTS, Cells, features
 from factories import error
@@ -151,7 +151,7 @@ def test_too_few_common_rows_are_said(tmp_path):
 
 
 def test_columns_that_belong_together_are_one_feature(tmp_path):
-    units = (Unit(name="place", columns=(0, 4)), *(Unit(name=NAMES[i], columns=(i,)) for i in (1, 2, 3)))
+    units = (FeatureUnit(name="place", columns=(0, 4)), *(FeatureUnit(name=NAMES[i], columns=(i,)) for i in (1, 2, 3)))
     cells = Cells(tmp_path)
     run = cells.run(
         *(cells.cell(name, 1, units=units, kinds={"gain": cells.cell(name, 1).kinds["gain"]}) for name in ("a", "bb"))

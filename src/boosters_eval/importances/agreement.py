@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from boosters_eval.core.repeat import Repeat
     from boosters_eval.importances.records import Explanation, Kind
     from boosters_eval.importances.results import Explanations
+    from boosters_eval.stats.inference import FloatArray
 
-    FloatArray = NDArray[np.float64]
     Cells = Mapping[str, Mapping[Repeat, Explanation]]  # by library and repeat
 
 FEWEST_ROWS = 20  # that two seeds must have measured both, so that a library is compared with itself in them

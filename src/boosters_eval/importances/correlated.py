@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from boosters_eval.stats.inference import FloatArray
+
 
 ALIKE = 0.95  # from which two columns are told to be correlated
 _MOST_CATEGORICAL = 60  # columns between which Cramér's V is computed

@@ -13,12 +13,10 @@ from boosters_eval.importances.findings import DisputedRow
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from boosters_eval.importances.records import Explanation
     from boosters_eval.importances.results import Explanations
+    from boosters_eval.stats.inference import FloatArray
 
-    FloatArray = NDArray[np.float64]
 
 MOST_ROWS = 10  # of each way to differ
 _MOST_ATTRIBUTIONS = 5  # that are named of each library

@@ -27,15 +27,13 @@ from boosters_eval.stats.inference import doubled_ranks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from boosters_eval.core.repeat import Repeat
     from boosters_eval.importances.agreement import Cells
     from boosters_eval.importances.findings import DisputedRow
     from boosters_eval.importances.records import Explanation, Kind
     from boosters_eval.importances.results import Explanations
+    from boosters_eval.stats.inference import FloatArray
 
-    FloatArray = NDArray[np.float64]
     Values = dict[str, dict[Repeat, FloatArray]]  # by library and repeat, one number a feature
 
 MOST_POINTS = 150  # rows in the picture of attributions: 5 libraries with 10 features each are 7500 points

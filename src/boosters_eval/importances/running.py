@@ -43,11 +43,9 @@ def load_explanations(reference: str, where: Path | None = None) -> Explanations
 
 
 def is_explained(reference: str, where: Path | None = None) -> bool:
-    """Whether a reference names a run of this kind; `last` is the latest benchmark."""
-    if reference == "last":
-        return False
+    """Whether a reference names a run of this kind; `last` does if the latest of all is one."""
     folder = find_run(reference, where)
-    return kind_of(folder, folder.shown()) == IMPORTANCES
+    return kind_of(folder, folder.attempts()[-1]) == IMPORTANCES
 
 
 def _explanations(run: Run, where: Path | None, *, unfinished: int | None = None) -> Explanations:

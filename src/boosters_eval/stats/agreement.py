@@ -17,12 +17,10 @@ from boosters_eval.stats.tables import mean_interval
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from boosters_eval.core.repeat import Repeat
+    from boosters_eval.stats.inference import FloatArray
     from boosters_eval.stats.observations import Observation
 
-    FloatArray = NDArray[np.float64]
 
 FEWEST = 3  # values that a ranking needs: two are in the same or the opposite order whatever they mean
 
