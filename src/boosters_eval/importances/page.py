@@ -98,9 +98,10 @@ def _heats(document: ImportancesDocument) -> Drawn:
     out: Drawn = {}
     for one in document.findings:
         for kind in KINDS:
-            values = {(pair.a, pair.b): pair.tau for pair in one.agreement if pair.kind == kind}
-            names = [name for name in one.libraries if (name, name) in values]
-            told = "Kendall's tau between libraries; on the diagonal, of each with itself over seeds"
+            pairs = [pair for pair in one.agreement if pair.kind == kind]
+            values = {(marked(one, pair.a), marked(one, pair.b)): pair.tau for pair in pairs}
+            names = [name for library in one.libraries if ((name := marked(one, library)), name) in values]
+            told = "Kendall's tau: darker is closer to 1. On the diagonal, each library with itself over seeds"
             figure = heat_chart(f"Agreement by {LABELS[kind]} on {one.benchmark}", names, values, told)
             out[one.benchmark, kind] = [figure] if figure is not None and len(names) > 1 else []
     return out
@@ -112,7 +113,9 @@ def _swarm(one: BenchmarkFindings, document: ImportancesDocument) -> str:
         return ""
     features = one.swarm[: document.top]
     libraries = [name for name in one.libraries if name in features[0].attributions]
-    panels = {name: {f.feature: Bees(f.attributions[name], _shades(f)) for f in features} for name in libraries}
+    panels = {
+        marked(one, name): {f.feature: Bees(f.attributions[name], _shades(f)) for f in features} for name in libraries
+    }
     drawn = bee_charts(
         f"Attributions on {one.benchmark}",
         "attribution to the raw score",

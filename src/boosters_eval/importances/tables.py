@@ -107,7 +107,7 @@ def _importance_cell(found: FeatureImportance | None) -> TableCell:
 def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
     pairs = pairs_of(findings, kind)
     alone = [pair for pair in findings.agreement if pair.kind == kind and pair.own]
-    rows = tuple(_pair_row(findings, pair) for pair in pairs or alone)
+    rows = tuple(_pair_row(findings, pair) for pair in (*pairs, *alone))
     top = next((pair.top for pair in pairs or alone), None)
     columns = [
         _column("tau", "Tau (95 % interval)"),
@@ -135,13 +135,24 @@ def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
 def _pair_row(findings: BenchmarkFindings, pair: PairAgreement) -> Row:
     cells = [
         TableCell(pair.tau, None, pair.n, _with_interval(pair), low=pair.low, high=pair.high),
-        *(_number(own_of(findings, pair.kind, name), "tau") for name in (pair.a, pair.b)),
+        *(_number(one, "tau") for one in _selves(findings, pair)),
         TableCell(None, None, pair.n, _READINGS[pair.reading]),
         _number(pair, "overlap"),
     ]
     if pair.kind == "shap":
         cells += [_number(pair, "cosine", 3), _number(pair, "distance"), _number(pair, "largest", 3)]
-    return Row((marked(findings, pair.a), marked(findings, pair.b)), tuple(cells), n=pair.n)
+    return Row(_names(findings, pair), tuple(cells), n=pair.n)
+
+
+def _names(findings: BenchmarkFindings, pair: PairAgreement) -> tuple[str, str]:
+    return marked(findings, pair.a), "itself" if pair.own else marked(findings, pair.b)
+
+
+def _selves(findings: BenchmarkFindings, pair: PairAgreement) -> tuple[PairAgreement | None, PairAgreement | None]:
+    """What each of the two is to itself; of a library with itself, that is the row already."""
+    if pair.own:
+        return None, None
+    return own_of(findings, pair.kind, pair.a), own_of(findings, pair.kind, pair.b)
 
 
 _READINGS = {
@@ -174,16 +185,18 @@ def _predictions(findings: BenchmarkFindings) -> ReportTable:
         _column("row", "In row"),
     )
     rows = []
-    for pair in pairs_of(findings, "predictions"):
-        own = (own_of(findings, "predictions", name) for name in (pair.a, pair.b))
-        where = TableCell(None if pair.row is None else float(pair.row), None, pair.n, str(pair.row))
+    for pair in (pair for pair in findings.agreement if pair.kind == "predictions"):
+        own = _selves(findings, pair)
+        where = TableCell(
+            None if pair.row is None else float(pair.row), None, pair.n, MISSING if pair.row is None else str(pair.row)
+        )
         cells = (
             _number(pair, "correlation", 4),
             *(_number(one, "correlation", 4) for one in own),
             _number(pair, "largest"),
             where,
         )
-        rows.append(Row((marked(findings, pair.a), marked(findings, pair.b)), cells, n=pair.n))
+        rows.append(Row(_names(findings, pair), cells, n=pair.n))
     note = "A library is compared with itself in rows that two seeds both measured: models of other training rows."
     return _table(findings, "predictions", ("A", "B"), columns, tuple(rows), "", notes=(note, *mark_notes(findings)))
 

@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 
 _CELL = 34  # the height of a row
 _WIDEST = 72
+_STEEPNESS = 6  # what matters lies between 0.8 and 1
 _DEEPEST = 0.5  # the share of colour in the darkest cell: its number stays readable
 
 
 def heat_chart(
     what: str, names: Sequence[str], values: Mapping[tuple[str, str], float | None], caption: str
 ) -> Figure | None:
-    """The values of pairs, from 0 (no colour, as everything below) to 1; a pair without a value is a dash."""
+    """The values of pairs, from 0 (no colour, as everything below) to 1, on the same shades in every chart.
+
+    A pair without a value is a dash.
+    """
     if not names:
         return None
     limit = 14 if len(names) <= 6 else 9
@@ -52,7 +56,7 @@ def heat_chart(
 
 
 def _cell(x: float, y: float, width: float, value: float | None, named: str) -> list[str]:
-    depth = 0.0 if value is None else _DEEPEST * min(max(value, 0.0), 1.0)
+    depth = 0.0 if value is None else _DEEPEST * min(max(value, 0.0), 1.0) ** _STEEPNESS
     place = f'x="{px(x + 1)}" y="{px(y + 1)}" width="{px(width - 2)}" height="{_CELL - 2}"'
     hover = f"<title>{text(f'{named}: {_number(value)}')}</title>"
     return [
