@@ -6,8 +6,8 @@ import numpy as np
 
 from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.importances.records import Additivity, Explanation, FeatureUnit, MeasuredKind, Probe
-from boosters_eval.importances.results import Explanations
+from boosters_eval.explanations.records import Additivity, Explanation, FeatureUnit, MeasuredKind, Probe
+from boosters_eval.explanations.results import Explanations
 from factories import result
 
 NAMES = ("income", "age", "rooms", "noise", "latitude")

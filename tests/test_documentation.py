@@ -24,8 +24,8 @@ from boosters_eval.cli.arguments import spread
 from boosters_eval.datasets import DATASETS, open_stored
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.executor import EXECUTORS
-from boosters_eval.importances.records import Explanation, MeasuredKind, Probe
-from boosters_eval.importances.workload import ImportancesSpec, column_names, units_of
+from boosters_eval.explanations.records import Explanation, MeasuredKind, Probe
+from boosters_eval.explanations.workload import ImportancesSpec, column_names, units_of
 from boosters_eval.metrics import METRICS
 from boosters_eval.metrics.compute import task_metrics
 from boosters_eval.parity.rows import write_rows

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import (
         bisect,
         compare,
+        importances,
         load_importances,
         load_results,
         load_run,
@@ -70,9 +71,9 @@ if TYPE_CHECKING:
     from boosters_eval.engine.plan import Plan
     from boosters_eval.engine.pool import LocalPool
     from boosters_eval.engine.workload import WORKLOADS, Workload
+    from boosters_eval.explanations.records import Explanation
+    from boosters_eval.explanations.results import Explanations
     from boosters_eval.gate import GateError
-    from boosters_eval.importances.records import Explanation
-    from boosters_eval.importances.results import Explanations
     from boosters_eval.metrics import (
         METRIC_DIRECTION,
         MetricWarning,
@@ -94,6 +95,7 @@ _HOME = {
     "api": (
         "bisect",
         "compare",
+        "importances",
         "load_importances",
         "load_results",
         "load_run",
@@ -146,8 +148,8 @@ _HOME = {
     "engine.pool": ("LocalPool",),
     "engine.workload": ("WORKLOADS", "Workload"),
     "gate": ("GateError",),
-    "importances.records": ("Explanation",),
-    "importances.results": ("Explanations",),
+    "explanations.records": ("Explanation",),
+    "explanations.results": ("Explanations",),
     "metrics": (
         "METRIC_DIRECTION",
         "MetricWarning",
@@ -248,6 +250,7 @@ __all__ = [
     "compute_metrics",
     "create_ablation_suite",
     "execute",
+    "importances",
     "is_regression",
     "load_importances",
     "load_results",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.plan import Plan
-    from boosters_eval.importances.results import Explanations
+    from boosters_eval.explanations.results import Explanations
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
@@ -219,7 +219,7 @@ def prepare_importances(
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of `importances`, ready to execute with `run_importances`."""
-    from boosters_eval.importances.planning import explained  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.explanations.planning import explained  # noqa: PLC0415 (keeps start-up fast)
 
     _settings(importances, settings)  # a mistake is told with the name of this function
     prepared = prepare_comparison(
@@ -248,8 +248,8 @@ def run_importances(
 ) -> Explanations:
     """Execute what `prepare_importances` gives. Finished cells are kept, whatever happens; failed ones are `errors`."""
     from boosters_eval.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.explanations.running import run_explained  # noqa: PLC0415
     from boosters_eval.history.hook import recording  # noqa: PLC0415
-    from boosters_eval.importances.running import run_explained  # noqa: PLC0415
 
     require("prepared", prepared, PreparedRun, "what prepare_importances() gives")
     check_names(executor, observer)
@@ -260,7 +260,7 @@ def run_importances(
 
 def load_importances(reference: str = "last", home: str | Path | None = None) -> Explanations:
     """The explanations of a run by its id, the beginning of its id, its name, or `last`; a changed one is refused."""
-    from boosters_eval.importances.running import load_explanations  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.explanations.running import load_explanations  # noqa: PLC0415 (keeps start-up fast)
 
     return load_explanations(_reference(reference), _path(home))
 

@@ -93,7 +93,7 @@ def _earlier(run: str | None, results: Path | None) -> Any:
 
 
 def _is_explained(run: str) -> bool:
-    from boosters_eval.importances.running import is_explained
+    from boosters_eval.explanations.running import is_explained
 
     return is_explained(run)
 
@@ -101,7 +101,7 @@ def _is_explained(run: str) -> bool:
 def _report_importances(run: str, output: Path, wanted: list[str], *, dry_run: bool, quiet: bool, open_: bool) -> int:
     """A run of `importances` has a report of its own, with the same formats."""
     from boosters_eval.api import load_importances
-    from boosters_eval.importances.rendering import print_importances, render_files
+    from boosters_eval.explanations.rendering import print_importances, render_files
 
     found = load_importances(run)
     if not found.results:

@@ -6,10 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from boosters_eval import DatasetConfig, Task, TrainingConfig
-from boosters_eval.api import importances
+from boosters_eval import DatasetConfig, Task, TrainingConfig, importances
 from boosters_eval.cli.app import run as program
-from boosters_eval.importances.wording import answer
+from boosters_eval.explanations.wording import answer
 from boosters_eval.runners import RUNNERS
 
 LIBRARIES = [name for name in ("boosters", "xgboost", "lightgbm", "catboost", "sklearn") if not RUNNERS[name].missing()]

@@ -8,12 +8,12 @@ from boosters_eval.benchmark.tables import notes as benchmark_notes
 from boosters_eval.benchmark.tables import reproduce
 from boosters_eval.benchmark.tables.environment import Environment, builds_of, library_versions
 from boosters_eval.core.text import counted
-from boosters_eval.importances.checks import LABELS, TOLERANCE
-from boosters_eval.importances.disputes import disputed_section
-from boosters_eval.importances.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
-from boosters_eval.importances.reading import read_findings
-from boosters_eval.importances.tables import build_tables
-from boosters_eval.importances.wording import answer, mark_notes
+from boosters_eval.explanations.checks import LABELS, TOLERANCE
+from boosters_eval.explanations.disputes import disputed_section
+from boosters_eval.explanations.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
+from boosters_eval.explanations.reading import read_findings
+from boosters_eval.explanations.tables import build_tables
+from boosters_eval.explanations.wording import answer, mark_notes
 from boosters_eval.reports.document import Fact, ReportDocument
 from boosters_eval.reports.numbers import MISSING, count
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from boosters_eval.importances.results import Explanations
+    from boosters_eval.explanations.results import Explanations
 
 DEFAULT_TOP = 10
 _MOST_PAIRS = 10  # of correlated columns that are named

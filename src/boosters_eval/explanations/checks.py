@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.importances.findings import CheckFinding
-from boosters_eval.importances.records import KINDS
+from boosters_eval.explanations.findings import CheckFinding
+from boosters_eval.explanations.records import KINDS
 from boosters_eval.reports.numbers import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from boosters_eval.importances.findings import CheckName
-    from boosters_eval.importances.records import Explanation, Kind
-    from boosters_eval.importances.results import Explanations
+    from boosters_eval.explanations.findings import CheckName
+    from boosters_eval.explanations.records import Explanation, Kind
+    from boosters_eval.explanations.results import Explanations
 
 # Of the largest raw score. Sums in double precision are off by 1e-13, those in single precision by 1e-6 with a hundred
 # trees and by 1e-5 with thousands; what is attributed to a wrong feature is off by its size.

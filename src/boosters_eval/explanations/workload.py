@@ -16,8 +16,8 @@ from boosters_eval.benchmark.warmup import ROUNDS, few_rows, small_request
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.child import message_of
-from boosters_eval.importances.permutation import measured_rows, permutation_importance, score_by
-from boosters_eval.importances.records import KINDS, Additivity, Explanation, FeatureUnit, Kind, MeasuredKind, Probe
+from boosters_eval.explanations.permutation import measured_rows, permutation_importance, score_by
+from boosters_eval.explanations.records import KINDS, Additivity, Explanation, FeatureUnit, Kind, MeasuredKind, Probe
 from boosters_eval.metrics import get
 from boosters_eval.runners.explanations import (
     attributions,
@@ -73,7 +73,7 @@ class Importances(Fit):
     @classmethod
     def imports(cls, target: str) -> tuple[str, ...]:
         """This module besides."""
-        return ("boosters_eval.importances.workload", *super().imports(target))
+        return ("boosters_eval.explanations.workload", *super().imports(target))
 
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Runner]:

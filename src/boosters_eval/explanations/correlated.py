@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.importances.findings import CorrelatedColumns
+from boosters_eval.explanations.findings import CorrelatedColumns
 from boosters_eval.stats.inference import doubled_ranks
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from boosters_eval.importances.document import build_document
-from boosters_eval.importances.rendering import render
+from boosters_eval.explanations.document import build_document
+from boosters_eval.explanations.rendering import render
 from browser import Visit, faults
 from explained import Cells
 from factories import RECORDED_AT

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.importances.wording import marked
+from boosters_eval.explanations.wording import marked
 from boosters_eval.reports.document import Details, Paragraph, PlainTable, Section
 from boosters_eval.reports.numbers import MISSING, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boosters_eval.importances.findings import BenchmarkFindings, DisputedRow
+    from boosters_eval.explanations.findings import BenchmarkFindings, DisputedRow
 
 _VALUES = 6  # features whose values are shown in one line; a fold has those of all that matter, and the JSON all
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from boosters_eval.importances.agreement import top_of
-from boosters_eval.importances.reading import read_findings
-from boosters_eval.importances.records import FeatureUnit, MeasuredKind
-from boosters_eval.importances.wording import answer, mark_notes, reading_sentence
+from boosters_eval.explanations.agreement import top_of
+from boosters_eval.explanations.reading import read_findings
+from boosters_eval.explanations.records import FeatureUnit, MeasuredKind
+from boosters_eval.explanations.wording import answer, mark_notes, reading_sentence
 from explained import NAMES, WEIGHTS, Cells, features
 from factories import error
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import in_sentence
-from boosters_eval.importances.checks import LABELS
-from boosters_eval.importances.reading import feature_order
-from boosters_eval.importances.records import KINDS
-from boosters_eval.importances.wording import mark_notes, marked, own_of, pairs_of, reading_sentence
+from boosters_eval.explanations.checks import LABELS
+from boosters_eval.explanations.reading import feature_order
+from boosters_eval.explanations.records import KINDS
+from boosters_eval.explanations.wording import mark_notes, marked, own_of, pairs_of, reading_sentence
 from boosters_eval.metrics import label as metric_label
 from boosters_eval.reports.model import Column, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, estimate, number
@@ -16,8 +16,8 @@ from boosters_eval.reports.numbers import MISSING, estimate, number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boosters_eval.importances.findings import BenchmarkFindings, CheckFinding, FeatureImportance, PairAgreement
-    from boosters_eval.importances.records import Kind
+    from boosters_eval.explanations.findings import BenchmarkFindings, CheckFinding, FeatureImportance, PairAgreement
+    from boosters_eval.explanations.records import Kind
     from boosters_eval.reports.model import CellStatus
 
 _STATUS: dict[str, CellStatus] = {

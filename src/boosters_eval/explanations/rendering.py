@@ -10,9 +10,9 @@ from boosters_eval.benchmark.tables.environment import Environment
 from boosters_eval.benchmark.tables.generate import NO_GIT
 from boosters_eval.core.errors import UnknownNameError
 from boosters_eval.core.text import escape_json
-from boosters_eval.importances.document import build_document
-from boosters_eval.importances.page import render_importances_page
-from boosters_eval.importances.tables import records_of
+from boosters_eval.explanations.document import build_document
+from boosters_eval.explanations.page import render_importances_page
+from boosters_eval.explanations.tables import records_of
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.grid import print_lines, width_of
 from boosters_eval.reports.layout import wrapped_with_indent
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from boosters_eval.importances.document import ImportancesDocument
-    from boosters_eval.importances.results import Explanations
+    from boosters_eval.explanations.document import ImportancesDocument
+    from boosters_eval.explanations.results import Explanations
 
 ReportedFormat = Literal["markdown", "json", "csv", "html"]
 FrameName = Literal["importances", "agreement", "checks", "correlated"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from boosters_eval.core.model import Model
-from boosters_eval.importances.records import Kind
+from boosters_eval.explanations.records import Kind
 
 CheckName = Literal["local accuracy", "constant column", "interactions"]
 CheckVerdict = Literal["holds", "fails", "not offered", "not checked"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.importances.findings import DisputedRow
+from boosters_eval.explanations.findings import DisputedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from boosters_eval.importances.records import Explanation
-    from boosters_eval.importances.results import Explanations
+    from boosters_eval.explanations.records import Explanation
+    from boosters_eval.explanations.results import Explanations
     from boosters_eval.stats.inference import FloatArray
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.engine.artifacts import load_array
-from boosters_eval.importances.records import Explanation
+from boosters_eval.explanations.records import Explanation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from boosters_eval.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.datasets.audit import DataAudit
-    from boosters_eval.importances.document import ImportancesDocument
-    from boosters_eval.importances.records import Kind
-    from boosters_eval.importances.rendering import FrameName, ReportedFormat
+    from boosters_eval.explanations.document import ImportancesDocument
+    from boosters_eval.explanations.records import Kind
+    from boosters_eval.explanations.rendering import FrameName, ReportedFormat
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Explanations:
 
     def document(self, top: int = 10) -> ImportancesDocument:
         """Everything that is told of the run: findings, tables, notes, with at most `top` features in the tables."""
-        from boosters_eval.importances.document import build_document  # noqa: PLC0415 (statistics, when asked for)
+        from boosters_eval.explanations.document import build_document  # noqa: PLC0415 (statistics, when asked for)
 
         require("top", top, int, "a whole number of features")
         if top < 1:
@@ -74,13 +74,13 @@ class Explanations:
 
     def report(self, format: ReportedFormat = "markdown", *, top: int = 10) -> str:  # noqa: A002 (as the command has it)
         """The report as markdown, json, csv or html."""
-        from boosters_eval.importances.rendering import render  # noqa: PLC0415 (statistics, when asked for)
+        from boosters_eval.explanations.rendering import render  # noqa: PLC0415 (statistics, when asked for)
 
         return render(self.document(top), format)
 
     def frame(self, about: FrameName = "importances") -> pd.DataFrame:
         """A table as a data frame: importances, agreement, checks, or correlated columns."""
-        from boosters_eval.importances.rendering import frame_of  # noqa: PLC0415 (statistics, when asked for)
+        from boosters_eval.explanations.rendering import frame_of  # noqa: PLC0415 (statistics, when asked for)
 
         return frame_of(self.document(), about)
 

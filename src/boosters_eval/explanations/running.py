@@ -11,9 +11,9 @@ from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.pool import start_method
 from boosters_eval.engine.runs import find_run
 from boosters_eval.engine.summaries import kind_of
-from boosters_eval.importances.planning import IMPORTANCES
-from boosters_eval.importances.results import Explanations
-from boosters_eval.importances.workload import ImportancesSpec
+from boosters_eval.explanations.planning import IMPORTANCES
+from boosters_eval.explanations.results import Explanations
+from boosters_eval.explanations.workload import ImportancesSpec
 
 if TYPE_CHECKING:
     from pathlib import Path

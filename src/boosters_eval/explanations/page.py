@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.importances.checks import LABELS
-from boosters_eval.importances.disputes import disputed_section
-from boosters_eval.importances.records import KINDS
-from boosters_eval.importances.tables import shown_order
-from boosters_eval.importances.wording import marked
+from boosters_eval.explanations.checks import LABELS
+from boosters_eval.explanations.disputes import disputed_section
+from boosters_eval.explanations.records import KINDS
+from boosters_eval.explanations.tables import shown_order
+from boosters_eval.explanations.wording import marked
 from boosters_eval.reports.html import sections
 from boosters_eval.reports.html.bees import Bees, bee_charts
 from boosters_eval.reports.html.dots import Dot, dot_charts
@@ -22,9 +22,9 @@ from boosters_eval.stats.inference import doubled_ranks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from boosters_eval.importances.document import ImportancesDocument
-    from boosters_eval.importances.findings import BenchmarkFindings, SwarmFeature
-    from boosters_eval.importances.records import Kind
+    from boosters_eval.explanations.document import ImportancesDocument
+    from boosters_eval.explanations.findings import BenchmarkFindings, SwarmFeature
+    from boosters_eval.explanations.records import Kind
     from boosters_eval.reports.html.figures import Figure
     from boosters_eval.reports.model import ReportTable
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from boosters_eval.importances.checks import TOLERANCE, check_library
-from boosters_eval.importances.records import Additivity, MeasuredKind, Probe
+from boosters_eval.explanations.checks import TOLERANCE, check_library
+from boosters_eval.explanations.records import Additivity, MeasuredKind, Probe
 from explained import NAMES, SOUND, Cells
 
 

@@ -28,9 +28,9 @@ from boosters_eval.api import (
 )
 from boosters_eval.benchmark.estimates import seconds_by_key
 from boosters_eval.benchmark.suites import cost_key
-from boosters_eval.importances.records import KINDS, Explanation, FeatureUnit, MeasuredKind
-from boosters_eval.importances.results import of_units
-from boosters_eval.importances.workload import most_rows
+from boosters_eval.explanations.records import KINDS, Explanation, FeatureUnit, MeasuredKind
+from boosters_eval.explanations.results import of_units
+from boosters_eval.explanations.workload import most_rows
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType
 from processes import environment

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boosters_eval.importances.agreement import (
+from boosters_eval.explanations.agreement import (
     RowsAgreement,
     attributions_of,
     observed,
     rankings_agree,
     with_readings,
 )
-from boosters_eval.importances.checks import check_library
-from boosters_eval.importances.correlated import correlated_columns
-from boosters_eval.importances.disagreement import disputed_rows, most_disputed
-from boosters_eval.importances.findings import BenchmarkFindings, FeatureImportance, SwarmFeature
-from boosters_eval.importances.records import KINDS
+from boosters_eval.explanations.checks import check_library
+from boosters_eval.explanations.correlated import correlated_columns
+from boosters_eval.explanations.disagreement import disputed_rows, most_disputed
+from boosters_eval.explanations.findings import BenchmarkFindings, FeatureImportance, SwarmFeature
+from boosters_eval.explanations.records import KINDS
 from boosters_eval.reports.numbers import count, mean_and_std
 from boosters_eval.stats.agreement import resampled_interval
 from boosters_eval.stats.inference import doubled_ranks
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from boosters_eval.core.repeat import Repeat
-    from boosters_eval.importances.agreement import Cells
-    from boosters_eval.importances.findings import DisputedRow
-    from boosters_eval.importances.records import Explanation, Kind
-    from boosters_eval.importances.results import Explanations
+    from boosters_eval.explanations.agreement import Cells
+    from boosters_eval.explanations.findings import DisputedRow
+    from boosters_eval.explanations.records import Explanation, Kind
+    from boosters_eval.explanations.results import Explanations
     from boosters_eval.stats.inference import FloatArray
 
     Values = dict[str, dict[Repeat, FloatArray]]  # by library and repeat, one number a feature

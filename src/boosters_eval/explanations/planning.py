@@ -14,15 +14,15 @@ from boosters_eval.core.home import home
 from boosters_eval.datasets import open_stored
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.plan import Plan
-from boosters_eval.importances.records import KINDS, FeatureUnit
-from boosters_eval.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec, column_names
+from boosters_eval.explanations.records import KINDS, FeatureUnit
+from boosters_eval.explanations.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec, column_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boosters_eval.benchmark.planning import PreparedRun
     from boosters_eval.engine.cell import Cell
-    from boosters_eval.importances.records import Kind
+    from boosters_eval.explanations.records import Kind
 
     Groups = Mapping[str, Sequence[str | int]]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.importances.checks import LABELS
+from boosters_eval.explanations.checks import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boosters_eval.importances.findings import BenchmarkFindings, PairAgreement
+    from boosters_eval.explanations.findings import BenchmarkFindings, PairAgreement
 
 QUESTION = "Do they agree for the same reasons?"
 _MOST_NAMED = 3

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError
-from boosters_eval.importances.document import build_document
-from boosters_eval.importances.rendering import print_importances, render
+from boosters_eval.explanations.document import build_document
+from boosters_eval.explanations.rendering import print_importances, render
 from explained import LIBRARIES, Cells
 from factories import RECORDED_AT
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.importances import permutation
-from boosters_eval.importances.permutation import measured_rows, permutation_importance, score_by, shuffle
-from boosters_eval.importances.records import FeatureUnit
-from boosters_eval.importances.workload import units_of
+from boosters_eval.explanations import permutation
+from boosters_eval.explanations.permutation import measured_rows, permutation_importance, score_by, shuffle
+from boosters_eval.explanations.records import FeatureUnit
+from boosters_eval.explanations.workload import units_of
 from boosters_eval.metrics.task import Task
 
 DRAW = np.random.default_rng(0)

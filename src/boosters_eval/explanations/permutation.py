@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.importances.records import FeatureUnit
+    from boosters_eval.explanations.records import FeatureUnit
 
     _Predict = Callable[[NDArray[np.float32]], NDArray[Any]]
     _Score = Callable[[NDArray[Any]], float]

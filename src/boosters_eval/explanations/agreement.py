@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boosters_eval.benchmark.observations import split_fields
-from boosters_eval.importances.findings import PairAgreement
-from boosters_eval.importances.results import of_units
+from boosters_eval.explanations.findings import PairAgreement
+from boosters_eval.explanations.results import of_units
 from boosters_eval.stats.agreement import correlation, cosine, kendall_tau, row_distances, tau_interval, top_overlap
 from boosters_eval.stats.observations import Observation
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.core.repeat import Repeat
-    from boosters_eval.importances.records import Explanation, Kind
-    from boosters_eval.importances.results import Explanations
+    from boosters_eval.explanations.records import Explanation, Kind
+    from boosters_eval.explanations.results import Explanations
     from boosters_eval.stats.inference import FloatArray
 
     Cells = Mapping[str, Mapping[Repeat, Explanation]]  # by library and repeat
