@@ -51,17 +51,14 @@ def report(
     from boosters_eval.benchmark.tables.generate import check_request, render_files
     from boosters_eval.core.files import check_writable
 
-    if sum(source is not None for source in (suite, run, results)) != 1:
-        raise ConfigError("Use exactly one of --suite, --run and --results to choose what to report on.")
+    _check_sources(execution, suite, run, results)
     wanted = [{"markdown": "md"}.get(name, name) for name in formats.replace(",", " ").split()]
     check_request(report_type, wanted, test)
     if verbose and quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
     if run is not None and _is_explained(run):
-        refuse_tracking(execution)
         return _report_importances(run, output, wanted, dry_run=dry_run, quiet=quiet, open_=open_)
     if suite is None:
-        refuse_tracking(execution)
         collection = _earlier(run, results)
     else:
         prepared = prepare_suite(suite, seeds, library or None, **settings_of(execution))
@@ -84,6 +81,13 @@ def report(
         note(f"Note: {have} no outcome: this is not a report on the whole run.")
     # What an earlier run failed in is in the report, but what it never ran is not.
     return exit_code(collection, continue_on_error=execution.continue_on_error or suite is None)
+
+
+def _check_sources(execution: Execution, suite: str | None, run: str | None, results: Path | None) -> None:
+    if sum(source is not None for source in (suite, run, results)) != 1:
+        raise ConfigError("Use exactly one of --suite, --run and --results to choose what to report on.")
+    if suite is None:
+        refuse_tracking(execution)
 
 
 def _earlier(run: str | None, results: Path | None) -> Any:
