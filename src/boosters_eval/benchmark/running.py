@@ -15,6 +15,7 @@ from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.machine import MachineInfo
+from boosters_eval.core.text import with_article
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
@@ -218,9 +219,8 @@ def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
     other = next((spec.workload for spec in plan.specs if spec.workload != Fit.name), None)
     if other is not None:
         kind = run.facts.kind or other
-        article = "an" if kind[0] in "aeiou" else "a"
         raise RunError(
-            f"Run {plan.run_id} has no benchmark results: it is {article} {kind} run, which has reports of its own."
+            f"Run {plan.run_id} has no benchmark results: it is {with_article(kind)} run, which has reports of its own."
         )
     if any(spec.protocol is not None for spec in fit_specs(plan).values()):  # a baseline would lose how they came about
         raise RunError(

@@ -182,16 +182,11 @@ def open_run(
 
     Without a display, only the path is printed.
     """
-    from boosters_eval import reports
-    from boosters_eval.api import load_run
-    from boosters_eval.benchmark import tables
     from boosters_eval.core.files import write_atomically
+    from boosters_eval.explanations.running import is_explained
 
-    results = load_run(reference)
-    if not results.results and not results.errors:
-        raise RunError("There is nothing to report: no cell has an outcome.")
-    page = reports.render_page(tables.build_document(results, "comparison"))
-    path = _find(results.run_id or reference).path / "report.html"
+    run_id, page = _explained_page(reference) if is_explained(reference) else _benchmark_page(reference)
+    path = _find(run_id or reference).path / "report.html"
     try:
         write_atomically(path, page, own=True)
     except BoostersEvalError:  # a home that may only be read
@@ -201,6 +196,26 @@ def open_run(
     if not no_browser and _has_display():
         webbrowser.open(path.resolve().as_uri())
     return ExitCode.SUCCESS
+
+
+def _benchmark_page(reference: str) -> tuple[str | None, str]:
+    from boosters_eval import reports
+    from boosters_eval.api import load_run
+    from boosters_eval.benchmark import tables
+
+    results = load_run(reference)
+    if not results.results and not results.errors:
+        raise RunError("There is nothing to report: no cell has an outcome.")
+    return results.run_id, reports.render_page(tables.build_document(results, "comparison"))
+
+
+def _explained_page(reference: str) -> tuple[str | None, str]:
+    from boosters_eval.api import load_importances
+
+    found = load_importances(reference)
+    if not found.results:
+        raise RunError("There is nothing to report: no cell has an outcome.")
+    return found.collection.run_id, found.report("html")
 
 
 def _has_display() -> bool:

@@ -43,6 +43,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def with_article(noun: str) -> str:
+    """A noun with its article: "a parity run", "an importances run"."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
 def in_sentence(label: str) -> str:
     """A label as it stands inside a sentence: "Log loss" becomes "log loss", but "RMSE" stays."""
     return label if label.isupper() or not label[:2].istitle() else label[0].lower() + label[1:]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, suggest
 from boosters_eval.core.home import home
+from boosters_eval.core.text import with_article
 from boosters_eval.engine import summaries
 from boosters_eval.engine.folder import RunFolder, journal_fault
 from boosters_eval.engine.journal import no_collection, read
@@ -83,7 +84,8 @@ def _last(folders: list[RunFolder], kind: str | None, where: Path | None) -> Run
     if found is None:
         raise ConfigError(f"There is no {kind} run in {home(where) / 'runs'}, only others.{_SEE_LIST}")
     if first is not None and first[0] is not found:
-        message = f"'last' is {found.run_id}, the latest {kind} run; {first[0].run_id} is later, but a {first[1]} run."
+        other = f"{first[0].run_id} is later, but {with_article(first[1])} run"
+        message = f"'last' is {found.run_id}, the latest {kind} run; {other}."
         warnings.warn(message, BoostersEvalWarning, stacklevel=3)
     return found
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.benchmark.running import collected, opened, run_once
 from boosters_eval.core.errors import RunError
 from boosters_eval.core.home import home
+from boosters_eval.core.text import with_article
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.pool import start_method
 from boosters_eval.engine.runs import find_run
@@ -52,6 +53,6 @@ def _explanations(run: Run, where: Path | None, *, unfinished: int | None = None
     plan = run.plan
     if not all(isinstance(spec, ImportancesSpec) for spec in plan.specs):
         kind = run.facts.kind or plan.specs[0].workload
-        raise RunError(f"Run {plan.run_id} explains no models: it is a {kind} run.")
+        raise RunError(f"Run {plan.run_id} explains no models: it is {with_article(kind)} run.")
     folder = RunFolder(home(where).absolute() / "runs" / plan.run_id)
     return Explanations(collected(run, unfinished=unfinished), folder.arrays)
