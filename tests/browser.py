@@ -12,6 +12,10 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--disable-dev-shm-usage",
+    "--disable-software-rasterizer",
+    "--renderer-process-limit=1",
+    "--disable-extensions",
+    "--in-process-gpu",
 ]
 
 

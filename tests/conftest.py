@@ -151,9 +151,9 @@ def kept_pool():
     EXECUTORS.register("local", local, replace=True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium():
-    """The pages of a browser for the tests of one module."""
+    """The pages of a browser for all tests of a process."""
     if browser.CHROMIUM is None:
         reason = "Chromium is not installed: apt-get install chromium (or run make chromium)"
         if os.environ.get("CI"):

@@ -1,7 +1,7 @@
 """An executor that pretends its cells ran on other machines, as the nodes of a cluster are."""
 
-from boosters_eval import LocalPool
 from boosters_eval.core.machine import MachineInfo
+from tiny import KeptPool
 
 SLOW = MachineInfo(
     cpu_model="Slow CPU", cpu_cores=4, cpu_threads=8, memory_gb=15.6, os="Linux 6.1", architecture="x86_64"
@@ -16,8 +16,8 @@ def by_seed(cell):
     return SLOW if cell.repeat.seed % 2 else FAST
 
 
-class Stamping(LocalPool):
-    """The local pool, whose outcomes are stamped with the machine that `place` gives to their cell."""
+class Stamping(KeptPool):
+    """The local pool that stays, whose outcomes are stamped with the machine that `place` gives to their cell."""
 
     def __init__(self, jobs=1, *, place=by_seed):
         super().__init__(jobs)

@@ -1,14 +1,12 @@
 """The examples of the documentation run, and print what it says they print."""
 
-import os
 import re
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import pytest
 
-from boosters_eval.runners import RUNNERS
+from boosters_eval import EXECUTORS, OBSERVERS, RUNNERS, WORKLOADS
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 EXAMPLE = re.compile(r"<!-- example: (\w+\.py) -->\n```python\n(.*?)```\n```text\n(.*?)```", re.DOTALL)
@@ -21,17 +19,27 @@ def test_every_seam_has_an_example():
     assert len(EXAMPLES) == len(sections)
 
 
+@pytest.fixture
+def as_before():
+    """What an example registers is taken out again."""
+    registries = (EXECUTORS, OBSERVERS, RUNNERS, WORKLOADS)
+    known = [set(registry) for registry in registries]
+    yield
+    for registry, names in zip(registries, known, strict=True):
+        for name in set(registry) - names:
+            registry.unregister(name)
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example_runs_and_prints_what_the_page_says(name, home, tmp_path):
+def test_example_runs_and_prints_what_the_page_says(name, home, tmp_path, monkeypatch, capsys, as_before, kept_pool):
+    """As the main program, but in this process, which has the lanes of most libraries already."""
     code, printed = EXAMPLES[name]
     if '"boosters"' in code and (reason := RUNNERS["boosters"].missing()):
         pytest.skip(reason)
     (tmp_path / name).write_text(code, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, name], cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == printed.splitlines()
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(tmp_path / name), run_name="__main__")
+    assert capsys.readouterr().out.splitlines() == printed.splitlines()
 
 
 def test_every_file_of_the_walk_exists():

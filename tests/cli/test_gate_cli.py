@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import LocalPool, compare, gate
+from boosters_eval import compare, gate
 from boosters_eval.benchmark.suites import GATE_SUITE
 from boosters_eval.cli.app import run
 from boosters_eval.datasets import problems
 from boosters_eval.runners.parameters import TrainingConfig
+from tiny import shared_pool
 
 LIBRARY = "boosters"
 
@@ -22,12 +23,12 @@ def finished(tmp_path_factory):
     """Real runs: of the released version, of the same with one more data set, and of one with fewer trees."""
     home = tmp_path_factory.mktemp("home")
     made = {}
-    with LocalPool() as pool:
-        for name, trees, more in (("released", 8, []), ("good", 8, ["iris"]), ("poor", 2, [])):
-            training = TrainingConfig(n_estimators=trees)
-            found = compare(DATASETS + more, LIBRARY, seeds=1, training=training, home=home / name, executor=pool)
-            found.to_json(home / f"{name}.json")
-            made[name] = found.run_id
+    for name, trees, more in (("released", 8, []), ("good", 8, ["iris"]), ("poor", 2, [])):
+        training = TrainingConfig(n_estimators=trees)
+        asked = {"seeds": 1, "training": training, "home": home / name, "executor": shared_pool()}
+        found = compare(DATASETS + more, LIBRARY, **asked)
+        found.to_json(home / f"{name}.json")
+        made[name] = found.run_id
     return home, made
 
 

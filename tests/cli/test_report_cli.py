@@ -59,7 +59,7 @@ def test_dry_run_shows_the_report_and_writes_nothing_at_all(place, capsys):
     assert sorted(place.parent.rglob("*")) == before
 
 
-def test_dry_run_of_a_suite_shows_its_report_and_writes_none(place, capsys):
+def test_dry_run_of_a_suite_shows_its_report_and_writes_none(place, kept_pool, capsys):
     assert run(["report", "--suite", "minimal", "--dry-run"]) == 0
     assert "Quality report, minimal suite" in capsys.readouterr().out
     assert not list(place.iterdir())
@@ -136,7 +136,7 @@ def test_an_output_that_is_no_directory_is_refused_before_any_work(place, capsys
     assert not (place.parent / "home").exists()
 
 
-def test_a_suite_is_run_and_then_found_again_by_its_run(place, capsys):
+def test_a_suite_is_run_and_then_found_again_by_its_run(place, kept_pool, capsys):
     assert run(["report", "--suite", "minimal", "--library", "boosters", "--seeds", "2", "-f", "json", "-o", "a"]) == 0
     assert run(["report", "--run", "last", "-f", "json", "-o", "b"]) == 0
     first, second = (json.loads(next((place / name).iterdir()).read_text()) for name in "ab")

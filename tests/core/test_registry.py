@@ -1,14 +1,14 @@
-import importlib.metadata
 import json
 import subprocess
 import sys
 import threading
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
 from boosters_eval.benchmark.suites import SUITES
 from boosters_eval.cli.app import run
+from boosters_eval.core import registry as registry_module
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.core.registry import Registry
 from boosters_eval.datasets import DATASETS
@@ -37,13 +37,13 @@ def test_names_are_found_registered_replaced_and_taken_out():
 def test_threads_that_fill_a_registry_at_the_same_time_see_all_of_it_and_what_was_registered(monkeypatch):
     filling, go_on = threading.Event(), threading.Event()
 
-    def entry_points(**_):
+    def points(_):
         if threading.current_thread() is not threading.main_thread():
             filling.set()
             go_on.wait(10)
-        return [EntryPoint("loads", "json:loads", "things")]
+        return EntryPoints([EntryPoint("loads", "json:loads", "things")])
 
-    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    monkeypatch.setattr(registry_module, "_points", points)
     registry = Registry("thing", group="things")
     seen = []
     other = threading.Thread(target=lambda: seen.append(registry["loads"]))

@@ -174,6 +174,13 @@ def test_spec_may_be_larger_than_a_command_line(shell, monkeypatch, method):
     assert [outcome.value for outcome in run_afresh(long).results] == [4.0]
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_cell_collects_garbage_though_its_imports_did_not(shell, monkeypatch, method):
+    monkeypatch.setenv("BOOSTERS_EVAL_START_METHOD", method)
+    (outcome,) = run(plan_of(shell, {"x": "echo 1"}, targets=("sh",), seeds=(1,))).results
+    assert outcome.collects
+
+
 def test_damaged_plan_is_written_anew_by_the_next_run(shell):
     plan = plan_of(shell, {"double": DOUBLE}, seeds=(1,), targets=("sh",))
     run(plan)

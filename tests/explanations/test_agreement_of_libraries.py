@@ -10,6 +10,9 @@ from boosters_eval import DatasetConfig, Task, TrainingConfig, importances
 from boosters_eval.cli.app import run as program
 from boosters_eval.explanations.wording import answer
 from boosters_eval.runners import RUNNERS
+from tiny import shared_pool
+
+pytestmark = pytest.mark.usefixtures("kept_pool")
 
 LIBRARIES = [name for name in ("boosters", "xgboost", "lightgbm", "catboost", "sklearn") if not RUNNERS[name].missing()]
 SOUND = [name for name in LIBRARIES if name != "boosters"]  # on pre-binned columns; only for what is expected
@@ -46,7 +49,8 @@ def dataset(loader=binned, name="binned", **changes):
 @pytest.fixture(scope="module")
 def explained(tmp_path_factory):
     where = tmp_path_factory.mktemp("home")
-    return importances(dataset(), LIBRARIES, seeds=2, training=ROUND, permutations=2, home=where)
+    given = {"seeds": 2, "training": ROUND, "permutations": 2}
+    return importances(dataset(), LIBRARIES, home=where, executor=shared_pool(), **given)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -28,12 +27,15 @@ from boosters_eval.api import (
 )
 from boosters_eval.benchmark.estimates import seconds_by_key
 from boosters_eval.benchmark.suites import cost_key
+from boosters_eval.cli.app import run
 from boosters_eval.explanations.records import KINDS, Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.explanations.results import of_units
 from boosters_eval.explanations.workload import most_rows
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType
-from processes import environment
+from processes import PROGRAM, environment
+
+pytestmark = pytest.mark.usefixtures("kept_pool")
 
 FEW = TrainingConfig(n_estimators=8, max_depth=3, n_leaves=8, min_samples_leaf=1)
 LIBRARIES = [name for name in ("boosters", "xgboost", "lightgbm", "catboost", "sklearn") if not RUNNERS[name].missing()]
@@ -242,8 +244,13 @@ def test_weights_count_in_the_score_and_its_loss(home):
 
 def test_the_number_of_jobs_changes_nothing(home):
     given = {"seeds": 2, "training": FEW, "permutations": 2}
-    one = importances(dataset(Task.REGRESSION), LIBRARIES, jobs=1, **given)
-    two = importances(dataset(Task.REGRESSION), LIBRARIES, jobs=2, **given)
+    libraries = [
+        "boosters",
+        "catboost",
+    ]  # which are imported quickly: of the pool with one job, no other test has lanes
+    one = importances(dataset(Task.REGRESSION), libraries, jobs=1, **given)
+    two = importances(dataset(Task.REGRESSION), libraries, jobs=2, **given)
+    assert len(one.results) == 4
     assert one.run_id == two.run_id
     assert {result.key: result.digests for result in one.results} == {
         result.key: result.digests for result in two.results
@@ -323,35 +330,35 @@ def test_units_of_columns_add_up():
     assert of_units(result, np.arange(6.0).reshape(2, 3, 1))[:, :, 0].tolist() == [[1.0, 2.0], [4.0, 8.0]]
 
 
-COMMAND = ["importances", "--dataset", "diabetes", "--library", "sklearn", "lightgbm", "--seeds", "3", "--jobs", "1"]
-COMMAND += ["--kinds", "permutation,split", "-p", "n_estimators=5"]
+def command_of(*libraries):
+    asked = ["--kinds", "permutation,split", "-p", "n_estimators=5"]
+    return ["importances", "--dataset", "diabetes", "--library", *libraries, "--seeds", "3", *asked]
 
 
-def test_the_command_prints_every_kind_and_ends_with_2_where_a_cell_failed(home, program):
-    command, env = program
-
+def test_the_command_prints_every_kind_and_ends_with_2_where_a_cell_failed(home, capsys):
     def call(*more):
-        return subprocess.run([*command, *COMMAND, *more], env=env, capture_output=True, text=True, check=False)
+        code = run([*command_of("sklearn", "lightgbm"), "--jobs", "2", *more])
+        return code, *capsys.readouterr()
 
-    done = call("--top", "2", "--group", "blood=s1,s2")
-    assert done.returncode == 0, done.stderr
-    assert "diabetes/gbdt: importance by permutation" in done.stdout
-    assert "diabetes/gbdt: agreement by split count" in done.stdout
-    assert all(word in done.stdout for word in ("diabetes/gbdt", "sklearn", "lightgbm", "bmi"))
-    (run,) = load_importances("last").results[:1]
-    assert list(run.kinds) == ["permutation", "split"]
-    assert run.units[-1].name == "blood"
-    wrong = call("--group", "s1")
-    assert wrong.returncode == 3
-    assert "NAME=COLUMN,COLUMN. Got 's1' instead" in wrong.stderr
-    failed = call("--timeout", "0.001")
-    assert failed.returncode == 2
-    assert "Traceback" not in failed.stderr
+    code, printed, told = call("--top", "2", "--group", "blood=s1,s2")
+    assert code == 0, told
+    assert "diabetes/gbdt: importance by permutation" in printed
+    assert "diabetes/gbdt: agreement by split count" in printed
+    assert all(word in printed for word in ("diabetes/gbdt", "sklearn", "lightgbm", "bmi"))
+    (explained,) = load_importances("last").results[:1]
+    assert list(explained.kinds) == ["permutation", "split"]
+    assert explained.units[-1].name == "blood"
+    code, _, told = call("--group", "s1")
+    assert code == 3
+    assert "NAME=COLUMN,COLUMN. Got 's1' instead" in told
+    code, _, told = call("--timeout", "0.001")
+    assert code == 2
+    assert "Traceback" not in told
 
 
 def test_a_killed_run_is_resumed_without_repeating_a_cell(home):
     env = environment(BOOSTERS_EVAL_HOME=str(home))
-    command = [sys.executable, "-m", "boosters_eval", *COMMAND]
+    command = [*PROGRAM, *command_of("boosters", "catboost"), "--jobs", "1"]
     process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 240
 

@@ -1,5 +1,6 @@
 """A workload whose targets are no Python libraries: shells that run a script. The engine knows nothing of it."""
 
+import gc
 import hashlib
 import os
 import shutil
@@ -19,9 +20,10 @@ class ShellSpec(Spec):
 
 
 class ShellOutcome(CellOutcome):
-    """The number, and how many threads were seen."""
+    """The number, how many threads were seen, and whether the process of the cell collects garbage."""
 
     value: float
+    collects: bool = False
     threads: int | None = None
 
     def with_sighting(self, sighting):
@@ -52,4 +54,4 @@ class Shell(Workload):
         )
         if done.returncode:
             raise ShellError(f"{cell.target} ended with {done.returncode}: {done.stderr.strip()}")
-        return ShellOutcome.of(cell, value=float(done.stdout))
+        return ShellOutcome.of(cell, value=float(done.stdout), collects=gc.isenabled())

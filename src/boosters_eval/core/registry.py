@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 import threading
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
@@ -9,7 +11,7 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
 T = TypeVar("T")
 
@@ -42,9 +44,15 @@ class _Offer(NamedTuple):
 
 
 def _offers(group: str) -> list[tuple[str, _Offer]]:
+    return [(point.name, _Offer(point)) for point in _points(tuple(sys.path)).select(group=group)]
+
+
+@functools.cache
+def _points(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001 (where the packages are looked for)
+    """What all packages offer to anybody: they are read once for all registries."""
     from importlib.metadata import entry_points  # noqa: PLC0415 (loads email; some registries never ask)
 
-    return [(point.name, _Offer(point)) for point in entry_points(group=group)]
+    return entry_points()
 
 
 class Registry(Generic[T]):

@@ -77,6 +77,7 @@ def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
     loaded = workload.load(Lane(name, target, n_threads, tuple(preload)), setup["address"])
     gc.collect()
     gc.freeze()  # imported objects are never garbage, so children need not scan them
+    gc.enable()  # a cell makes garbage as any program does
     return loaded
 
 
