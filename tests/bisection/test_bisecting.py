@@ -108,7 +108,7 @@ def bisect(toy, monkeypatch):
             candidate(number, value, codes[number] if codes else f"code {number}")
             for number, value in enumerate(numbers)
         ]
-        return make_bisector(request, versions, executor=MadeUp(numbers, noise), **given).run()
+        return make_bisector(request, versions, **{"executor": MadeUp(numbers, noise), **given}).run()
 
     yield run
     for label in labels:
@@ -429,3 +429,42 @@ def test_the_releases_are_those_of_all_distributions_of_a_library(monkeypatch):
 def test_wheels_of_one_version_are_told_apart_by_their_place(toy, tmp_path):
     paths = [toys.write_wheel(tmp_path / name, "1.0") for name in ("a", "b")]
     assert [candidate.name for candidate in candidates_of(toy, wheels=paths)] == ["1-1.0", "2-1.0"]
+
+
+class Stopped(MadeUp):
+    """Is interrupted after so many cells; keeps which ones it has run."""
+
+    def __init__(self, numbers, after=None):
+        super().__init__(numbers)
+        self.after, self.ran = after, []
+
+    def run(self, works, started):
+        for work, outcome in zip(works, super().run(works, started), strict=True):
+            if len(self.ran) == self.after:
+                raise KeyboardInterrupt
+            self.ran.append((work.cell.repeat.seed, work.cell.target))
+            yield outcome
+
+
+def test_a_search_of_times_that_was_interrupted_twice_measures_the_torn_repeat_anew_and_says_the_same(bisect, tmp_path):
+    numbers = (1.0, 1.0, 1.5)
+
+    def search(after=None, home="home", **settings):
+        executor = Stopped(numbers, after)
+        given = {"metric": "train_time_s", "executor": executor, "settings": {"home": tmp_path / home, **settings}}
+        try:
+            return bisect(*numbers, **given), executor.ran
+        except KeyboardInterrupt:
+            return None, executor.ran
+
+    whole, all_cells = search(home="other")
+    _, first = search(after=3)
+    _, second = search(after=2, resume=True)
+    found, third = search(resume=True)
+    assert found.answer == whole.answer
+    assert [step.reason for step in found.steps] == [step.reason for step in whole.steps]
+    assert len({seed for seed, _ in first}) == 2
+    torn = [cell for cell in first if cell[0] == first[-1][0]]
+    assert len(torn) == 1
+    assert set(torn) < set(second), "the torn repeat is measured anew"
+    assert {*first, *second, *third} == set(all_cells)

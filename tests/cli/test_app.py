@@ -21,3 +21,12 @@ def test_a_command_is_the_same_in_both(name):
     alone, among = parser(name).commands[name], parser().commands[name]
     assert [option.name for option in alone.params] == [option.name for option in among.params]
     assert getattr(alone, "commands", {}).keys() == getattr(among, "commands", {}).keys()
+
+
+@pytest.mark.parametrize(("line", "word"), [("boosters-eval hist", "history"), ("boosters-eval history sh", "show")])
+def test_a_shell_that_asks_how_a_line_goes_on_gets_nothing_but_that(boosters_eval, monkeypatch, line, word):
+    monkeypatch.setenv("_BOOSTERS_EVAL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+    done = boosters_eval(check=0)
+    assert (done.stdout.split(), done.stderr) == ([word], "")

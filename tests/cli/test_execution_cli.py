@@ -350,6 +350,12 @@ def test_list_shows_a_table_and_json(what, boosters_eval):
     assert all(str(next(iter(record.values()))) in table.stdout for record in records)
 
 
+def test_the_tasks_of_a_metric_are_always_listed_in_one_order(boosters_eval):
+    records = json.loads(boosters_eval("list", "metrics", "--json", check=0).stdout)
+    assert any(len(record["tasks"]) > 1 for record in records)
+    assert all(record["tasks"] == sorted(record["tasks"]) for record in records)
+
+
 def test_help_and_lists_import_nothing_scientific_and_plans_no_scipy(place):
     code = (
         "import sys; from boosters_eval.cli.app import run\n"

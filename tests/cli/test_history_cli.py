@@ -36,6 +36,23 @@ def test_a_limit_says_how_many_there_are(boosters_eval, runs):
     assert done.stderr == "Note: these are the latest 2 of 3 runs; --limit shows more.\n"
 
 
+def test_a_limit_beyond_what_the_index_can_count_is_no_limit(boosters_eval, runs):
+    assert boosters_eval("history", "--limit", "9" * 30, check=0).stdout == boosters_eval("history", check=0).stdout
+
+
+@pytest.mark.parametrize("option", ["--suite", "--dataset", "--library", "--metric", "--machine"])
+@pytest.mark.parametrize("name", ["\udcff", "%", "_"])
+def test_a_name_that_is_no_text_or_a_pattern_is_one_that_no_run_has(boosters_eval, runs, option, name):
+    done = boosters_eval("history", option, name, check=0)
+    assert done.stdout == ""
+    assert done.stderr.startswith("Note: no run in the history ")
+
+
+@pytest.mark.parametrize("reference", ["\udcff", "last@\udcff", "last/" + "9" * 5000, "last/\u0661"])
+def test_a_reference_that_nothing_can_have_is_refused_in_a_sentence(boosters_eval, runs, reference):
+    assert boosters_eval("history", "show", reference, check=3).stderr.startswith("Error: ")
+
+
 def test_json_has_every_change(boosters_eval, runs):
     found = json.loads(boosters_eval("history", "--json", "-l", "boosters", check=0).stdout)
     assert [run["changes"][0]["verdict"] for run in found] == ["inconclusive", "worse", "first"]
@@ -95,6 +112,10 @@ def test_damage_is_shown(boosters_eval, runs):
     (runs[2].path / "plan.json").write_text("{")
     assert "damaged: plan.json: is not JSON" in boosters_eval("history", check=0).stdout
     assert "damaged: plan.json: is not JSON" in boosters_eval("history", "show", runs[2].run_id, check=0).stdout
+    done = boosters_eval("history", "diff", runs[1].run_id, runs[2].run_id, check=3)
+    assert (
+        f"The run '{runs[2].run_id}' cannot be compared, because it is damaged: plan.json: is not JSON" in done.stderr
+    )
     assert "cannot be read" in boosters_eval("history", "export", "-o", "all.json", check=2).stderr
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from boosters_eval.core.errors import BoostersEvalWarning
+from boosters_eval.core.errors import BoostersEvalWarning, RunError
 from boosters_eval.history import index, query, store
 from boosters_eval.history.hook import record_runs
 from written_runs import written_run
@@ -52,20 +52,20 @@ def _without_table(path):
         other.execute("DROP TABLE texts")
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda path: path.unlink(),
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(path.read_bytes()[:5000]),
-        lambda path: path.write_bytes(path.read_bytes()[:4096] + os.urandom(path.stat().st_size - 4096)),
-        lambda path: path.write_bytes(os.urandom(20_000)),
-        lambda path: path.write_bytes(b"SQLite format 3\0" + os.urandom(20_000)),
-        _foreign,
-        _other_version,
-        _without_table,
-    ],
-)
+DAMAGES = [
+    lambda path: path.unlink(),
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(path.read_bytes()[:5000]),
+    lambda path: path.write_bytes(path.read_bytes()[:4096] + os.urandom(path.stat().st_size - 4096)),
+    lambda path: path.write_bytes(os.urandom(20_000)),
+    lambda path: path.write_bytes(b"SQLite format 3\0" + os.urandom(20_000)),
+    _foreign,
+    _other_version,
+    _without_table,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_index_is_made_anew(indexed, damage):
     damage(indexed / store.FILE)
     with warnings.catch_warnings():
@@ -74,6 +74,20 @@ def test_a_damaged_index_is_made_anew(indexed, damage):
     assert told(indexed) == EXPECTED
     assert index.reindex(indexed) == 2
     assert told(indexed) == EXPECTED
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_reindexing_replaces_a_damaged_index(indexed, damage):
+    damage(indexed / store.FILE)
+    assert index.reindex(indexed) == 2
+    assert told(indexed) == EXPECTED
+
+
+def test_reindexing_says_that_the_index_cannot_be_written(indexed):
+    (indexed / store.FILE).unlink()
+    (indexed / store.FILE).mkdir()
+    with pytest.raises(RunError, match=r"The index of the history in .* cannot be written: unable to open"):
+        index.reindex(indexed)
 
 
 def test_another_programs_file_is_kept(indexed):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # The option parser's base class; its module differs between versions of typer.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
 
+_COMPLETE = "_BOOSTERS_EVAL_COMPLETE"  # set by a shell that asks how a command line may go on
 _WIDEST_HELP = 78  # columns; longer lines are harder to read
 
 # The modules with commands, in the order of the help. A command line needs that of its own command, and no other.
@@ -121,7 +122,10 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _fail("Interrupted.", ExitCode.INTERRUPTED)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (must not look like a success, or a regression: exit 1)
-        return _fail(_unforeseen(error), ExitCode.EXECUTION_ERROR)
+        if isinstance(error, SystemExit) and _COMPLETE in os.environ:  # so the parser ends when a shell has asked it
+            code = error.code
+        else:
+            code = _fail(_unforeseen(error), ExitCode.EXECUTION_ERROR)
     return int(code or 0)
 
 

@@ -155,7 +155,7 @@ def metrics(*, json: AsJson = False) -> None:
     records = [
         {
             "metric": name,
-            "tasks": [getattr(task, "value", task) for task in declared.tasks],
+            "tasks": sorted(task.value for task in declared.tasks),
             "better": "higher" if declared.higher_is_better else "lower",
             "aliases": list(declared.aliases),
             "description": declared.summary,

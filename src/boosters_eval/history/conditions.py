@@ -24,9 +24,10 @@ def runs_meant(connection: sqlite3.Connection, wanted: HistoryFilter) -> tuple[s
         given.extend(parameters)
 
     if wanted.suite is not None:
-        add("r.title = ?", wanted.suite)
+        add("r.title = ?", askable(wanted.suite))
     if wanted.machine is not None:
-        add("(r.machine LIKE ? || '%' OR instr(lower(r.machine_label), lower(?)))", wanted.machine, wanted.machine)
+        machine = askable(wanted.machine)
+        add("(instr(lower(r.machine), lower(?)) = 1 OR instr(lower(r.machine_label), lower(?)))", machine, machine)
     if wanted.since is not None:
         add("r.at >= ?", int(datetime.fromisoformat(wanted.since).timestamp()) * PER_SECOND)
     if wanted.datasets or wanted.libraries:
@@ -48,12 +49,17 @@ def parts_meant(wanted: HistoryFilter, table: str) -> tuple[str, list[str]]:
     parts, values = ["1"], list[str]()
     if wanted.datasets:
         parts.append(f"{table}.dataset IN ({_marks(wanted.datasets)})")
-        values += wanted.datasets
+        values += map(askable, wanted.datasets)
     if wanted.libraries:
         marks = _marks(wanted.libraries)
         parts.append(f"({table}.target IN ({marks}) OR {table}.library IN ({marks}))")
-        values += [*wanted.libraries, *wanted.libraries]
+        values += 2 * [*map(askable, wanted.libraries)]
     return " AND ".join(parts), values
+
+
+def askable(name: str) -> str:
+    """A name as the index can be asked for it: an argument may have bytes that are no text, which no run has."""
+    return name.encode(errors="replace").decode()
 
 
 def _marks(values: Sequence[str]) -> str:

@@ -133,6 +133,9 @@ def _nothing_shared(
         return (
             f"The '--metric' option must name what both runs measured: {', '.join(names)}. Got '{' '.join(metrics)}'."
         )
+    for (entry, _), run in zip(sides, runs, strict=True):
+        if entry.state == "damaged":
+            return f"The run '{run}' cannot be compared, because it is damaged: {entry.fault}."
     return f"The runs '{runs[0]}' and '{runs[1]}' share no benchmark."
 
 

@@ -141,9 +141,19 @@ def reindex(home: Path | None = None, *, tell: Callable[[int, int], None] = lamb
     where = home_of(home)
     if not any((where / folder).is_dir() for folder in _FOLDERS.values()):
         return 0
-    with contextlib.closing(store.connect(where)) as connection:
+    try:
+        return _read_anew(where, tell)
+    except DAMAGE as error:
+        if isinstance(error, sqlite3.Error) and not store.is_damage(error):
+            raise RunError(f"The index of the history in {where} cannot be written: {error}.") from error
+        store.discard(where)
+    return _read_anew(where, tell)
+
+
+def _read_anew(home: Path, tell: Callable[[int, int], None]) -> int:
+    with contextlib.closing(store.connect(home)) as connection:
         store.clear(connection)
-        update(connection, where, tell=tell)
+        update(connection, home, tell=tell)
         return int(connection.execute("SELECT count(*) FROM runs WHERE NOT shadowed").fetchone()[0])
 
 

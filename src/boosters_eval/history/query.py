@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.home import home as home_of
-from boosters_eval.history.conditions import parts_meant, runs_meant
+from boosters_eval.history.conditions import askable, parts_meant, runs_meant
 from boosters_eval.history.index import IMPORTS, answered, hold, streaming
 from boosters_eval.history.model import Change, HistoryFilter
 from boosters_eval.history.records import COUNTED, JOINED, RUN, SERIES, SeriesRow, data_digest, entry_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 EVERYTHING = HistoryFilter()
 _RECENT = 200  # runs from which costs are estimated
 _FEW = 500  # runs whose verdicts are completed at once
+_MOST = 2**63 - 1  # that a limit of the index can be
 
 
 def runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[RunEntry]:
@@ -33,9 +35,9 @@ def runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[R
 
 def find(reference: str, home: Path | None = None) -> RunEntry:
     """One run by its id, the beginning of its id, its name, or `last`; /ATTEMPT and @MACHINE tell several apart."""
-    name, _, machine = reference.partition("@")
+    name, _, machine = askable(reference).partition("@")
     name, _, attempt = name.partition("/")
-    if not name or (attempt and not attempt.isdecimal()):
+    if not name or (attempt and not re.fullmatch("[0-9]{1,9}", attempt)):
         raise ConfigError(f"RUN must be {_REFERENCE}. Got '{reference}' instead.")
     last = HistoryFilter(machine=machine or None, limit=None if attempt else 1)
     found = answered(
@@ -243,7 +245,7 @@ def _found(
     where, given = runs_meant(connection, wanted)
     if more:
         where, given = f"{more} AND {where}", [*values, *given]
-    limit = "" if wanted.limit is None else f" LIMIT {int(wanted.limit)}"
+    limit = "" if wanted.limit is None else f" LIMIT {min(int(wanted.limit), _MOST)}"
     query = f"SELECT {RUN} FROM runs r WHERE {where} ORDER BY r.at DESC{limit}"  # noqa: S608 (our names)
     return [(row[0], entry_of(row)) for row in connection.execute(query, given)]
 
