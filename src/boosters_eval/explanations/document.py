@@ -8,7 +8,7 @@ from boosters_eval.benchmark.tables import notes as benchmark_notes
 from boosters_eval.benchmark.tables import reproduce
 from boosters_eval.benchmark.tables.environment import Environment, builds_of, library_versions
 from boosters_eval.core.text import counted
-from boosters_eval.explanations.checks import LABELS, TOLERANCE
+from boosters_eval.explanations.checks import LABELS, TOLERANCE, TOLERANCE_DOUBLE
 from boosters_eval.explanations.disputes import disputed_section
 from boosters_eval.explanations.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
 from boosters_eval.explanations.reading import read_findings
@@ -122,5 +122,8 @@ def _notes(findings: Sequence[BenchmarkFindings], explanations: Explanations) ->
             " the mean over the splits, on each of which they have the same rows; of a library with itself, over all"
             " pairs of seeds."
         )
-        yield f"Sums count as right if they are off by at most {TOLERANCE:g} of the largest raw score."
+        yield (
+            f"Sums count as right if they are off by at most {TOLERANCE:g} of the spread of the raw scores in single"
+            f" precision, {TOLERANCE_DOUBLE:g} in double precision, and by what rounding takes."
+        )
     yield from benchmark_notes.of_report(explanations.collection, times=False)

@@ -156,9 +156,9 @@ def _selves(findings: BenchmarkFindings, pair: PairAgreement) -> tuple[PairAgree
 
 
 _READINGS = {
-    "more": "more than with themselves",
-    "as much": "as with themselves",
+    "as much": "as much as with themselves",
     "less": "less than with themselves",
+    "cannot be told": "cannot be told",
     "": MISSING,
 }
 
