@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.benchmark.fit import FitSpec
 from boosters_eval.benchmark.planning import FitInputs, check_devices, fit_specs
+from boosters_eval.benchmark.spec import FitSpec
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.home import home
 from boosters_eval.datasets import open_stored
