@@ -109,7 +109,7 @@ def test_the_compared_models_decide_and_a_small_extra_model_is_told_beside(cells
     probe = Probe(n_rows=10, n_rounds=2, additivity=Additivity(error=1.0, scale=2.0, n_rows=10))
     found = local(cells, probe=probe)
     assert found.verdict == "holds"
-    assert found.text.endswith("; those of a small extra model do not: off by 1.0 where raw scores differ by up to 2.0")
+    assert found.text.endswith("; those of a small extra model do not: off by 1.0 where raw scores reach 2.0")
     without = {kind: m for kind, m in cells.cell().kinds.items() if kind != "shap"}
     assert local(cells, probe=probe, kinds=without, raw=None).verdict == "fails"  # all that is known of them
 

@@ -59,6 +59,7 @@ class _Sums:
     scale: float  # what the error is judged by
     tolerance: float = TOLERANCE  # of the scale
     rounding: float = 0.0  # in the unit of the error: what sums of numbers of this size and precision may lose
+    beside: str = "raw scores reach"  # what the scale is
 
     @property
     def allowed(self) -> float:
@@ -84,7 +85,7 @@ class _Sums:
     def off(self) -> str:
         if not math.isfinite(self.error):
             return "not numbers"
-        return f"off by {number(self.error, 2)} where raw scores differ by up to {number(self.scale, 2)}"
+        return f"off by {number(self.error, 2)} where {self.beside} {number(self.scale, 2)}"
 
 
 def _sums_of(explanations: Explanations, result: Explanation) -> _Sums | None:
@@ -101,12 +102,14 @@ def _sums_of(explanations: Explanations, result: Explanation) -> _Sums | None:
         scale=spread,
         tolerance=TOLERANCE if single else TOLERANCE_DOUBLE,
         rounding=additions * size * (2.0**-24 if single else 2.0**-53),
+        beside="raw scores differ by up to",
     )
 
 
 def _interactions(results: Sequence[Explanation]) -> CheckFinding:
     """The interactions of a feature add up to its attribution."""
-    found = [_Sums(one.interactions.error, one.interactions.scale) for one in results if one.interactions is not None]
+    measured = [one.interactions for one in results if one.interactions is not None]
+    found = [_Sums(sums.error, sums.scale, beside="attributions reach") for sums in measured]
     reason = next((one.no_interactions for one in results if one.no_interactions), "")
     return _summed("interactions", results, found, reason)
 

@@ -86,7 +86,7 @@ def reading_sentence(findings: BenchmarkFindings, kind: str) -> str:
     return f"by {label}, {'; '.join(text for text in found if text)} {beside}.{_advice(pairs)}"
 
 
-_MORE_SEEDS = "More --seeds would tell more."
+_MORE_SEEDS = "More --seeds may tell."
 _SAID = {
     "as much": "as much alike as each does with itself over seeds",
     "less": "less alike than each does with itself over seeds",
