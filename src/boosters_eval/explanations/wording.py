@@ -32,6 +32,15 @@ def mark_notes(findings: BenchmarkFindings) -> tuple[str, ...]:
     )
 
 
+def absences(findings: BenchmarkFindings, kind: str) -> tuple[str, ...]:
+    """Why libraries have no importances of a kind."""
+    return tuple(
+        f"{library} has no {LABELS[kind]} importance: {reasons[kind].rstrip('.')}."
+        for library, reasons in findings.not_offered.items()
+        if kind in reasons
+    )
+
+
 def answer(findings: BenchmarkFindings) -> str:
     """Whether the libraries agree for the same reasons, in one or two sentences."""
     kind = next((kind for kind in _PREFERRED if len(findings.sound(kind)) > 1), None)
