@@ -77,7 +77,7 @@ def chosen_kinds(given: str | Iterable[str]) -> tuple[Kind, ...]:
     """The kinds by their names, in the order in which they are reported."""
     names = given.split(",") if isinstance(given, str) else given
     require("kinds", names, Iterable, "names of importances")
-    asked = [str(name).strip() for name in names]
+    asked = [text for name in names if (text := str(name).strip())]
     for name in asked:
         if name not in KINDS:
             raise UnknownNameError("kind", name, list(KINDS))

@@ -156,7 +156,7 @@ def _selves(findings: BenchmarkFindings, pair: PairAgreement) -> tuple[PairAgree
 
 
 _READINGS = {
-    "as much": "as much as with themselves",
+    "as much": "as much as with themselves, or more",
     "less": "less than with themselves",
     "cannot be told": "cannot be told",
     "": MISSING,

@@ -97,7 +97,7 @@ def reading_sentence(findings: BenchmarkFindings, kind: str) -> str:
 
 _MORE_SEEDS = "More --seeds may tell."
 _SAID = {
-    "as much": "as much alike as each does with itself over seeds",
+    "as much": "as much alike as each does with itself over seeds, or more",
     "less": "less alike than each does with itself over seeds",
 }
 
@@ -110,9 +110,13 @@ def _group(findings: BenchmarkFindings, pairs: Sequence[PairAgreement], reading:
     share = f"all {len(pairs)}" if len(group) == len(pairs) else f"{len(group)} of {len(pairs)}"
     count = f"{group[0].a} and {group[0].b}" if len(pairs) == 1 else f"{share} pairs"
     if reading not in _SAID:
-        splits = counted(max(pair.n for pair in group), "split")
-        why = f"with {splits}" if reading else "because too little is defined"
-        return f"whether {count} rank the features as much alike as each does with itself cannot be told {why}"
+        n = max(pair.n for pair in group)
+        known = (
+            f"{counted(n, 'split')} {'does' if n == 1 else 'do'} not tell"
+            if reading
+            else "too little is defined to tell"
+        )
+        return f"{known} whether {count} rank the features as much alike as each does with itself over seeds"
     named = ", ".join(_less(findings, pair) for pair in group[:_MOST_NAMED]) if reading == "less" else ""
     more = ", ..." if reading == "less" and len(group) > _MOST_NAMED else ""
     return f"{count} rank the features {_SAID[reading]}{': ' if named else ''}{named}{more}"
