@@ -18,7 +18,7 @@ import pytest
 import factories
 import parity_rows
 from boosters_eval import BenchmarkResult, Executor
-from boosters_eval.benchmark.fit import identity_of, model_seed
+from boosters_eval.benchmark.spec import identity_of, model_seed
 from boosters_eval.cli.app import parser, run
 from boosters_eval.cli.arguments import spread
 from boosters_eval.datasets import DATASETS, open_stored

@@ -6,7 +6,7 @@ import pytest
 import factories
 from boosters_eval import prepare_suite
 from boosters_eval.baseline import load_baseline, make_baseline, save_baseline
-from boosters_eval.benchmark.fit import model_seed
+from boosters_eval.benchmark.spec import model_seed
 from boosters_eval.cli.app import run
 from boosters_eval.metrics import compute_metrics
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.benchmark.config import derive_seeds
-from boosters_eval.benchmark.fit import model_seed
+from boosters_eval.benchmark.spec import model_seed
 from boosters_eval.engine.plan import Plan
 from boosters_eval.runners.installed import installed_build
 from tiny import plan_of, prepare_tiny, run_tiny, tiny_config

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from boosters_eval.benchmark.fit import FitSpec, Timing
 from boosters_eval.benchmark.natives import canonical_native, refuse_ignored
 from boosters_eval.benchmark.preparing import prepare_rows, protocol_split
 from boosters_eval.benchmark.protocol import (
@@ -17,6 +16,7 @@ from boosters_eval.benchmark.protocol import (
     overridden,
     step_addresses,
 )
+from boosters_eval.benchmark.spec import FitSpec, Timing
 from boosters_eval.core.errors import ConfigError, DatasetError
 from boosters_eval.datasets import Table
 from boosters_eval.datasets.config import SplitSpec

@@ -11,7 +11,7 @@ from filelock import FileLock
 import boosters_eval as be
 import toys
 from boosters_eval import BenchmarkResult, ConfigError, Failure, RunError, Settings
-from boosters_eval.benchmark.fit import identity_of
+from boosters_eval.benchmark.spec import identity_of
 from boosters_eval.bisection.candidates import candidates_of
 from boosters_eval.bisection.model import Candidate
 from boosters_eval.bisection.request import BisectionRequest

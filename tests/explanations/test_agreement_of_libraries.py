@@ -1,7 +1,10 @@
 """The real libraries: one and the same model has one and the same reasons, and what breaks is found by numbers."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -95,6 +98,42 @@ def test_the_mark_goes_when_the_attributions_are_sound(home, tmp_path):
     (found,) = importances(dataset(), [library, "xgboost"], seeds=1, training=ROUND, kinds="shap").document().findings
     assert found.failed(found.libraries[0]) == ()
     assert set(found.sound("shap")) == set(found.libraries)
+
+
+WITHOUT_SHAP = """
+import sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "shap" else super().find_spec(name, path, target)
+
+sys.meta_path[:] = [Without if finder is PathFinder else finder for finder in sys.meta_path]
+"""
+
+
+@pytest.mark.skipif("sklearn" not in LIBRARIES, reason="scikit-learn is not installed")
+def test_without_shap_one_reason_stands_for_the_attributions_and_all_else_is_measured(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_SHAP, encoding="utf-8")
+    options = ["-d", "diabetes", "-l", "sklearn", "xgboost", "-s", "1", "-p", "n_estimators=3", "--kinds", "gain,shap"]
+    done = subprocess.run(
+        [sys.executable, "-m", "boosters_eval", "importances", *options, "--format", "json", "-q"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "BOOSTERS_EVAL_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    reason = (
+        "sklearn has no SHAP importance: scikit-learn has none of its own: pip install 'boosters-eval[importances]'."
+    )
+    told = [table["name"] for table in document["tables"] if reason in table["notes"]]
+    assert told == ["diabetes/gbdt: importance by SHAP"]
+    assert reason not in document["notes"]
+    found = {(one["library"], one["kind"]) for one in document["findings"][0]["importances"]}
+    assert found == {("sklearn", "gain"), ("xgboost", "gain"), ("xgboost", "shap")}
 
 
 def with_duplicate():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boosters_eval.explanations.checks import TOLERANCE, check_library
+from boosters_eval.explanations.checks import TOLERANCE_DOUBLE, check_library
 from boosters_eval.explanations.records import Additivity, MeasuredKind, Probe
 from explained import NAMES, SOUND, Cells
 
@@ -25,7 +25,7 @@ def local(cells, **changes):
 def test_sums_that_are_right_hold_and_the_number_is_told(cells):
     found = local(cells)
     assert found.verdict == "holds"
-    assert found.tolerance == TOLERANCE
+    assert found.tolerance == pytest.approx(TOLERANCE_DOUBLE, rel=1e-3)
     assert found.error < 1e-12
 
 
@@ -33,12 +33,64 @@ def test_sums_that_are_right_hold_and_the_number_is_told(cells):
 def test_sums_that_are_wrong_fail_whatever_the_library_is_called(cells, name):
     found = local(cells, library=name, off=83.0)
     assert (found.verdict, found.error) == ("fails", pytest.approx(83))
-    assert found.text.startswith("attributions do not add up: off by 83 where raw scores reach ")
+    assert found.text.startswith("attributions do not add up: off by 83 where raw scores differ by ")
 
 
-@pytest.mark.parametrize("off", [1e-6, -1e-6])
-def test_the_rounding_of_single_precision_is_no_failure(cells, off):
-    assert local(cells, off=off).verdict == "holds"
+def sums_of(cells, raw, found, **changes):
+    """The check on such raw scores and attributions, the base value last."""
+    kinds = {"shap": cells.kept(found[:, :, None])}
+    return local(cells, kinds=kinds, raw=cells.kept(raw[:, None]).array, **changes)
+
+
+def added_up(offset=0.0, *, single=False, trees=100):
+    """The raw scores of so many small trees, added to an offset one by one, and attributions to them."""
+    rng = np.random.default_rng(0)
+    kind = np.float32 if single else np.float64
+    parts = (rng.normal(size=(40, trees)) / np.sqrt(trees)).astype(kind)
+    raw = np.full(40, offset, dtype=kind)
+    for tree in range(trees):
+        raw = (raw + parts[:, tree]).astype(kind)
+    shap = np.column_stack([parts[:, column::5].sum(axis=1, dtype=kind) for column in range(5)])
+    return raw.astype(float), np.column_stack([shap.astype(float), np.full(40, float(kind(offset)))])
+
+
+@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("trees", [1, 100, 2000])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_rounding_is_no_failure(cells, single, trees, offset):
+    assert sums_of(cells, *added_up(offset, single=single, trees=trees), n_trees_trained=trees).verdict == "holds"
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, -1e9])
+def test_an_offset_of_the_targets_hides_no_fault(cells, offset):
+    raw, found = added_up(offset)
+    found[:, 2] = 0
+    assert sums_of(cells, raw, found).verdict == "fails"
+    assert sums_of(cells, *added_up(offset)).verdict == "holds"
+
+
+def test_what_rounding_may_have_taken_cannot_be_checked(cells):
+    raw, found = added_up(1e6, single=True)
+    whole = sums_of(cells, raw, found)
+    assert whole.verdict == "not checked"
+    assert "cannot be checked: raw scores differ by" in whole.text
+    found[:, 0] += 1e3
+    assert sums_of(cells, raw, found).verdict == "fails"  # more than rounding can take
+
+
+@pytest.mark.parametrize(("single", "verdict"), [(True, "holds"), (False, "fails")])
+def test_a_fault_of_half_the_tolerance_is_found_in_double_precision_alone(cells, single, verdict):
+    raw, found = added_up(single=single)
+    found[0, 0] += 5e-5 * np.ptp(raw)
+    assert sums_of(cells, raw, found).verdict == verdict
+
+
+def test_equal_raw_scores_need_no_attributions(cells):
+    raw, found = np.full(40, 7.3), np.zeros((40, 6))
+    found[:, -1] = 7.3
+    assert sums_of(cells, raw, found).verdict == "holds"
+    found[:, -1] = 7.4
+    assert sums_of(cells, raw, found).verdict == "fails"
 
 
 @pytest.mark.parametrize("off", [np.nan, np.inf])

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from boosters_eval.explanations.agreement import top_of
+from boosters_eval.explanations.agreement import MARGIN, top_of, with_readings
+from boosters_eval.explanations.findings import PairAgreement
 from boosters_eval.explanations.reading import read_findings
 from boosters_eval.explanations.records import FeatureUnit, MeasuredKind
 from boosters_eval.explanations.wording import answer, mark_notes, reading_sentence
@@ -47,7 +50,9 @@ def test_what_fails_a_check_is_left_out_of_agreement_by_its_kind_alone(cells):
     assert found.sound("gain") == ("alpha", "beta", "gamma")
     assert {one.a for one in found.agreement if one.kind == "shap"} == {"alpha", "beta"}
     assert {one.b for one in found.agreement if one.kind == "gain"} == {"alpha", "beta", "gamma"}
-    assert mark_notes(found)[0].startswith("* gamma: attributions do not add up: off by 7.0 where raw scores reach ")
+    assert mark_notes(found)[0].startswith(
+        "* gamma: attributions do not add up: off by 7.0 where raw scores differ by "
+    )
     assert "Left out because of a failed check: gamma." in answer(found)
     assert {name for one in found.swarm for name in one.attributions} == {"alpha", "beta"}
 
@@ -60,17 +65,65 @@ def test_the_mark_disappears_by_itself_when_the_library_is_repaired(cells):
     assert repaired.sound("shap") == ("alpha", "beta", "gamma")
 
 
-def test_pairs_are_read_beside_the_libraries_themselves(cells):
-    steady = cells.grid(("alpha", "beta"), spread=0.01, seeds=6)
-    (found,) = read_findings(steady)
+def test_pairs_are_read_beside_the_libraries_themselves(tmp_path):
+    cells = Cells(tmp_path, names=tuple("abcdefghij"), weights=np.linspace(1, 10, 10))
+    (found,) = read_findings(cells.grid(("alpha", "beta"), spread=0.01, seeds=6))
     assert pair(found, "gain", "alpha", "beta").reading == "as much"
     assert reading_sentence(found, "gain") == (
-        "alpha and beta agree on the ranking by gain (tau 1.00) about as much as each does with itself over seeds"
-        " (1.00, 1.00)."
+        "by gain, alpha and beta rank the features as much alike as each does with itself over seeds, or more"
+        " (tau 1.00; with themselves 1.00)."
     )
-    (found,) = read_findings(cells.grid(("alpha", "gamma"), spread=3.0, seeds=8))
-    assert pair(found, "gain", "alpha", "gamma").reading == "more"  # the same models, which differ by seed
-    assert " more than each does with itself over seeds " in reading_sentence(found, "gain")
+    assert answer(found).startswith("Do they agree for the same reasons? Yes: by SHAP, alpha and beta rank")
+
+
+def test_too_few_splits_give_no_verdict_but_what_would_help(cells):
+    (found,) = read_findings(cells.grid(("alpha", "beta", "gamma"), spread=0.01, seeds=2))
+    assert {one.reading for one in found.agreement if one.kind == "shap" and not one.own} == {"cannot be told"}
+    assert "? That cannot be told: by SHAP, 2 splits do not tell whether all 3 pairs rank the features" in answer(found)
+    assert " (tau 1.00; with themselves 1.00). At least 3 --seeds are needed." in answer(found)
+
+
+def judged(low, high, first, second, n=5):
+    """The reading of a pair with such an interval, between libraries that agree so far with themselves."""
+    tau = None if low is None else (low + high) / 2
+    pairs = [
+        PairAgreement(kind="gain", a="a", b="b", n=n, tau=tau, low=low, high=high),
+        PairAgreement(kind="gain", a="a", b="a", n=10, tau=first),
+        PairAgreement(kind="gain", a="b", b="b", n=10, tau=second),
+    ]
+    return with_readings(pairs)[0].reading
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "reading"),
+    [
+        (0.75, 0.95, "as much"),
+        (0.8001 - MARGIN, 1.0, "as much"),  # not below 0.8 by more than the margin
+        (0.7999 - MARGIN, 1.0, "cannot be told"),
+        (0.2, 1.0, "cannot be told"),
+        (0.2, 0.79, "less"),
+        (0.75, 0.79, "less"),  # by little, but surely
+        (0.2, 0.8, "cannot be told"),
+    ],
+)
+def test_both_verdicts_need_evidence(low, high, reading):
+    assert judged(low, high, 0.8, 0.9) == judged(low, high, 0.9, 0.8) == reading
+    assert judged(low, high, 0.8, 0.9, n=2) == "cannot be told"
+
+
+def test_without_anything_to_hold_a_pair_against_there_is_no_reading():
+    assert judged(0.9, 1.0, None, 0.9) == judged(None, None, 0.9, 0.9) == ""
+
+
+@given(
+    low=st.floats(-1, 1),
+    width=st.floats(0, 2),
+    wider=st.floats(0, 1),
+    own=st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
+)
+def test_a_wider_interval_never_gives_the_opposite_verdict_or_more_certainty(low, width, wider, own):
+    narrow, wide = judged(low, low + width, *own), judged(low - wider, low + width + wider, *own)
+    assert wide in (narrow, "cannot be told") or ((narrow, wide) == ("less", "as much") and wider <= MARGIN)
 
 
 def test_libraries_that_differ_more_than_seeds_do_are_named(tmp_path):
@@ -82,10 +135,11 @@ def test_libraries_that_differ_more_than_seeds_do_are_named(tmp_path):
     )
     (found,) = read_findings(run)
     assert pair(found, "shap", "alpha", "beta").reading == "less"
-    assert "the two rank the features less alike than each does with itself over seeds: alpha and beta (tau " in (
-        reading_sentence(found, "shap")
+    assert (
+        "alpha and beta rank the features less alike than each does with itself over seeds: alpha and beta (tau "
+        in (reading_sentence(found, "shap"))
     )
-    assert answer(found).startswith("Do they agree for the same reasons? Not all of them: by SHAP")
+    assert answer(found).startswith("Do they agree for the same reasons? No: by SHAP")
 
 
 def test_one_split_has_nothing_to_be_held_against(cells):
@@ -184,6 +238,13 @@ def test_kinds_that_are_not_offered_and_samples_are_told(cells):
     (found,) = read_findings(run)
     assert found.not_offered == {"alpha": {"gain": "it keeps none"}}
     assert found.notes == ("Measured on 120 of the 5000 validation rows, the same for every library.",)
-    notes = run.document().notes
-    assert "alpha has no gain importance: it keeps none." in notes
-    assert found.notes[0] in notes
+    document = run.document()
+    (told,) = [table for table in document.tables if "alpha has no gain importance: it keeps none." in table.notes]
+    assert told.keys["kind"] == "gain"
+    assert found.notes[0] in document.notes
+
+
+def test_a_kind_that_no_library_offers_has_its_reasons_in_the_notes(cells):
+    kinds = {"gain": MeasuredKind(reason="it keeps none")}
+    document = cells.run(cells.cell("alpha", kinds=kinds, raw=None)).document()
+    assert "alpha has no gain importance: it keeps none." in document.notes

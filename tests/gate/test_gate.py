@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import factories
 from boosters_eval import gate, load_run
 from boosters_eval.baseline import make_baseline, save_baseline
-from boosters_eval.benchmark.fit import FitSpec, Timing
 from boosters_eval.benchmark.records import Unsupported
 from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.spec import FitSpec, Timing
 from boosters_eval.core.errors import (
     BoostersEvalError,
     ConfigError,

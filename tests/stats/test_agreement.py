@@ -1,5 +1,7 @@
 """How far rankings, vectors and rows agree: against scipy, by their properties, and where nothing is defined."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats as reference
 
 from boosters_eval.core.repeat import Repeat
+from boosters_eval.explanations.agreement import MARGIN, with_readings
+from boosters_eval.explanations.findings import PairAgreement
 from boosters_eval.stats.agreement import (
     correlation,
     cosine,
@@ -126,15 +130,15 @@ def taus(values):
 def test_the_interval_is_never_surer_than_one_exchange_of_neighbours_in_one_split():
     low, high = tau_interval(taus([1.0] * 5), 8)
     assert high == 1
-    assert low == pytest.approx(1 - tau_step(8) / np.sqrt(5) * 2.7764 * np.sqrt(1 / 5 + 1), abs=1e-3)
+    assert low == pytest.approx(1 - tau_step(8) / np.sqrt(5) * 2.7764 * np.sqrt(1 / 5 + 5 / 4), abs=1e-3)
     assert tau_interval(taus([0.5]), 8) is None
     assert tau_interval(taus([0.5, np.nan]), 8) is None
 
 
-def test_the_interval_takes_splits_to_correlate_by_one_half():
+def test_the_interval_takes_splits_to_correlate_by_five_ninths():
     values = [0.8, 0.9, 0.7, 0.85, 0.75]
     low, high = resampled_interval(taus(values))
-    assert (high - low) / 2 == pytest.approx(2.7764 * np.std(values, ddof=1) * np.sqrt(1 / 5 + 1), rel=1e-4)
+    assert (high - low) / 2 == pytest.approx(2.7764 * np.std(values, ddof=1) * np.sqrt(1 / 5 + 5 / 4), rel=1e-4)
 
 
 def importances_by_two_ways(x, y):
@@ -145,29 +149,75 @@ def importances_by_two_ways(x, y):
     return (np.abs(np.linalg.solve(g, moments)) * x.std(axis=0) for g in (gram, gram + ridge))
 
 
-def coverage(columns, noise, seeds, repetitions, rng, rows=250, train=200):
-    """The share of intervals that hold the expected tau, and of those by n_test / n_train."""
-    weights, mix = np.linspace(1, 0.2, columns), np.eye(columns) + 0.25
+class Population:
+    """Rows of correlated columns, and a target that some of them tell more of than others."""
 
-    def drawn(count):
-        x = rng.normal(size=(count, columns)) @ mix
-        return x, x @ weights + noise * rng.normal(size=count)
+    def __init__(self, columns, noise, rng):
+        self.noise, self.rng = noise, rng
+        self.weights, self.mix = np.linspace(1, 0.2, columns), np.eye(columns) + 0.25
 
-    expected = np.mean([kendall_tau(*importances_by_two_ways(*drawn(train))) for _ in range(10 * repetitions)])
-    held = 0
-    for _ in range(repetitions):
-        x, y = drawn(rows)
-        picks = [rng.permutation(rows)[:train] for _ in range(seeds)]
-        found = taus([kendall_tau(*importances_by_two_ways(x[rows_], y[rows_])) for rows_ in picks])
-        low, high = tau_interval(found, columns)
-        held += low <= expected <= high
-    return held / repetitions
+    def drawn(self, count):
+        x = self.rng.normal(size=(count, len(self.weights))) @ self.mix
+        return x, x @ self.weights + self.noise * self.rng.normal(size=count)
+
+
+ROWS, TRAIN = 250, 200
+SECTION = "Agreement of rankings over splits of one data set"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 @pytest.mark.parametrize("noise", [0.3, 10.0])
 @pytest.mark.parametrize("columns", [5, 8, 20])
-def test_intervals_of_resampled_rankings_hold_the_expected_tau(columns, noise, seeds):
+def test_intervals_of_resampled_rankings_hold_the_expected_tau(columns, noise, seeds, simulated):
     rng = np.random.default_rng(columns + seeds)
-    assert coverage(columns, noise, seeds, 300, rng) >= 0.9  # 0.91 was the least of all these cases
+    population, repetitions = Population(columns, noise, rng), 500
+    every = [kendall_tau(*importances_by_two_ways(*population.drawn(TRAIN))) for _ in range(10 * repetitions)]
+    expected = np.mean(every)
+    held = 0
+    for _ in range(repetitions):
+        x, y = population.drawn(ROWS)
+        picks = [rng.permutation(ROWS)[:TRAIN] for _ in range(seeds)]
+        found = taus([kendall_tau(*importances_by_two_ways(x[rows], y[rows])) for rows in picks])
+        low, high = tau_interval(found, columns)
+        held += low <= expected <= high
+    claim = f"{columns} features, noise {noise:g}, {seeds} splits: the 95 % interval holds the expected tau"
+    assert simulated(SECTION, claim, held, repetitions, "≥ 94 %") >= 0.94
+
+
+def judged(population, seeds, bias=1.0):
+    """The agreement of two libraries, read beside each with itself; the second has rows of other splits, and a bias."""
+    x, y = population.drawn(ROWS)
+    splits = [population.rng.permutation(ROWS)[:TRAIN] for _ in range(2 * seeds)]
+    found = [next(importances_by_two_ways(x[rows], y[rows])) for rows in splits]
+    first, second = found[:seeds], [bias * one for one in found[seeds:]]
+    between = taus([kendall_tau(a, b) for a, b in zip(first, second, strict=True)])
+    low, high = tau_interval(between, x.shape[1])
+    selves = [np.mean([kendall_tau(a, b) for a, b in combinations(one, 2)]) for one in (first, second)]
+    mean = np.mean([seen.value for seen in between.values()])
+    pair = PairAgreement(kind="gain", a="a", b="b", n=seeds, tau=mean, low=low, high=high)
+    own = [PairAgreement(kind="gain", a=name, b=name, n=seeds, tau=tau) for name, tau in zip("ab", selves, strict=True)]
+    return with_readings([pair, *own])[0].reading, min(selves) - mean
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+@pytest.mark.parametrize("columns", [8, 20])
+def test_libraries_that_differ_as_seeds_do_are_hardly_ever_said_to_agree_less(columns, seeds, simulated):
+    population, repetitions = Population(columns, 10.0, np.random.default_rng(columns * seeds)), 400
+    wrong = sum(judged(population, seeds)[0] == "less" for _ in range(repetitions))
+    claim = f"{columns} features, {seeds} splits, libraries that differ as seeds do: less alike than with themselves"
+    assert simulated(SECTION, claim, wrong, repetitions, "≤ 5 %") <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+def test_libraries_that_differ_more_are_hardly_ever_said_to_agree_as_much(seeds, simulated):
+    population, repetitions = Population(8, 0.3, np.random.default_rng(seeds)), 400
+    bias = np.where(np.arange(8) % 2, 1.3, 1.0)  # three pairs of neighbours change places
+    readings, short = zip(*(judged(population, seeds, bias) for _ in range(repetitions)), strict=True)
+    assert np.mean(short) > MARGIN
+    claim = f"8 features, {seeds} splits, libraries that differ by more than the margin: as much as with themselves"
+    assert simulated(SECTION, claim, readings.count("as much"), repetitions, "≤ 5 %") <= 0.05
+    claim = f"8 features, {seeds} splits, libraries that differ by more than the margin: less than with themselves"
+    simulated(SECTION, claim, readings.count("less"), repetitions, "none")

@@ -48,7 +48,8 @@ def seconds_by_key(cells: Iterable[Cell], costs: Mapping[str, float]) -> dict[st
 
 
 def _known(cell: Cell, costs: Mapping[str, float]) -> float | None:
-    from boosters_eval.benchmark.fit import Fit, FitSpec  # noqa: PLC0415 (loads numpy)
+    from boosters_eval.benchmark.fit import Fit  # noqa: PLC0415 (loads numpy)
+    from boosters_eval.benchmark.spec import FitSpec  # noqa: PLC0415 (loads numpy)
 
     spec = cell.spec
     if not isinstance(spec, FitSpec) or spec.workload != Fit.name:  # one that does more takes longer

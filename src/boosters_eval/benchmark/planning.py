@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.benchmark.config import MAX_SEEDS, BenchmarkConfig, derive_seeds
-from boosters_eval.benchmark.fit import Fit, FitSpec, Timing, spec_of
+from boosters_eval.benchmark.fit import Fit
 from boosters_eval.benchmark.looks import Growth
+from boosters_eval.benchmark.spec import FitSpec, Timing, spec_of
 from boosters_eval.benchmark.splitting import check_growth, check_splits, settled, split_spec
 from boosters_eval.benchmark.usermetrics import UserMetric, from_registry, from_spec
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnsupportedError

@@ -7,11 +7,12 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.benchmark.fit import Fit, identity_of
+from boosters_eval.benchmark.fit import Fit
 from boosters_eval.benchmark.looks import grow
 from boosters_eval.benchmark.planning import check_devices, fit_specs, prepare_seeds
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata, Unavailable, Unsupported
 from boosters_eval.benchmark.results import ResultCollection
+from boosters_eval.benchmark.spec import identity_of
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.machine import MachineInfo
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from boosters_eval.benchmark.fit import FitSpec
     from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.benchmark.spec import FitSpec
     from boosters_eval.core.disturbance import Disturbance
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.benchmark.config import BenchmarkConfig
-    from boosters_eval.benchmark.fit import FitSpec
+    from boosters_eval.benchmark.spec import FitSpec
     from boosters_eval.datasets import Stored, Table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     from boosters_eval.explanations.records import Explanation, Kind
     from boosters_eval.explanations.results import Explanations
 
-# Of the largest raw score. Sums in double precision are off by 1e-13, those in single precision by 1e-6 with a hundred
-# trees and by 1e-5 with thousands; what is attributed to a wrong feature is off by its size.
-TOLERANCE = 1e-4
+# Of the spread of the raw scores, and not of their size: an offset of all targets must not hide a fault.
+TOLERANCE = 1e-4  # of numbers in single precision, in which attributions have some six digits
+TOLERANCE_DOUBLE = 1e-8
+_COARSEST = (
+    0.1  # the share of the spread that rounding may take: where it takes more, a sum that is right proves nothing
+)
 LABELS = {"permutation": "permutation", "gain": "gain", "split": "split count", "shap": "SHAP"}
+_TREES = 1000  # where a library does not tell how many it has
 _WHAT = {"local accuracy": "attributions", "interactions": "sums of interactions"}
 
 
@@ -35,65 +40,99 @@ def _local_accuracy(explanations: Explanations, results: Sequence[Explanation]) 
 
     The models that are compared decide, on all measured rows. A small extra model whose sums are wrong is told beside.
     """
-    own = []
-    for one in results:
-        attributions = explanations.measured(one, "shap")
-        if attributions is not None and one.raw is not None:
-            raw = explanations.array(one.raw)
-            error = np.abs(attributions.sum(axis=1) - raw).max(initial=0.0)
-            own.append((float(error), float(np.abs(raw).max(initial=0.0))))
+    own = [sums for one in results if (sums := _sums_of(explanations, one)) is not None]
     probes = [one.probe.additivity for one in results if one.probe is not None]
-    extra = [(sums.error, sums.scale) for sums in probes if sums is not None]
+    extra = [_Sums(sums.error, sums.scale) for sums in probes if sums is not None]
     reason = next((one.kinds["shap"].reason for one in results if "shap" in one.kinds and one.kinds["shap"].reason), "")
     found = _summed("local accuracy", results, own or extra, reason or "")
-    worst = max(extra, key=_relative, default=(0.0, 0.0))
-    if own and found.verdict == "holds" and _relative(worst) > TOLERANCE:
-        return found.replace(text=f"{found.text}; those of a small extra model do not: {_off(*worst)}")
+    worst = max(extra, key=lambda sums: sums.excess, default=_Sums(0.0, 0.0))
+    if own and found.verdict == "holds" and not worst.right:
+        return found.replace(text=f"{found.text}; those of a small extra model do not: {worst.off}")
     return found
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """How far sums are from what they must be, and how far rounding alone may lead."""
+
+    error: float
+    scale: float  # what the error is judged by
+    tolerance: float = TOLERANCE  # of the scale
+    rounding: float = 0.0  # in the unit of the error: what sums of numbers of this size and precision may lose
+    beside: str = "raw scores reach"  # what the scale is
+
+    @property
+    def allowed(self) -> float:
+        return self.tolerance * self.scale + self.rounding
+
+    @property
+    def right(self) -> bool:
+        return self.excess <= 1
+
+    @property
+    def excess(self) -> float:
+        """The error over what is allowed; what is no number is the worst of all."""
+        if not math.isfinite(self.error) or not math.isfinite(self.allowed):
+            return math.inf
+        return self.error / self.allowed if self.allowed > 0 else (math.inf if self.error > 0 else 0.0)
+
+    @property
+    def coarse(self) -> bool:
+        """Whether rounding is so large that sums would be taken for right without attributions too."""
+        return self.rounding > _COARSEST * self.scale > 0
+
+    @property
+    def off(self) -> str:
+        if not math.isfinite(self.error):
+            return "not numbers"
+        return f"off by {number(self.error, 2)} where {self.beside} {number(self.scale, 2)}"
+
+
+def _sums_of(explanations: Explanations, result: Explanation) -> _Sums | None:
+    """The sums of a cell's attributions. Whether they are in single precision, the raw scores tell."""
+    attributions = explanations.measured(result, "shap")
+    if attributions is None or result.raw is None:
+        return None
+    raw = explanations.array(result.raw)
+    single = bool((raw == raw.astype(np.float32)).all())
+    spread, size = float(np.ptp(raw, axis=0).max()), float(np.abs(raw).max())
+    additions = (result.n_trees_trained or _TREES) + attributions.shape[1]
+    return _Sums(
+        error=float(np.abs(attributions.sum(axis=1) - raw).max()),
+        scale=spread,
+        tolerance=TOLERANCE if single else TOLERANCE_DOUBLE,
+        rounding=additions * size * (2.0**-24 if single else 2.0**-53),
+        beside="raw scores differ by up to",
+    )
 
 
 def _interactions(results: Sequence[Explanation]) -> CheckFinding:
     """The interactions of a feature add up to its attribution."""
-    found = [(one.interactions.error, one.interactions.scale) for one in results if one.interactions is not None]
+    measured = [one.interactions for one in results if one.interactions is not None]
+    found = [_Sums(sums.error, sums.scale, beside="attributions reach") for sums in measured]
     reason = next((one.no_interactions for one in results if one.no_interactions), "")
     return _summed("interactions", results, found, reason)
 
 
-def _summed(
-    check: CheckName, results: Sequence[Explanation], found: Sequence[tuple[float, float]], reason: str
-) -> CheckFinding:
+def _summed(check: CheckName, results: Sequence[Explanation], found: Sequence[_Sums], reason: str) -> CheckFinding:
     library = results[0].library
     if not found:
         verdict = "not offered" if reason else "not checked"
         return CheckFinding(library=library, check=check, kind="shap", verdict=verdict, text=reason or "not measured")
-    error, scale = max(found, key=_relative)
-    holds = _relative((error, scale)) <= TOLERANCE
-    off = _off(error, scale)
-    words = f"add up ({off})" if holds else f"do not add up: {off}"
+    worst = max(found, key=lambda sums: sums.excess)
+    coarse = worst.right and any(sums.coarse for sums in found)
+    words = f"add up ({worst.off})" if worst.right else f"do not add up: {worst.off}"
+    unknown = f"cannot be checked: raw scores differ by {number(worst.scale, 2)} and are rounded by as much"
     return CheckFinding(
         library=library,
         check=check,
         kind="shap",
-        error=error if math.isfinite(error) else None,
-        scale=scale if math.isfinite(scale) else None,
-        tolerance=TOLERANCE,
-        verdict="holds" if holds else "fails",
-        text=f"{_WHAT[check]} {words}",
+        error=worst.error if math.isfinite(worst.error) else None,
+        scale=worst.scale if math.isfinite(worst.scale) else None,
+        tolerance=worst.allowed / worst.scale if worst.scale > 0 and math.isfinite(worst.allowed) else worst.tolerance,
+        verdict="not checked" if coarse else "holds" if worst.right else "fails",
+        text=f"{_WHAT[check]} {unknown if coarse else words}",
     )
-
-
-def _off(error: float, scale: float) -> str:
-    if not math.isfinite(error):
-        return "not numbers"
-    return f"off by {number(error, 2)} where raw scores reach {number(scale, 2)}"
-
-
-def _relative(found: tuple[float, float]) -> float:
-    """The error over the scale; what is no number is the worst of all."""
-    error, scale = found
-    if not math.isfinite(error) or not math.isfinite(scale):
-        return math.inf
-    return error / scale if scale > 0 else (math.inf if error > 0 else 0.0)
 
 
 def _constant_columns(explanations: Explanations, results: Sequence[Explanation]) -> Iterator[CheckFinding]:

@@ -8,12 +8,13 @@ from boosters_eval.benchmark.tables import notes as benchmark_notes
 from boosters_eval.benchmark.tables import reproduce
 from boosters_eval.benchmark.tables.environment import Environment, builds_of, library_versions
 from boosters_eval.core.text import counted
-from boosters_eval.explanations.checks import LABELS, TOLERANCE
+from boosters_eval.explanations.checks import TOLERANCE, TOLERANCE_DOUBLE
 from boosters_eval.explanations.disputes import disputed_section
 from boosters_eval.explanations.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
 from boosters_eval.explanations.reading import read_findings
+from boosters_eval.explanations.records import KINDS
 from boosters_eval.explanations.tables import build_tables
-from boosters_eval.explanations.wording import answer, mark_notes
+from boosters_eval.explanations.wording import absences, answer, mark_notes
 from boosters_eval.reports.document import Fact, ReportDocument
 from boosters_eval.reports.numbers import MISSING, count
 
@@ -110,9 +111,8 @@ def _notes(findings: Sequence[BenchmarkFindings], explanations: Explanations) ->
         if len(one.correlated) > _MOST_PAIRS:
             more = len(one.correlated) - _MOST_PAIRS
             yield f"{where}{counted(more, 'further pair')} of columns as correlated; the JSON has all."
-        for library, kinds in one.not_offered.items():
-            for kind, reason in kinds.items():
-                yield f"{where}{library} has no {LABELS[kind]} importance: {reason.rstrip('.')}."
+        tabled = {found.kind for found in one.importances}  # what a table has, it tells itself
+        yield from (f"{where}{text}" for kind in KINDS if kind not in tabled for text in absences(one, kind))
         if one.n_swarm and one.n_swarm < one.n_rows:
             drawn = f"{one.n_swarm} of {count(one.n_rows)} rows of the first split, drawn at random"
             yield f"{where}The picture of attributions shows {drawn}."
@@ -122,5 +122,8 @@ def _notes(findings: Sequence[BenchmarkFindings], explanations: Explanations) ->
             " the mean over the splits, on each of which they have the same rows; of a library with itself, over all"
             " pairs of seeds."
         )
-        yield f"Sums count as right if they are off by at most {TOLERANCE:g} of the largest raw score."
+        yield (
+            f"Sums count as right if they are off by at most {TOLERANCE:g} of the spread of the raw scores in single"
+            f" precision, {TOLERANCE_DOUBLE:g} in double precision, and by what rounding takes."
+        )
     yield from benchmark_notes.of_report(explanations.collection, times=False)

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boosters_eval.core.text import in_sentence
 from boosters_eval.explanations.checks import LABELS
 from boosters_eval.explanations.disputes import disputed_section
 from boosters_eval.explanations.records import KINDS
 from boosters_eval.explanations.tables import shown_order
 from boosters_eval.explanations.wording import marked
+from boosters_eval.metrics import label as metric_label
 from boosters_eval.reports.html import sections
 from boosters_eval.reports.html.bees import Bees, bee_charts
 from boosters_eval.reports.html.dots import Dot, dot_charts
@@ -87,7 +89,8 @@ def _dots_of(one: BenchmarkFindings, kind: Kind, top: int, series: Mapping[str, 
         value = found.mean if kind == "permutation" else found.share
         if found.kind == kind and value is not None:
             panels.setdefault(marked(one, found.library), {})[found.feature] = Dot(value, found.low, found.high)
-    axis = "loss when shuffled" if kind == "permutation" else "share of the sum"
+    metric = in_sentence(metric_label(one.metric)) if one.metric else "the metric"
+    axis = f"how much worse {metric} gets" if kind == "permutation" else "share of the sum"
     interval = any(dot.low is not None for dots in panels.values() for dot in dots.values())
     note = "the mean over the seeds" + (", with its 95 % interval" if interval else "")
     what = f"Importance by {LABELS[kind]} on {one.benchmark}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.benchmark.fit import FitSpec
 from boosters_eval.benchmark.planning import FitInputs, check_devices, fit_specs
+from boosters_eval.benchmark.spec import FitSpec
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.home import home
 from boosters_eval.datasets import open_stored
@@ -77,7 +77,7 @@ def chosen_kinds(given: str | Iterable[str]) -> tuple[Kind, ...]:
     """The kinds by their names, in the order in which they are reported."""
     names = given.split(",") if isinstance(given, str) else given
     require("kinds", names, Iterable, "names of importances")
-    asked = [str(name).strip() for name in names]
+    asked = [text for name in names if (text := str(name).strip())]
     for name in asked:
         if name not in KINDS:
             raise UnknownNameError("kind", name, list(KINDS))

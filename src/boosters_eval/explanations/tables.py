@@ -8,7 +8,7 @@ from boosters_eval.core.text import in_sentence
 from boosters_eval.explanations.checks import LABELS
 from boosters_eval.explanations.reading import feature_order
 from boosters_eval.explanations.records import KINDS
-from boosters_eval.explanations.wording import mark_notes, marked, own_of, pairs_of, reading_sentence
+from boosters_eval.explanations.wording import absences, mark_notes, marked, own_of, pairs_of, reading_sentence
 from boosters_eval.metrics import label as metric_label
 from boosters_eval.reports.model import Column, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, estimate, number
@@ -84,7 +84,7 @@ def _importances(findings: BenchmarkFindings, kind: Kind, top: int) -> ReportTab
     more = (f"The {top} most important of {len(order)} features; the JSON has all.",) if hidden > 0 else ()
     return _table(
         findings, f"importance by {LABELS[kind]}", ("Feature",), columns, rows, "",
-        notes=(what, RANKS, *more, *mark_notes(findings)), kind=kind,
+        notes=(what, RANKS, *more, *absences(findings, kind), *mark_notes(findings)), kind=kind,
     )  # fmt: skip
 
 
@@ -156,9 +156,9 @@ def _selves(findings: BenchmarkFindings, pair: PairAgreement) -> tuple[PairAgree
 
 
 _READINGS = {
-    "more": "more than with themselves",
-    "as much": "as with themselves",
+    "as much": "as much as with themselves, or more",
     "less": "less than with themselves",
+    "cannot be told": "cannot be told",
     "": MISSING,
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.text import counted
+from boosters_eval.explanations.agreement import FEWEST_SPLITS
 from boosters_eval.explanations.checks import LABELS
 
 if TYPE_CHECKING:
@@ -30,6 +32,15 @@ def mark_notes(findings: BenchmarkFindings) -> tuple[str, ...]:
     )
 
 
+def absences(findings: BenchmarkFindings, kind: str) -> tuple[str, ...]:
+    """Why libraries have no importances of a kind."""
+    return tuple(
+        f"{library} has no {LABELS[kind]} importance: {reasons[kind].rstrip('.')}."
+        for library, reasons in findings.not_offered.items()
+        if kind in reasons
+    )
+
+
 def answer(findings: BenchmarkFindings) -> str:
     """Whether the libraries agree for the same reasons, in one or two sentences."""
     kind = next((kind for kind in _PREFERRED if len(findings.sound(kind)) > 1), None)
@@ -43,10 +54,9 @@ def answer(findings: BenchmarkFindings) -> str:
 
 
 def _verdict(findings: BenchmarkFindings, kind: str) -> str:
-    pairs = pairs_of(findings, kind)
-    readings = {pair.reading for pair in pairs}
-    first = "Yes:" if readings <= {"more", "as much"} else "Not all of them:" if "less" in readings else "Not judged:"
-    return f"{first} {reading_sentence(findings, kind)}"
+    readings = {pair.reading for pair in pairs_of(findings, kind)}
+    first = "No:" if readings == {"less"} else "Not all of them:" if "less" in readings else "That cannot be told:"
+    return f"{'Yes:' if readings == {'as much'} else first} {reading_sentence(findings, kind)}"
 
 
 def _predictions(findings: BenchmarkFindings) -> Iterator[str]:
@@ -75,28 +85,50 @@ def reading_sentence(findings: BenchmarkFindings, kind: str) -> str:
         why = next((pair.reason for pair in pairs if pair.reason), "nothing to compare")
         return f"the agreement of rankings by {label} is not defined ({why})."
     own = [one.tau for name in findings.libraries if (one := own_of(findings, kind, name)) and one.tau is not None]
-    span = f"tau {_span(taus)}"
-    less = [pair for pair in pairs if pair.reading == "less"]
     if not own:
-        return f"by {label}, {span} between libraries; there is one split only, so nothing to hold it against."
-    beside = f"({span}; with themselves {_span(own)})"
-    if not any(pair.reading for pair in pairs):
-        return f"by {label}, too little is known to hold libraries against themselves {beside}."
-    if less:
-        named = ", ".join(_less(findings, pair) for pair in less[:_MOST_NAMED])
-        more = ", ..." if len(less) > _MOST_NAMED else ""
-        every = f"{len(less)} of {len(pairs)} pairs" if len(pairs) > 1 else "the two"
-        return f"by {label}, {every} rank the features less alike than each does with itself over seeds: {named}{more}."
-    if len(pairs) == 1:
-        pair = pairs[0]
-        selves = ", ".join(f"{tau:.2f}" for tau in own)
-        how = "more than" if pair.reading == "more" else "about as much as"
-        who = f"{pair.a} and {pair.b} agree on the ranking by {label} ({span})"
-        return f"{who} {how} each does with itself over seeds ({selves})."
-    alike = (
-        "more alike than" if all(pair.reading == "more" for pair in pairs) else "about as much alike as, or more than,"
-    )
-    return f"by {label}, all {len(pairs)} pairs rank the features {alike} each does with itself over seeds {beside}."
+        return (
+            f"by {label}, tau {_span(taus)} between libraries; there is one split only, so nothing to hold it against."
+            f" {_MORE_SEEDS}"
+        )
+    beside = f"(tau {_span(taus)}; with themselves {_span(own)})"
+    found = [_group(findings, pairs, reading) for reading in ("less", "as much", "cannot be told", "")]
+    return f"by {label}, {'; '.join(text for text in found if text)} {beside}.{_advice(pairs)}"
+
+
+_MORE_SEEDS = "More --seeds may tell."
+_SAID = {
+    "as much": "as much alike as each does with itself over seeds, or more",
+    "less": "less alike than each does with itself over seeds",
+}
+
+
+def _group(findings: BenchmarkFindings, pairs: Sequence[PairAgreement], reading: str) -> str:
+    """The pairs of one reading: how many they are, and, of those that stand out, which."""
+    group = [pair for pair in pairs if pair.reading == reading]
+    if not group:
+        return ""
+    share = f"all {len(pairs)}" if len(group) == len(pairs) else f"{len(group)} of {len(pairs)}"
+    count = f"{group[0].a} and {group[0].b}" if len(pairs) == 1 else f"{share} pairs"
+    if reading not in _SAID:
+        n = max(pair.n for pair in group)
+        known = (
+            f"{counted(n, 'split')} {'does' if n == 1 else 'do'} not tell"
+            if reading
+            else "too little is defined to tell"
+        )
+        return f"{known} whether {count} rank the features as much alike as each does with itself over seeds"
+    named = ", ".join(_less(findings, pair) for pair in group[:_MOST_NAMED]) if reading == "less" else ""
+    more = ", ..." if reading == "less" and len(group) > _MOST_NAMED else ""
+    return f"{count} rank the features {_SAID[reading]}{': ' if named else ''}{named}{more}"
+
+
+def _advice(pairs: Sequence[PairAgreement]) -> str:
+    """What would help where something cannot be told."""
+    open_ = [pair for pair in pairs if pair.reading == "cannot be told"]
+    if not open_:
+        return ""
+    few = min(pair.n for pair in open_) < FEWEST_SPLITS
+    return f" At least {FEWEST_SPLITS} --seeds are needed." if few else f" {_MORE_SEEDS}"
 
 
 def _less(findings: BenchmarkFindings, pair: PairAgreement) -> str:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, MinLen
 
-from boosters_eval.benchmark.fit import Fit, FitSpec, fit_cell, taken_rows
+from boosters_eval.benchmark.fit import Fit
+from boosters_eval.benchmark.fitting import fit_cell, taken_rows
 from boosters_eval.benchmark.measure import check_predictions
+from boosters_eval.benchmark.spec import FitSpec
 from boosters_eval.benchmark.warmup import ROUNDS, few_rows, small_request
 from boosters_eval.core.errors import UnsupportedError
 from boosters_eval.engine.artifacts import save_array
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from boosters_eval.benchmark.fit import Fitted
+    from boosters_eval.benchmark.fitting import Fitted
     from boosters_eval.datasets import Table
     from boosters_eval.engine.cell import Cell, Lane, Spec
     from boosters_eval.engine.outcome import Outcome

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boosters_eval.baseline import Snapshot, load_baseline
 from boosters_eval.baseline.check import changed_parameters
 from boosters_eval.baseline.snapshot import effective_parameters
-from boosters_eval.benchmark.fit import identity_of, spec_of
 from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, Record
 from boosters_eval.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
+from boosters_eval.benchmark.spec import identity_of, spec_of
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import load_json, read_text
 from boosters_eval.gate.model import Case, CaseClass, GateError, Reference

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.benchmark.config import derive_seeds
-from boosters_eval.benchmark.fit import FitSpec, Timing
 from boosters_eval.benchmark.natives import STOPPING_METRIC, canonical_native
 from boosters_eval.benchmark.protocol import STEPS, Protocol, step_addresses
+from boosters_eval.benchmark.spec import FitSpec, Timing
 from boosters_eval.builds.resolve import competitor_names
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.datasets import materialise, resolve_dataset

@@ -28,7 +28,7 @@ from boosters_eval.tracking.tracker import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boosters_eval.benchmark.fit import FitSpec
+    from boosters_eval.benchmark.spec import FitSpec
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.plan import Plan

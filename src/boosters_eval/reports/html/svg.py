@@ -35,8 +35,8 @@ class Scale:
 
 
 def holdable(values: list[float]) -> bool:
-    """Whether an axis can hold the values: the span of the largest floats is infinite."""
-    return bool(values) and math.isfinite(4 * (max(values) - min(values)))
+    """Whether an axis can hold the values: all are numbers, and the span of the largest floats is infinite."""
+    return bool(values) and all(map(math.isfinite, values)) and math.isfinite(4 * (max(values) - min(values)))
 
 
 def fit(values: list[float], start: float, end: float, *, log: bool = False) -> Scale:
