@@ -1,4 +1,4 @@
-"""A node that dies loses only its cells in flight; a scheduler that dies ends the run, and another continues it."""
+"""A node that dies loses only its cells in placed; a scheduler that dies ends the run, and another continues it."""
 
 import random
 import threading

@@ -60,6 +60,7 @@ class Link:
         self._client: Any = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._carried: dict[int, asyncio.Task[Any]] = {}  # by the number of the cell
+        self._leases: dict[str, Any] = {}  # by the address of the node
         self._quiet = _Quiet()
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(lambda *_: None)  # of dask's own tasks; what matters is news
@@ -122,6 +123,7 @@ class Link:
             task = self._loop.create_task(self._survived(work))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(lambda _: work.close())  # of one that was given up before it began
             if number is not None:
                 self._carried[number] = task
                 task.add_done_callback(lambda _: self._carried.pop(number))
@@ -172,6 +174,7 @@ class Link:
         message = event[1]
         action = message.get("action") if isinstance(message, dict) else None
         if action == "remove-worker":
+            self._leases.pop(message["worker"], None)
             self.news.put(Left(message["worker"]))
         elif action == "add-worker":
             await self._look()
@@ -203,7 +206,19 @@ class Link:
     async def post(self, address: str, question: str, post: Post) -> None:
         """Tell a node how many cells it will run, and where."""
         answer = await self._answer(address, node.take_post, question, post.model_dump_json())
+        self._lease(address)
         self.news.put(Posted(address, question, _told(answer)))
+
+    def _lease(self, address: str) -> None:
+        """Hold a result on the node: if this program is killed, dask forgets it there, by which the node knows."""
+        if address not in self._leases:
+            self._leases[address] = self._client.submit(
+                node.lease,
+                key=f"{node.lease_key(self.session)}-{secrets.token_hex(6)}",
+                workers=[address],
+                allow_other_workers=False,
+                pure=False,
+            )
 
     # What goes there and comes back
 
