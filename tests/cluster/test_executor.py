@@ -1,10 +1,12 @@
 """A run on a dask cluster gives what a run on this machine gives, with the same limits and the same isolation."""
 
 import collections
+import shutil
 import warnings
 
 import numpy as np
 import pytest
+from distributed import Security
 
 import toys
 from boosters_eval import (
@@ -22,6 +24,7 @@ from boosters_eval import (
     Work,
     compare,
     execute,
+    importances,
     prepare_comparison,
 )
 from boosters_eval.core.machine import MachineInfo
@@ -195,6 +198,26 @@ def test_cells_that_run_alone_are_alone_on_their_machine(shell, dask, tmp_path):
     assert log.read_text().split() == ["in", "out"] * 6
 
 
+def test_timed_cells_of_a_repeat_run_on_one_of_two_machines_with_equal_hardware(shell, cluster, tmp_path):
+    (tmp_path / "elsewhere.py").write_text("from boosters_eval.cluster import node\nnode._host = lambda: 'elsewhere'\n")
+    cluster.add(DASK_DISTRIBUTED__WORKER__PRELOAD=str([str(tmp_path / "elsewhere.py")]))
+    both = f"touch {tmp_path}/begun-$p; while [ $(ls {tmp_path} | grep -c begun) -lt 2 ]; do sleep 0.05; done"
+    plan = plan_of(shell, {"x": f"{ANCESTOR}; {both}; echo 1"}, seeds=range(4), alone=True)
+    with DaskExecutor(address=cluster.address) as dask:
+        run = execute(plan, dask)
+    by_repeat = collections.defaultdict(set)
+    for outcome in run.results:
+        by_repeat[outcome.seed].add(outcome.machine)
+    assert [len(machines) for machines in by_repeat.values()] == [1] * 4
+    assert len(set.union(*by_repeat.values())) == 2
+    named = {machine.node: machine for machine in run.machines.values()}
+    assert len(named) == 2
+    assert named.pop(None).digest == MachineInfo.collect().digest  # as in a run on that one alone
+    (other,) = named.values()
+    assert other.digest != MachineInfo.collect().digest
+    assert {fault for _, fault in verify(find_run(plan.run_id))} == {""}
+
+
 def test_each_worker_of_a_machine_has_cpus_of_its_own(shell, dask):
     script = "grep Cpus_allowed: /proc/self/status | cut -f2 | { read x; echo $((16#$x)); }"
     plan = plan_of(shell, {"x": f"sleep 0.1; {script}"}, targets=("bash",), seeds=range(8))
@@ -234,6 +257,17 @@ def test_cluster_that_cannot_be_meant_is_refused(given, sentence):
     with pytest.raises(ConfigError) as caught:
         DaskExecutor(**given)
     assert sentence in str(caught.value)
+
+
+def test_certificates_that_are_missing_are_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"^The address tls://127.* needs certificates: set distributed\.comm\.tls"):
+        DaskExecutor(address="tls://127.0.0.1:1")
+    nowhere = str(tmp_path / "cert.pem")
+    security = Security(tls_ca_file=nowhere, tls_client_cert=nowhere, tls_client_key=nowhere)
+    with pytest.raises(
+        ConfigError, match=r"^The certificates for tls://.* cannot be used \(No such file or directory\)"
+    ):
+        DaskExecutor(address="tls://127.0.0.1:1", security=security)
 
 
 def test_closed_executor_says_so(cluster):
@@ -277,11 +311,32 @@ def test_files_and_builds_of_the_user_are_used_where_the_node_has_them(home, das
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_parity_runs_on_nodes_and_its_predictions_come_home(home, dask):
     request = ParityRequest(methods=("pls",), backends=("sklearn",), registry_cells=True, max_runs=3)
     (row,) = run_parity(request, executor=dask)
     assert row.status is BindingStatus.OK
     assert len(list((request.root / "arrays").rglob("*.npy"))) == 1
+
+
+@pytest.mark.slow
+def test_importances_are_those_of_the_local_run_with_their_arrays(home, dask):
+    asked = {"libraries": ["xgboost", "lightgbm"], "seeds": 2}
+    here = importances("iris", **asked)
+    stored = contents(here.arrays)
+    shutil.rmtree(find_run(here.run_id).path)
+    there = importances("iris", **asked, executor=dask)
+    assert [(found.key, found.digests) for found in there.results] == [
+        (found.key, found.digests) for found in here.results
+    ]
+    folder = find_run(there.run_id)
+    assert contents(there.arrays) == stored
+    assert len(stored) > 4
+    assert {fault for _, fault in verify(folder)} == {""}
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.npy")}
 
 
 def test_plan_for_a_device_that_only_nodes_have_is_made_here(home, monkeypatch):

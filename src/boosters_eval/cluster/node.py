@@ -286,6 +286,7 @@ async def meet(session: str, question: str, *, dask_worker: Any) -> str:
     answer = await asyncio.to_thread(introduce, Question.model_validate_json(question))
     if not answer.faults and _node(dask_worker, session) is None:
         node = Node(session)
+        await asyncio.to_thread(node.store.clean)
         await dask_worker.plugin_add(node, node.name)
     return answer.model_dump_json()
 
