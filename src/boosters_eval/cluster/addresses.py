@@ -42,7 +42,7 @@ def scheduler_address(address: str | None, scheduler_file: str | Path | None, cl
 
 
 def check_certificates(address: str, security: Any) -> None:
-    """Refuse an address whose certificates are not there. `security` is dask's; without one, its configuration counts."""
+    """Refuse an address whose certificates are not there. `security` is dask's, or its configuration counts."""
     found = security or Security()
     if not isinstance(found, Security):  # whatever else dask accepts
         return
