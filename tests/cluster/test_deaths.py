@@ -57,16 +57,15 @@ def test_cells_of_a_killed_worker_run_elsewhere_and_nothing_of_it_survives(shell
 
 def test_cell_that_kills_its_node_twice_is_a_failure_of_that_cell(shell, cluster):
     cluster.add()
-    scripts = {"fine": "sleep 0.05; echo 1", "kills": f"{ANCESTOR}; kill -9 $p; sleep 600"}
-    plan = plan_of(shell, scripts, targets=("sh",), seeds=(1,), name_suffix="")
+    deadly = plan_of(shell, {"kills": f"{ANCESTOR}; kill -9 $p; sleep 600"}, targets=("sh",), seeds=(1,))
     with DaskExecutor(address=cluster.address) as dask:
-        run = execute(plan, dask)
-    found = {outcome.spec: outcome for outcome in run.outcomes.values()}
-    assert found["fine"].value == 1
-    assert isinstance(found["kills"], Failure)
-    assert found["kills"].error_type == "NodeDied"
-    assert found["kills"].machine is not None
-    until(lambda: sum(worker.poll() is None for worker in cluster.workers) == 1, "the two deaths")
+        (found,) = execute(deadly, dask).outcomes.values()
+        assert isinstance(found, Failure)
+        assert found.error_type == "NodeDied"
+        assert found.machine is not None
+        until(lambda: sum(worker.poll() is None for worker in cluster.workers) == 1, "the two deaths")
+        harmless = execute(plan_of(shell, {"fine": "echo 1"}, targets=("sh",)), dask)
+    assert [outcome.value for outcome in harmless.results] == [1, 1]
 
 
 def test_scheduler_that_dies_ends_the_run_and_it_is_resumed_here(shell, tmp_path):
