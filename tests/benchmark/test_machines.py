@@ -211,6 +211,16 @@ def test_against_has_no_answer_about_times_of_different_machines():
     assert "measured on two machines" in " ".join(lines(found))
 
 
+def test_against_says_why_splits_of_times_are_missing():
+    found = timed(half, libraries=ROWS[:2]).regressions("base")
+    times, others = [], []
+    for finding in found.findings:
+        (times if finding.metric.endswith("_time_s") else others).append(finding)
+    assert {finding.apart for finding in times} == {2}
+    assert {finding.apart for finding in others} == {0}
+    assert " ".join(lines(found)).count("4 splits, 2 pairs on two machines left out)") == len(times)
+
+
 def test_against_judges_times_by_the_pairs_on_one_machine():
     found = timed(by_seed, libraries=ROWS[:2]).regressions("base")
     assert [finding.metric for finding in found.regressions] == ["train_time_s", "predict_time_s"]

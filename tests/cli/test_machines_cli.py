@@ -29,6 +29,9 @@ def test_machines_are_named_from_the_journal_to_every_report(nodes, home, tmp_pa
     assert LINE in " ".join(done.stdout.split())
     run_id = done.stderr.partition("run ")[2][:16]
     nodes("verify", run_id, check=0)
+    shown = nodes("runs", "show", run_id, check=0).stdout
+    (machines,) = (line for line in shown.splitlines() if line.startswith("machine "))
+    assert set(machines.removeprefix("machine").strip().split("; ")) == {"Slow CPU (4 cells)", "Fast CPU (4 cells)"}
     nodes("report", "--run", run_id, "--type", "comparison", "--output", "reports", check=0)
     for path in (tmp_path / "reports").iterdir():
         text = path.read_text()

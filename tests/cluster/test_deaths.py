@@ -1,14 +1,19 @@
-"""A node that dies loses only its cells in flight; a scheduler that dies ends the run, and another continues it."""
+"""A node that dies loses only its cells in placed; a scheduler that dies ends the run, and another continues it."""
 
+import contextlib
 import random
+import subprocess
+import sys
 import threading
 
+import psutil
 import pytest
 
 from boosters_eval import DaskExecutor, Failure, Mode, Observer, RunError, execute
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import find_run, verify
 from dask_clusters import Cluster, alive, children, until
+from processes import PLUGINS, environment
 from shells import plan_of, run_afresh
 
 ANCESTOR = "p=$PPID; for i in 1 2 3; do p=$(cut -d' ' -f4 /proc/$p/stat); done"  # the pid of the dask worker
@@ -52,21 +57,20 @@ def test_cells_of_a_killed_worker_run_elsewhere_and_nothing_of_it_survives(shell
 
 def test_cell_that_kills_its_node_twice_is_a_failure_of_that_cell(shell, cluster):
     cluster.add()
-    scripts = {"fine": "sleep 0.05; echo 1", "kills": f"{ANCESTOR}; kill -9 $p; sleep 600"}
-    plan = plan_of(shell, scripts, targets=("sh",), seeds=(1,), name_suffix="")
+    deadly = plan_of(shell, {"kills": f"{ANCESTOR}; kill -9 $p; sleep 600"}, targets=("sh",), seeds=(1,))
     with DaskExecutor(address=cluster.address) as dask:
-        run = execute(plan, dask)
-    found = {outcome.spec: outcome for outcome in run.outcomes.values()}
-    assert found["fine"].value == 1
-    assert isinstance(found["kills"], Failure)
-    assert found["kills"].error_type == "NodeDied"
-    assert found["kills"].machine is not None
-    until(lambda: sum(worker.poll() is None for worker in cluster.workers) == 1, "the two deaths")
+        (found,) = execute(deadly, dask).outcomes.values()
+        assert isinstance(found, Failure)
+        assert found.error_type == "NodeDied"
+        assert found.machine is not None
+        until(lambda: sum(worker.poll() is None for worker in cluster.workers) == 1, "the two deaths")
+        harmless = execute(plan_of(shell, {"fine": "echo 1"}, targets=("sh",)), dask)
+    assert [outcome.value for outcome in harmless.results] == [1, 1]
 
 
 def test_scheduler_that_dies_ends_the_run_and_it_is_resumed_here(shell, tmp_path):
     plan = plan_of(shell, {"x": "sleep 0.05; echo $SEED"}, seeds=range(10))
-    mortal = Cluster(tmp_path)
+    mortal = Cluster(tmp_path, workers=1)
     try:
         with (
             DaskExecutor(address=mortal.address) as dask,
@@ -82,6 +86,37 @@ def test_scheduler_that_dies_ends_the_run_and_it_is_resumed_here(shell, tmp_path
     assert sorted(outcome.value for outcome in run.results) == sorted([*range(10)] * 2)
     assert recorded(plan)[0] == 20
     assert run.attempt == 1
+
+
+PROGRAM = """
+import sys
+from boosters_eval import DaskExecutor, Plan, Repeat, execute
+from shell_workload import ShellSpec
+
+plan = Plan.grid("shells", [ShellSpec(name="x", script="sleep 600")], ["sh"], [Repeat(1), Repeat(2)])
+execute(plan, DaskExecutor(address=sys.argv[1]))
+"""
+
+
+def test_program_that_is_killed_leaves_no_cell_and_no_lane_behind(cluster, home):
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, cluster.address], env=environment(PLUGINS))
+
+    def there():
+        return {
+            process for worker in cluster.workers for process in psutil.Process(worker.pid).children(recursive=True)
+        }
+
+    def sleeping():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return sum(process.name() == "sleep" for process in there()) == 2
+
+    try:
+        until(sleeping, "both cells")
+        left = {process.pid for process in there()}
+    finally:
+        program.kill()
+        program.wait()
+    until(lambda: not alive(left), "the end of its processes")
 
 
 def test_cluster_without_workers_is_waited_for_and_then_given_up(shell, cluster):

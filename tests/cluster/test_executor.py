@@ -1,10 +1,12 @@
 """A run on a dask cluster gives what a run on this machine gives, with the same limits and the same isolation."""
 
 import collections
+import shutil
 import warnings
 
 import numpy as np
 import pytest
+from distributed import Security
 
 import toys
 from boosters_eval import (
@@ -22,6 +24,7 @@ from boosters_eval import (
     Work,
     compare,
     execute,
+    importances,
     prepare_comparison,
 )
 from boosters_eval.core.machine import MachineInfo
@@ -55,14 +58,8 @@ def test_metrics_are_those_of_the_local_run_bit_for_bit(home, dask, libraries):
     assert values[0] == values[1]
     assert {item.machine for item in there.results} == {MachineInfo.collect().digest}
     assert there.run_id == here.run_id  # the same plan, so that one can continue the other
-
-
-def test_input_goes_to_a_machine_once(home, dask, cluster):
-    compare("wine", ["boosters"], seeds=4, executor=dask)
-    assert list(dask.sent.values()) == [1]  # two workers, four cells
-    with DaskExecutor(address=cluster.address) as another:
-        compare("wine", ["boosters"], seeds=4, executor=another)
-        assert another.sent == {}
+    with pytest.raises(RunError, match="failed in phase"):  # the limit of memory holds there too
+        compare("iris", libraries[:1], seeds=1, executor=dask, memory_limit=1)
 
 
 def test_cells_share_the_workers_and_lanes_outlive_their_tasks(shell, dask):
@@ -94,12 +91,7 @@ def test_limits_and_crashes_are_those_of_their_cell_alone(shell, dask):
     assert found["crashes"].signal == "SIGSEGV"
 
 
-def test_memory_limit_holds_on_a_node(home, dask):
-    with pytest.raises(RunError, match="failed in phase"):
-        compare("iris", ["boosters"], seeds=1, executor=dask, memory_limit=1)
-
-
-def test_what_cells_store_is_brought_home_and_what_they_need_goes_with_them(storing, dask, tmp_path):
+def test_what_cells_store_is_brought_home_and_what_they_need_goes_to_a_machine_once(storing, cluster, tmp_path):
     data, artifacts, made = tmp_path / "data", tmp_path / "arrays", tmp_path / "made"
     (data / "folder").mkdir(parents=True)
     (data / "folder" / "file.txt").write_text("content")
@@ -107,13 +99,18 @@ def test_what_cells_store_is_brought_home_and_what_they_need_goes_with_them(stor
     made.mkdir()
     inputs = {"data": str(data), "artifacts": str(artifacts), "made": str(made), "told": "as it is"}
     plan = Plan.grid("store", [storing.StoringSpec(name="x")], ["a"], [Repeat(seed) for seed in range(1, 6)])
-    run = execute(plan, dask, locate=lambda cell, scratch: inputs)
+    with DaskExecutor(address=cluster.address) as dask:
+        run = execute(plan, dask, locate=lambda cell, scratch: inputs)
+        assert list(dask.sent.values()) == [1]  # two workers, five cells
     assert [outcome.seed for outcome in run.results if outcome.read == "content"] == [1, 2, 3, 4, 5]
     assert {outcome.told for outcome in run.results} == {"as it is"}
     for outcome in run.results:
         np.testing.assert_array_equal(load_array(artifacts, outcome.array), np.arange(outcome.seed * 1000))
     assert list(made.iterdir()) == []
     assert 1 <= sum(not outcome.made_before for outcome in run.results) <= 2  # once for each node
+    with DaskExecutor(address=cluster.address) as another:
+        execute(plan, another, locate=lambda cell, scratch: inputs)
+        assert another.sent == {}
 
 
 def test_cell_that_only_this_machine_can_run_is_refused_before_any_runs(storing, dask):
@@ -195,6 +192,26 @@ def test_cells_that_run_alone_are_alone_on_their_machine(shell, dask, tmp_path):
     assert log.read_text().split() == ["in", "out"] * 6
 
 
+def test_timed_cells_of_a_repeat_run_on_one_of_two_machines_with_equal_hardware(shell, cluster, tmp_path):
+    (tmp_path / "elsewhere.py").write_text("from boosters_eval.cluster import node\nnode._host = lambda: 'elsewhere'\n")
+    cluster.add(DASK_DISTRIBUTED__WORKER__PRELOAD=str([str(tmp_path / "elsewhere.py")]))
+    both = f"touch {tmp_path}/begun-$p; while [ $(ls {tmp_path} | grep -c begun) -lt 2 ]; do sleep 0.05; done"
+    plan = plan_of(shell, {"x": f"{ANCESTOR}; {both}; echo 1"}, seeds=range(4), alone=True)
+    with DaskExecutor(address=cluster.address) as dask:
+        run = execute(plan, dask)
+    by_repeat = collections.defaultdict(set)
+    for outcome in run.results:
+        by_repeat[outcome.seed].add(outcome.machine)
+    assert [len(machines) for machines in by_repeat.values()] == [1] * 4
+    assert len(set.union(*by_repeat.values())) == 2
+    named = {machine.node: machine for machine in run.machines.values()}
+    assert len(named) == 2
+    assert named.pop(None).digest == MachineInfo.collect().digest  # as in a run on that one alone
+    (other,) = named.values()
+    assert other.digest != MachineInfo.collect().digest
+    assert {fault for _, fault in verify(find_run(plan.run_id))} == {""}
+
+
 def test_each_worker_of_a_machine_has_cpus_of_its_own(shell, dask):
     script = "grep Cpus_allowed: /proc/self/status | cut -f2 | { read x; echo $((16#$x)); }"
     plan = plan_of(shell, {"x": f"sleep 0.1; {script}"}, targets=("bash",), seeds=range(8))
@@ -234,6 +251,17 @@ def test_cluster_that_cannot_be_meant_is_refused(given, sentence):
     with pytest.raises(ConfigError) as caught:
         DaskExecutor(**given)
     assert sentence in str(caught.value)
+
+
+def test_certificates_that_are_missing_are_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"^The address tls://127.* needs certificates: set distributed\.comm\.tls"):
+        DaskExecutor(address="tls://127.0.0.1:1")
+    nowhere = str(tmp_path / "cert.pem")
+    security = Security(tls_ca_file=nowhere, tls_client_cert=nowhere, tls_client_key=nowhere)
+    with pytest.raises(
+        ConfigError, match=r"^The certificates for tls://.* cannot be used \(No such file or directory\)"
+    ):
+        DaskExecutor(address="tls://127.0.0.1:1", security=security)
 
 
 def test_closed_executor_says_so(cluster):
@@ -277,11 +305,32 @@ def test_files_and_builds_of_the_user_are_used_where_the_node_has_them(home, das
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_parity_runs_on_nodes_and_its_predictions_come_home(home, dask):
     request = ParityRequest(methods=("pls",), backends=("sklearn",), registry_cells=True, max_runs=3)
     (row,) = run_parity(request, executor=dask)
     assert row.status is BindingStatus.OK
     assert len(list((request.root / "arrays").rglob("*.npy"))) == 1
+
+
+@pytest.mark.slow
+def test_importances_are_those_of_the_local_run_with_their_arrays(home, dask):
+    asked = {"libraries": ["xgboost", "lightgbm"], "seeds": 2}
+    here = importances("iris", **asked)
+    stored = contents(here.arrays)
+    shutil.rmtree(find_run(here.run_id).path)
+    there = importances("iris", **asked, executor=dask)
+    assert [(found.key, found.digests) for found in there.results] == [
+        (found.key, found.digests) for found in here.results
+    ]
+    folder = find_run(there.run_id)
+    assert contents(there.arrays) == stored
+    assert len(stored) > 4
+    assert {fault for _, fault in verify(folder)} == {""}
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.npy")}
 
 
 def test_plan_for_a_device_that_only_nodes_have_is_made_here(home, monkeypatch):

@@ -30,56 +30,54 @@ def fleet_of(hosts, cells, threads=1, widest=1):
     return fleet, {work.cell.key: () for work in cells}
 
 
-def all_flights(fleet, wanted):
-    flights = []
-    while (flight := fleet.next_flight(wanted)) is not None:
-        flights.append(flight)
+def place_all(fleet, wanted):
+    placed = list(iter(lambda: fleet.place_next(wanted), None))
     list(fleet.to_start())
-    return flights
+    return placed
 
 
-def seeds(flights):
-    return [flight.work.cell.repeat.seed for flight in flights]
+def seeds(placed):
+    return [one.work.cell.repeat.seed for one in placed]
 
 
 def test_each_node_runs_one_cell_and_has_one_behind_it():
     fleet, wanted = fleet_of("ab", works(9))
-    flights = all_flights(fleet, wanted)
-    assert [(flight.address, seed) for flight, seed in zip(flights, seeds(flights), strict=True)] == [
+    placed = place_all(fleet, wanted)
+    assert [(one.address, seed) for one, seed in zip(placed, seeds(placed), strict=True)] == [
         ("0", 0),
         ("1", 1),
         ("0", 2),
         ("1", 3),
     ]
-    assert [flight.started for flight in flights] == [True, True, False, False]
-    fleet.landed(flights[0].number)
+    assert [one.started for one in placed] == [True, True, False, False]
+    fleet.ended(placed[0].number)
     assert seeds(fleet.to_start()) == [2]
-    assert seeds(all_flights(fleet, wanted)) == [4]
+    assert seeds(place_all(fleet, wanted)) == [4]
 
 
 def test_worker_with_many_threads_runs_as_many_cells_as_fit():
     fleet, wanted = fleet_of("a", works(9, n_threads=2), threads=4, widest=2)
-    assert seeds(all_flights(fleet, wanted)) == [0, 1, 2]
+    assert seeds(place_all(fleet, wanted)) == [0, 1, 2]
     assert fleet.slots() == 2
 
 
 @pytest.mark.parametrize(("hosts", "running"), [("aa", 1), ("ab", 2)])
 def test_cells_that_run_alone_are_alone_on_their_host(hosts, running):
     fleet, wanted = fleet_of(hosts, works(5, alone=True))
-    flights = all_flights(fleet, wanted)
-    assert len(flights) == running
-    fleet.landed(flights[0].number)
-    assert len(all_flights(fleet, wanted)) == 1
+    placed = place_all(fleet, wanted)
+    assert len(placed) == running
+    fleet.ended(placed[0].number)
+    assert len(place_all(fleet, wanted)) == 1
 
 
 def test_cell_that_runs_alone_waits_for_others_and_lets_none_pass():
     mixed = [*works(2), *works(1, alone=True), *works(3)[2:]]
     fleet, wanted = fleet_of("a", mixed)
-    first, second = all_flights(fleet, wanted)
-    fleet.landed(first.number)
-    assert all_flights(fleet, wanted) == []
-    fleet.landed(second.number)
-    (alone,) = all_flights(fleet, wanted)
+    first, second = place_all(fleet, wanted)
+    fleet.ended(first.number)
+    assert place_all(fleet, wanted) == []
+    fleet.ended(second.number)
+    (alone,) = place_all(fleet, wanted)
     assert alone.work.cell.spec.alone
 
 
@@ -96,53 +94,53 @@ def test_workers_of_one_machine_get_cpus_of_their_own_until_there_are_none_left(
 
 def test_cells_of_a_lost_node_run_first_and_only_those_that_ran_are_suspected():
     fleet, wanted = fleet_of("ab", works(9))
-    flights = all_flights(fleet, wanted)
-    numbers, guilty = fleet.lost("0")
-    assert (numbers, guilty) == ([flights[0].number, flights[2].number], [])
+    placed = place_all(fleet, wanted)
+    numbers, failed = fleet.lost("0")
+    assert (numbers, failed) == ([placed[0].number, placed[2].number], [])
     assert [work.cell.repeat.seed for work in list(fleet.waiting)[:3]] == [0, 2, 4]
     assert [fleet.suspect(work) for work in list(fleet.waiting)[:2]] == [True, False]
-    assert fleet.landed(flights[0].number) is None  # a late answer counts no more
+    assert fleet.ended(placed[0].number) is None  # a late answer counts no more
 
 
 def test_nothing_waits_behind_a_suspect_and_the_second_death_is_its_failure():
     fleet, wanted = fleet_of("abc", works(3))
-    all_flights(fleet, wanted)
+    place_all(fleet, wanted)
     fleet.lost("0")
     assert [fleet.suspect(work) for work in fleet.waiting] == [True]
-    assert all_flights(fleet, wanted) == []  # each node has a cell: a suspect never waits behind another
+    assert place_all(fleet, wanted) == []  # each node has a cell: a suspect never waits behind another
     fleet.waiting.extend(works(9)[5:])
-    assert all_flights(fleet, wanted) == []  # and no other goes before it
-    for flight in list(fleet.nodes["1"].flights):
-        fleet.landed(flight.number)
-    flights = all_flights(fleet, wanted | {work.cell.key: () for work in works(9)})
-    assert [(flight.address, flight.work.cell.repeat.seed) for flight in flights] == [("1", 0), ("2", 5)]
-    _, guilty = fleet.lost("1")
-    assert [work.cell.repeat.seed for work in guilty] == [0]
+    assert place_all(fleet, wanted) == []  # and no other goes before it
+    for one in list(fleet.nodes["1"].cells):
+        fleet.ended(one.number)
+    placed = place_all(fleet, wanted | {work.cell.key: () for work in works(9)})
+    assert [(one.address, one.work.cell.repeat.seed) for one in placed] == [("1", 0), ("2", 5)]
+    _, failed = fleet.lost("1")
+    assert [work.cell.repeat.seed for work in failed] == [0]
 
 
 def test_cell_goes_where_its_inputs_are_and_others_are_sent_for():
     cells = works(3)
     fleet, _ = fleet_of("ab", cells)
     wanted = {cell.cell.key: ("big",) for cell in cells}
-    assert all_flights(fleet, wanted) == []
+    assert place_all(fleet, wanted) == []
     assert {(node.address, digest) for node, digest in fleet.missing(wanted)} == {("0", "big"), ("1", "big")}
     assert list(fleet.missing(wanted)) == []  # it is coming
     fleet.nodes["1"].inputs.add("big")
-    assert {flight.address for flight in all_flights(fleet, wanted)} == {"1"}
+    assert {one.address for one in place_all(fleet, wanted)} == {"1"}
 
 
 def test_cell_that_waits_behind_a_long_one_goes_to_a_node_that_is_idle():
     fleet, wanted = fleet_of("ab", works(2))
     fleet.nodes["1"].ready = False
-    first, second = all_flights(fleet, wanted)
+    first, second = place_all(fleet, wanted)
     assert fleet.moved(wanted) is None
     fleet.nodes["1"].ready = True
-    number, flight = fleet.moved(wanted)
-    assert (number, flight.address, seeds([flight])) == (second.number, "1", [1])
+    number, placed = fleet.moved(wanted)
+    assert (number, placed.address, seeds([placed])) == (second.number, "1", [1])
     assert fleet.moved(wanted) is None
-    assert fleet.landed(second.number) is None  # if it had begun there just then, that counts no more
-    assert fleet.landed(first.number) is first
-    assert fleet.flying() == 1
+    assert fleet.ended(second.number) is None  # if it had begun there just then, that counts no more
+    assert fleet.ended(first.number) is first
+    assert fleet.in_flight() == 1
 
 
 def test_idle_node_gets_the_inputs_of_a_cell_that_waits_elsewhere():
@@ -150,6 +148,86 @@ def test_idle_node_gets_the_inputs_of_a_cell_that_waits_elsewhere():
     fleet, _ = fleet_of("ab", cells)
     wanted = {cell.cell.key: ("big",) for cell in cells}
     fleet.nodes["0"].inputs.add("big")
-    all_flights(fleet, wanted)
+    place_all(fleet, wanted)
     assert fleet.moved(wanted) is None
     assert [(node.address, digest) for node, digest in fleet.missing(wanted)] == [("1", "big")]
+
+
+def timed(repeats, targets="tuvw"):
+    spec = Spec(workload="x", name="x", alone=True)
+    return [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(repeats) for target in targets]
+
+
+def run_all(fleet, wanted):
+    """Where each cell ran, by repeat and target, if each node ends its cell in turn."""
+    ran = {}
+    while fleet.waiting or fleet.in_flight():
+        for one in place_all(fleet, wanted):
+            ran[one.work.cell.repeat.seed, one.work.cell.target] = fleet.nodes[one.address].host
+        for node in fleet.nodes.values():
+            for one in node.cells[:1]:
+                fleet.ended(one.number)
+    return ran
+
+
+def hosts_by_repeat(ran):
+    return [{host for (seed, _), host in ran.items() if seed == repeat} for repeat in sorted({seed for seed, _ in ran})]
+
+
+@pytest.mark.parametrize("hosts", ["ab", "aabb", "abcdef"])
+def test_cells_of_a_repeat_that_are_timed_run_on_one_machine_and_repeats_on_all(hosts):
+    cells = timed(5)
+    fleet, wanted = fleet_of(hosts, cells)
+    ran = run_all(fleet, wanted)
+    assert len(ran) == len(cells)
+    found = hosts_by_repeat(ran)
+    assert all(len(places) == 1 for places in found)
+    assert len(set.union(*found)) == min(5, len(set(hosts)))
+
+
+def test_repeat_that_is_longer_than_the_search_keeps_no_other_machine_idle():
+    cells = timed(2, targets=[str(number) for number in range(200)])
+    fleet, wanted = fleet_of("ab", cells)
+    assert seeds(place_all(fleet, wanted)) == [0, 1]
+
+
+@pytest.mark.parametrize("gone", ["lost", "refused"])
+def test_repeat_goes_to_another_machine_only_if_its_own_has_no_node_left(gone):
+    cells = timed(2)
+    fleet, wanted = fleet_of("aab", cells)
+    placed = place_all(fleet, wanted)
+    assert [(one.address, one.work.cell.repeat.seed) for one in placed] == [("0", 0), ("2", 1)]
+    leave = fleet.lost if gone == "lost" else lambda address: fleet.refuse(fleet.nodes[address], "it is broken")
+    for one in placed:
+        fleet.ended(one.number)
+    leave("0")
+    again = place_all(fleet, wanted)
+    assert {(one.address, one.work.cell.repeat.seed) for one in again} == {("1", 0), ("2", 1)}
+    for one in again:
+        fleet.ended(one.number)
+    leave("1")
+    ran = run_all(fleet, wanted)
+    assert set(ran.values()) == {"b"}
+    assert len(ran) == 4
+
+
+def test_timed_cell_that_its_node_did_not_run_is_placed_again():
+    cells = timed(1, targets="t")
+    fleet, wanted = fleet_of("ab", cells)
+    (one,) = place_all(fleet, wanted)
+    fleet.ended(one.number)
+    fleet.again([one.work])
+    (again,) = place_all(fleet, wanted)
+    assert again.address == one.address
+
+
+def test_machine_that_waits_for_a_timed_repeat_gets_the_inputs_of_its_own():
+    cells = timed(2, targets="t")
+    fleet, _ = fleet_of("ab", cells)
+    wanted = {cells[0].cell.key: ("first",), cells[1].cell.key: ("second",)}
+    fleet.nodes["0"].inputs.add("first")
+    fleet.waiting.append(timed(1, targets="u")[0])
+    wanted |= {fleet.waiting[2].cell.key: ("first",)}
+    (one,) = place_all(fleet, wanted)
+    assert one.address == "0"
+    assert ("1", "second") in {(node.address, digest) for node, digest in fleet.missing(wanted)}

@@ -1,6 +1,8 @@
 """Inputs by digest: read once, verified, moved into place whole, and never written outside of their folder."""
 
 import hashlib
+import os
+import time
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ import boosters_eval
 from boosters_eval.cluster import node
 from boosters_eval.cluster.messages import Item, Manifest, Question
 from boosters_eval.cluster.parcels import Parcels, inside
-from boosters_eval.cluster.store import Store
+from boosters_eval.cluster.store import KEPT_S, Store
 
 
 def folder_of(root, files):
@@ -56,6 +58,26 @@ def test_content_that_changed_on_its_way_is_refused(tmp_path):
     store.receive(parcel.digest, "a", 0, b"13")
     assert store.complete(parcel.digest, parcel.manifest) == "data has changed on its way: the digest of a is another"
     assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_what_no_run_has_used_for_weeks_is_removed(tmp_path):
+    Store(tmp_path / "nowhere").clean()
+    root = tmp_path / "store"
+    store = Store(root)
+    digests = []
+    for name in ("old", "used", "new"):
+        parcel = Parcels().of(str(folder_of(tmp_path / name, {"a": name.encode()})))
+        assert sent(parcel, store) == ""
+        digests.append(parcel.digest)
+    store.receive("half", "a", 0, b"1")
+    (half,) = root.glob(".arriving-*")
+    long_ago = time.time() - KEPT_S - 60
+    for path in (root / digests[0], root / digests[1], half):
+        os.utime(path, (long_ago, long_ago))
+    assert store.find(digests[1]) is not None
+    store.clean()
+    assert {path.name for path in root.iterdir()} == set(digests[1:])
+    assert (store.find(digests[1]) / "a").read_bytes() == b"used"
 
 
 def test_digest_is_taken_once_and_again_after_a_change(tmp_path, monkeypatch):

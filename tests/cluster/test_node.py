@@ -11,7 +11,7 @@ from boosters_eval.cluster import node as nodes
 from boosters_eval.cluster.messages import Order, Post
 from boosters_eval.cluster.node import Node, introduce
 from boosters_eval.cluster.parcels import Parcels
-from boosters_eval.cluster.travel import Luggage
+from boosters_eval.cluster.requests import CellRequests
 from dask_clusters import until
 from shells import plan_of
 
@@ -28,10 +28,10 @@ def node(tmp_path):
     assert not made.scratch.exists()
 
 
-def luggage_of(shell, scripts, seeds=(1,), limits=Limits(), **fields):  # noqa: B008 (frozen)
+def requests_of(shell, scripts, seeds=(1,), limits=Limits(), **fields):  # noqa: B008 (frozen)
     plan = plan_of(shell, scripts, targets=("sh",), seeds=seeds, **fields)
     works = [Work(cell, plan.build_of(cell), limits=limits) for cell in plan.cells]
-    packed = Luggage(works, boosters_eval.__version__, Parcels())
+    packed = CellRequests(works, boosters_eval.__version__, Parcels())
     return packed, [Order.model_validate_json(packed.order(work)) for work in works]
 
 
@@ -40,7 +40,7 @@ def lane_pid(reply):
 
 
 def test_cells_of_a_node_are_forked_from_the_same_lane(shell, node):
-    packed, orders = luggage_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"}, seeds=(1, 2))
+    packed, orders = requests_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"}, seeds=(1, 2))
     node.begin(packed.question, ONE)
     replies = [node.run(order) for order in orders]
     assert [reply.kind for reply in replies] == ["result", "result"]
@@ -50,8 +50,8 @@ def test_cells_of_a_node_are_forked_from_the_same_lane(shell, node):
 
 
 def test_next_plan_keeps_the_lanes_that_it_needs_too(shell, node):
-    first, orders = luggage_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"})
-    second, others = luggage_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"}, limits=Limits(timeout_s=60.0))
+    first, orders = requests_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"})
+    second, others = requests_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"}, limits=Limits(timeout_s=60.0))
     node.begin(first.question, ONE)
     before = node.run(orders[0])
     node.begin(second.question, ONE)
@@ -59,8 +59,8 @@ def test_next_plan_keeps_the_lanes_that_it_needs_too(shell, node):
 
 
 def test_node_that_is_stopped_answers_for_its_cells_and_can_begin_again(shell, node, tmp_path):
-    packed, (order,) = luggage_of(shell, {"x": f"touch {tmp_path}/begun; sleep 600"})
-    quick, (other,) = luggage_of(shell, {"y": "echo 1"})
+    packed, (order,) = requests_of(shell, {"x": f"touch {tmp_path}/begun; sleep 600"})
+    quick, (other,) = requests_of(shell, {"y": "echo 1"})
     replies = []
     node.begin(packed.question, ONE)
     running = threading.Thread(target=lambda: replies.append(node.run(order)))
@@ -75,7 +75,7 @@ def test_node_that_is_stopped_answers_for_its_cells_and_can_begin_again(shell, n
 
 
 def test_cell_that_came_back_while_it_runs_has_an_answer_for_each(shell, node):
-    packed, (order,) = luggage_of(shell, {"x": "sleep 0.1; echo 1"})
+    packed, (order,) = requests_of(shell, {"x": "sleep 0.1; echo 1"})
     node.begin(packed.question, Post(jobs=2, cpus=None))
     replies = []
     threads = [threading.Thread(target=lambda: replies.append(node.run(order).kind)) for _ in range(2)]
@@ -87,21 +87,21 @@ def test_cell_that_came_back_while_it_runs_has_an_answer_for_each(shell, node):
 
 
 def test_node_without_cells_gives_its_memory_back(shell, node, monkeypatch):
-    packed, (order,) = luggage_of(shell, {"x": "echo 1"})
+    packed, (order,) = requests_of(shell, {"x": "echo 1"})
     monkeypatch.setattr(nodes, "_IDLE", 0.05)
     node.begin(packed.question, ONE)
     until(lambda: node.run(order).kind == "unready", "the end of its pool")
 
 
 def test_input_that_is_not_there_is_told(shell, node):
-    packed, (order,) = luggage_of(shell, {"x": "echo 1"})
+    packed, (order,) = requests_of(shell, {"x": "echo 1"})
     node.begin(packed.question, ONE)
     lacking = order.replace(inputs={"data": {"kind": "parcel", "text": "0" * 32}})
     assert node.run(lacking).text == "RuntimeError: the input data is not there"
 
 
 def test_node_introduces_itself_and_names_both_builds(shell):
-    packed, _ = luggage_of(shell, {"x": "echo 1"})
+    packed, _ = requests_of(shell, {"x": "echo 1"})
     told = introduce(packed.question)
     assert told.faults == ()
     assert told.cpus

@@ -184,3 +184,11 @@ def test_device_is_described_only_where_one_is_asked_for(monkeypatch):
     assert asked.recorded() == {**asked.model_dump(), "digest": asked.digest}
     monkeypatch.setattr(machine, "cuda_devices", lambda: CudaDevices(fault="none"))
     assert MachineInfo.collect(device=True) == plain
+
+
+def test_node_of_several_with_equal_hardware_is_a_machine_of_its_own_and_others_say_nothing_of_it():
+    plain = MachineInfo.collect()
+    named = plain.replace(node="a1")
+    assert named.digest != plain.digest
+    assert MachineInfo.of_record(named.recorded()) == named
+    assert "node" not in plain.recorded() | plain.model_dump()

@@ -44,6 +44,7 @@ class RivalFinding:
     p_family: float | None = None  # corrected by Holm over all comparisons
     fails: bool = False  # worse, even after that correction
     missing: str = ""  # why there is no answer
+    apart: int = 0  # pairs of times that were measured on two machines, and are not compared
 
     @property
     def verdict(self) -> str:
@@ -209,7 +210,9 @@ class _Benchmark:
             )
             pair = table.pairs.get((rival.name, ours.name))
         why = f"times are not judged: {unfair}" if unfair else incomplete or _without_partner(ours, rival, metric)
-        return self._finding(rival, metric, False, pair, why)
+        placed = {result.repeat: result.machine for result in ours.results}
+        apart = sum(placed.get(result.repeat, result.machine) != result.machine for result in rival.results)
+        return replace(self._finding(rival, metric, False, pair, why), apart=apart)
 
     def _finding(
         self, rival: Contender, metric: str, higher_is_better: bool, pair: Comparison | None, incomplete: str

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 import webbrowser
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ import typer
 from boosters_eval.cli.output import note, print_json, print_rows, say
 from boosters_eval.cli.removing import confirm_removal, sized, span_seconds
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, RunError
+from boosters_eval.core.text import counted
 
 if TYPE_CHECKING:
     from boosters_eval.engine.folder import RunFolder
@@ -125,7 +127,7 @@ def show(
         "cells": _cells(run),
         "targets": ", ".join(f"{name} {build['version']}" for name, build in (facts.targets if facts else {}).items()),
         "commit": commit,
-        "machine": ", ".join(str(machine[key]) for key in ("cpu_model", "os") if machine.get(key)),
+        "machine": _machines(folder) or ", ".join(str(machine[key]) for key in ("cpu_model", "os") if machine.get(key)),
         "extends": facts.extends if facts else "",
         "folder": f"{run.path} ({sized(run.size)})",
         "command": _command(run),
@@ -139,6 +141,26 @@ def show(
     for label, command in _next(run).items():
         say(f"{label:<10}{command}")
     return ExitCode.SUCCESS
+
+
+def _machines(folder: "RunFolder") -> str:
+    """The machines of the latest attempt, if its outcomes name any, and how many cells each has run."""
+    from boosters_eval.engine.journal import read
+
+    try:
+        found = read(folder.journal_path(folder.attempts()[-1]))
+    except (BoostersEvalError, OSError, IndexError):  # the state tells of it
+        return ""
+    cells = Counter(outcome.machine for outcome in found.outcomes.values())
+    if not found.machines or cells.keys() <= {None}:
+        return ""
+    told = []
+    for digest, count in cells.items():
+        machine = found.machines.get(digest or "")
+        name = "where the run began" if machine is None else machine.cpu_model
+        node = f", node {machine.node}" if machine is not None and machine.node else ""
+        told.append(f"{name}{node} ({counted(count, 'cell')})")
+    return "; ".join(told)
 
 
 def _attempt(folder: "RunFolder", number: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import boosters_eval
 from boosters_eval.cluster.fleet import Fleet
 from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Sent
 from boosters_eval.cluster.parcels import Parcels
-from boosters_eval.cluster.travel import Luggage
+from boosters_eval.cluster.requests import CellRequests
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
 from boosters_eval.engine.child import RESULT
 from boosters_eval.engine.executor import Executor
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
     from pathlib import Path
 
-    from boosters_eval.cluster.fleet import Flight, KnownNode
+    from boosters_eval.cluster.fleet import KnownNode, PlacedCell
     from boosters_eval.cluster.link import Link
     from boosters_eval.cluster.messages import CellReply, Introduction
     from boosters_eval.cluster.news import ClusterNews
@@ -105,7 +105,7 @@ class DaskExecutor(Executor):
             yield from run.outcomes(started)
         finally:
             self._busy = False
-            if self._fleet.flying() and self._link is not None:  # the iterator was closed, or the run interrupted
+            if self._fleet.in_flight() and self._link is not None:  # the iterator was closed, or the run interrupted
                 self._link.stop_cells()
                 self._fleet.begin(())
 
@@ -144,9 +144,10 @@ class _Run:
         self._fleet = fleet
         self._machines = machines
         self._patience = patience
-        self._luggage = Luggage(works, boosters_eval.__version__, parcels)
-        self._question = self._luggage.question.model_dump_json()
+        self._requests = CellRequests(works, boosters_eval.__version__, parcels)
+        self._question = self._requests.question.model_dump_json()
         self._warned = False
+        self._first_hosts: dict[str, str] = {}  # of the outcomes, by the digest of their machine
         self._last_look = self._last_node = time.monotonic()
         fleet.begin(works)
         for node in fleet.nodes.values():
@@ -156,25 +157,25 @@ class _Run:
 
     def outcomes(self, started: Callable[[Cell, str], None]) -> Iterator[Outcome | Failure]:
         """Start cells and hear of them, until each has an outcome."""
-        while self._fleet.waiting or self._fleet.flying():
+        while self._fleet.waiting or self._fleet.in_flight():
             self._dispatch(started)
             yield from self._hear(self._next_news())
             self._check()
 
     def _dispatch(self, started: Callable[[Cell, str], None]) -> None:
-        while (flight := self._fleet.next_flight(self._luggage.digests)) is not None:
-            self._send_off(flight)
-        while (moved := self._fleet.moved(self._luggage.digests)) is not None:
+        while (placed := self._fleet.place_next(self._requests.digests)) is not None:
+            self._send_cell(placed)
+        while (moved := self._fleet.moved(self._requests.digests)) is not None:
             self._link.give_up([moved[0]])
-            self._send_off(moved[1])
-        for node, digest in self._fleet.missing(self._luggage.digests):
-            self._link.begin(self._link.send(node.address, node.host, self._luggage.parcels[digest]))
-        for flight in self._fleet.to_start():
-            started(flight.work.cell, "start")
+            self._send_cell(moved[1])
+        for node, digest in self._fleet.missing(self._requests.digests):
+            self._link.begin(self._link.send(node.address, node.host, self._requests.parcels[digest]))
+        for placed in self._fleet.to_start():
+            started(placed.work.cell, "start")
 
-    def _send_off(self, flight: Flight) -> None:
-        order, folders = self._luggage.order(flight.work), self._luggage.folders(flight.work)
-        self._link.begin(self._link.carry(flight.number, flight.address, order, folders), flight.number)
+    def _send_cell(self, placed: PlacedCell) -> None:
+        order, folders = self._requests.order(placed.work), self._requests.folders(placed.work)
+        self._link.begin(self._link.carry(placed.number, placed.address, order, folders), placed.number)
 
     def _next_news(self) -> ClusterNews | None:
         try:
@@ -198,7 +199,7 @@ class _Run:
             case Sent(address, digest, fault):
                 self._arrived(address, digest, fault)
             case Answered(number, reply):
-                yield from self._landed(number, reply)
+                yield from self._ended(number, reply)
 
     # Nodes
 
@@ -218,24 +219,19 @@ class _Run:
         if isinstance(told, str) or told.faults:
             self._refuse(node, told if isinstance(told, str) else "; ".join(told.faults))
             return
-        post = self._fleet.posted(node, told, self._luggage.widest)
-        self._know(told)
+        post = self._fleet.posted(node, told, self._requests.widest)
         self._warn_of_threads(node)
         self._link.begin(self._link.post(address, self._question, post))
 
-    def _know(self, told: Introduction) -> None:
-        machine = told.machine_info()
-        self._machines[machine.digest] = machine
-
     def _warn_of_threads(self, node: KnownNode) -> None:
-        wide = self._luggage.widest
-        if node.threads < wide and not self._luggage.alone and not self._warned:
+        wide = self._requests.widest
+        if node.threads < wide and not self._requests.alone and not self._warned:
             self._warned = True
             text = f"Cells use {wide} threads, but the worker {node.address} has {node.threads}: they share its CPUs."
             warnings.warn(f"{text} Start workers with --nthreads {wide}.", BoostersEvalWarning, stacklevel=2)
 
     def _refuse(self, node: KnownNode, why: str) -> None:
-        node.ready, node.refused = False, why
+        self._fleet.refuse(node, why)
         text = f"The worker {node.address} is not used: {why}."
         if all(other.refused for other in self._fleet.nodes.values()):
             raise RunError(f"No worker of the cluster can run this plan. {text}")
@@ -260,15 +256,15 @@ class _Run:
 
     def _lost(self, address: str) -> Iterator[Failure]:
         node = self._fleet.nodes.get(address)
-        numbers, guilty = self._fleet.lost(address)
+        numbers, failed = self._fleet.lost(address)
         self._link.give_up(numbers)
-        for work in guilty:
+        for work in failed:
             yield Failure.of(
                 work.cell,
                 error_type="NodeDied",
                 error_message="the cell was running on a node that died, and so was it on the next one: it is not run"
                 " on a third",
-                machine=node.machine if node is not None else None,
+                machine=self._machine(node) if node is not None else None,
             )
 
     def _check(self) -> None:
@@ -286,17 +282,17 @@ class _Run:
 
     # Cells
 
-    def _landed(self, number: int, reply: CellReply) -> Iterator[Outcome | Failure]:
+    def _ended(self, number: int, reply: CellReply) -> Iterator[Outcome | Failure]:
         node = self._fleet.node_of(number)
-        flight = self._fleet.landed(number)
-        if flight is None or node is None:  # it was given up: the cell runs elsewhere, or has an outcome already
+        placed = self._fleet.ended(number)
+        if placed is None or node is None:  # it was given up: the cell runs elsewhere, or has an outcome already
             return
         if reply.kind == "unready":
-            self._fleet.again([flight.work])
+            self._fleet.again([placed.work])
             self._unready(node, reply.text)
             return
         node.failed = 0
-        yield self._outcome(flight.work.cell, reply, node)
+        yield self._outcome(placed.work.cell, reply, node)
 
     def _unready(self, node: KnownNode, why: str) -> None:
         """A node that did not run its cell gets ready anew; one that fails again and again is left out."""
@@ -314,8 +310,18 @@ class _Run:
             kind = WORKLOADS[cell.spec.workload].outcome_type if reply.kind == RESULT else Failure
             found = kind.model_validate_json(reply.text)
             if found.key == cell.key:
-                return found.model_copy(update={"machine": node.machine})
+                return found.model_copy(update={"machine": self._machine(node)})
         except ValueError:  # pydantic's errors are ValueErrors
             pass
         message = f"the node {node.address} sent something that is not an outcome of the cell"
-        return Failure.of(cell, error_type="InvalidAnswer", error_message=message, machine=node.machine)
+        return Failure.of(cell, error_type="InvalidAnswer", error_message=message, machine=self._machine(node))
+
+    def _machine(self, node: KnownNode) -> str | None:
+        """The digest of an outcome's machine. Nodes of equal hardware are several: all but the first are named."""
+        machine = node.machine
+        if machine is None:
+            return None
+        if self._first_hosts.setdefault(machine.digest, node.host) != node.host:
+            machine = machine.replace(node=node.host)
+        self._machines[machine.digest] = machine
+        return machine.digest

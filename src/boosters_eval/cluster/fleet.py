@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from boosters_eval.cluster.messages import Post
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from boosters_eval.cluster.messages import Introduction
+    from boosters_eval.core.machine import MachineInfo
+    from boosters_eval.core.repeat import Repeat
     from boosters_eval.engine.executor import Work
 
 _SCANNED = 64  # cells among which one is sought whose inputs are on a node already
@@ -19,8 +22,8 @@ TWICE = 2  # nodes that a cell may lose
 
 
 @dataclass
-class Flight:
-    """A cell on its way: the first ones of a node run, the one behind them waits there."""
+class PlacedCell:
+    """A cell that was given to a node: the first ones of a node run, the one behind them waits there."""
 
     number: int
     work: Work
@@ -36,7 +39,7 @@ class KnownNode:
     threads: int
     slots: int = 1
     host: str = ""
-    machine: str = ""  # the digest
+    machine: MachineInfo | None = None
     cpus: tuple[int, ...] | None = None
     ready: bool = False
     refused: str = ""
@@ -44,7 +47,7 @@ class KnownNode:
     asked: float = 0.0  # when it was last asked to introduce itself
     inputs: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
-    flights: list[Flight] = field(default_factory=list)
+    cells: list[PlacedCell] = field(default_factory=list)
 
 
 class Fleet:
@@ -53,19 +56,22 @@ class Fleet:
     def __init__(self) -> None:
         self.nodes: dict[str, KnownNode] = {}
         self.waiting: deque[Work] = deque()
-        self._flights: dict[int, Flight] = {}
+        self._placed: dict[int, PlacedCell] = {}
         self._deaths: Counter[str] = Counter()  # nodes that died while a cell ran, by its key
         self._on_host: Counter[str] = Counter()  # cells, by machine
         self._alone: Counter[str] = Counter()  # those of them that must be alone there
+        self._hosts: dict[Repeat, str] = {}  # where the cells of a repeat run that must run alone
+        self._unplaced: Counter[Repeat] = Counter()  # such cells that wait, by repeat
         self._numbers = 0
 
     def begin(self, works: Iterable[Work]) -> None:
         """New cells."""
         self.waiting = deque(works)
-        for counted in (self._flights, self._deaths, self._on_host, self._alone):
-            counted.clear()
+        for known in (self._placed, self._deaths, self._on_host, self._alone, self._hosts):
+            known.clear()
+        self._unplaced = Counter(work.cell.repeat for work in self.waiting if work.cell.spec.alone)
         for node in self.nodes.values():
-            node.flights.clear()
+            node.cells.clear()
             node.failed = 0
 
     # Who is there
@@ -78,7 +84,7 @@ class Fleet:
 
     def posted(self, node: KnownNode, told: Introduction, widest: int) -> Post:
         """Its place among the nodes of its machine: as many cells as its threads allow, on CPUs that no other has."""
-        node.host, node.machine = told.host, told.machine_info().digest
+        node.host, node.machine = told.host, told.machine_info()
         node.slots = max(1, node.threads // widest)
         taken = {
             cpu
@@ -99,76 +105,99 @@ class Fleet:
         """How many cells run at a time."""
         return sum(node.slots for node in self.usable())
 
-    def flying(self) -> int:
-        """How many cells are on their way."""
-        return len(self._flights)
+    def in_flight(self) -> int:
+        """How many cells nodes have."""
+        return len(self._placed)
 
     # What goes where
 
-    def next_flight(self, wanted: Mapping[str, Iterable[str]]) -> Flight | None:
-        """The next cell that a node can take, on its way from now on; None if there is none.
+    def place_next(self, wanted: Mapping[str, Iterable[str]]) -> PlacedCell | None:
+        """The next cell that a node can take, which has it from now on; None if there is none.
 
         `wanted` has the digests of each cell's inputs by its key.
         """
-        free = [node for node in self.nodes.values() if node.ready and len(node.flights) <= node.slots]
-        for node in sorted(free, key=lambda node: len(node.flights) / node.slots):
+        free = [node for node in self.nodes.values() if node.ready and len(node.cells) <= node.slots]
+        for node in sorted(free, key=lambda node: len(node.cells) / node.slots):
             index = self._choice(node, wanted)
             if index is not None:
                 work = self.waiting[index]
                 del self.waiting[index]
-                return self._fly(node, work)
+                self._pin(node, work)
+                return self._place(node, work)
         return None
 
-    def moved(self, wanted: Mapping[str, Iterable[str]]) -> tuple[int, Flight] | None:
-        """A cell that waits behind another although some node has nothing to do: its old number, and its new flight."""
+    def _pin(self, node: KnownNode, work: Work) -> None:
+        """Times are compared within one machine: the cells of a repeat that are timed stay on that of the first."""
+        if work.cell.spec.alone:
+            self._hosts[work.cell.repeat] = node.host
+            self._unplaced[work.cell.repeat] -= 1
+
+    def _belongs(self, work: Work, node: KnownNode) -> bool:
+        return not work.cell.spec.alone or self._hosts.get(work.cell.repeat, node.host) == node.host
+
+    def _candidates(self, node: KnownNode) -> Iterator[tuple[int, Work]]:
+        """The cells that may run on a node, with their positions."""
+        timed = +self._unplaced
+        if sum(timed.values()) == len(self.waiting) and all(
+            self._hosts.get(repeat, node.host) != node.host for repeat in timed
+        ):
+            return  # a long queue that others will run need not be looked through
+        found = ((index, work) for index, work in enumerate(self.waiting) if self._belongs(work, node))
+        yield from islice(found, _SCANNED)
+
+    def moved(self, wanted: Mapping[str, Iterable[str]]) -> tuple[int, PlacedCell] | None:
+        """A cell that waits behind another although some node has nothing to do: its old number, and its new place."""
         for node in self._idle():
-            for flight in self._behind():
-                if flight.address != node.address and node.inputs.issuperset(wanted[flight.work.cell.key]):
-                    self.landed(flight.number)
-                    return flight.number, self._fly(node, flight.work)
+            for placed in self._behind():
+                if placed.address != node.address and node.inputs.issuperset(wanted[placed.work.cell.key]):
+                    self.ended(placed.number)
+                    return placed.number, self._place(node, placed.work)
         return None
 
     def _idle(self) -> list[KnownNode]:
         """The nodes with a free slot when no cell is left that was not sent to some node."""
         if self.waiting:
             return []
-        return [node for node in self.usable() if len(node.flights) < node.slots and not self._alone[node.host]]
+        return [node for node in self.usable() if len(node.cells) < node.slots and not self._alone[node.host]]
 
-    def _behind(self) -> Iterator[Flight]:
+    def _behind(self) -> Iterator[PlacedCell]:
         for node in self.nodes.values():
-            yield from (flight for flight in node.flights[node.slots :] if not flight.started)
+            yield from (placed for placed in node.cells[node.slots :] if not placed.started)
 
-    def _fly(self, node: KnownNode, work: Work) -> Flight:
+    def _behind_works(self) -> Iterator[Work]:
+        return (placed.work for placed in self._behind())
+
+    def _place(self, node: KnownNode, work: Work) -> PlacedCell:
         self._numbers += 1
-        flight = Flight(self._numbers, work, node.address)
-        node.flights.append(flight)
-        self._flights[flight.number] = flight
-        self._count(node, flight, 1)
-        return flight
+        placed = PlacedCell(self._numbers, work, node.address)
+        node.cells.append(placed)
+        self._placed[placed.number] = placed
+        self._count(node, placed, 1)
+        return placed
 
-    def _count(self, node: KnownNode, flight: Flight, step: int) -> None:
+    def _count(self, node: KnownNode, placed: PlacedCell, step: int) -> None:
         self._on_host[node.host] += step
-        self._alone[node.host] += step * flight.work.cell.spec.alone
+        self._alone[node.host] += step * placed.work.cell.spec.alone
 
     def missing(self, wanted: Mapping[str, Iterable[str]]) -> Iterator[tuple[KnownNode, str]]:
         """The inputs that nodes should get now: those of the next cell that each could take."""
-        following = self.waiting[0] if self.waiting else None
-        for node in self.usable() if following else self._idle():
-            work = following or next((flight.work for flight in self._behind()), None)
-            if work is not None and len(node.flights) <= node.slots and not node.coming:
+        for node in self.usable() if self.waiting else self._idle():
+            if len(node.cells) > node.slots or node.coming:
+                continue
+            following = (work for _, work in self._candidates(node)) if self.waiting else self._behind_works()
+            work = next(following, None)
+            if work is not None:
                 for digest in wanted[work.cell.key]:
                     if digest not in node.inputs:
                         node.coming.add(digest)
                         yield node, digest
 
     def _choice(self, node: KnownNode, wanted: Mapping[str, Iterable[str]]) -> int | None:
-        suspicious = any(self.suspect(flight.work) for flight in node.flights)
-        behind = len(node.flights) >= node.slots
+        suspicious = any(self.suspect(placed.work) for placed in node.cells)
+        behind = len(node.cells) >= node.slots
         if self._alone[node.host] or (behind and suspicious):
             return None
-        for index, work in enumerate(self.waiting):
-            if index == _SCANNED:
-                return None
+        for index, work in self._candidates(node):
             if work.cell.spec.alone and self._on_host[node.host]:
                 return None  # whatever comes after it waits as well, or its turn would never come
             if self.suspect(work) and behind:
@@ -179,50 +208,63 @@ class Fleet:
                 return index
         return None
 
-    def to_start(self) -> Iterator[Flight]:
+    def to_start(self) -> Iterator[PlacedCell]:
         """The cells that run by now and were not told of."""
         for node in self.nodes.values():
-            for flight in node.flights[: node.slots]:
-                if not flight.started:
-                    flight.started = True
-                    yield flight
+            for placed in node.cells[: node.slots]:
+                if not placed.started:
+                    placed.started = True
+                    yield placed
 
     # What becomes of them
 
-    def landed(self, number: int) -> Flight | None:
+    def ended(self, number: int) -> PlacedCell | None:
         """The cell has an answer. One that was given up before has none any more."""
-        flight = self._flights.pop(number, None)
-        if flight is not None:
-            node = self.nodes[flight.address]
-            node.flights.remove(flight)
-            self._count(node, flight, -1)
-        return flight
+        placed = self._placed.pop(number, None)
+        if placed is not None:
+            node = self.nodes[placed.address]
+            node.cells.remove(placed)
+            self._count(node, placed, -1)
+        return placed
 
     def node_of(self, number: int) -> KnownNode | None:
-        """The node of a cell on its way."""
-        flight = self._flights.get(number)
-        return None if flight is None else self.nodes[flight.address]
+        """The node that has a cell."""
+        placed = self._placed.get(number)
+        return None if placed is None else self.nodes[placed.address]
 
     def again(self, works: Iterable[Work]) -> None:
         """These cells run before all others."""
-        self.waiting.extendleft(reversed(list(works)))
+        found = list(works)
+        self.waiting.extendleft(reversed(found))
+        self._unplaced.update(work.cell.repeat for work in found if work.cell.spec.alone)
 
     def suspect(self, work: Work) -> bool:
         """Whether a node died while it ran. Nothing waits behind such a cell, so that it is known if it did it."""
         return self._deaths[work.cell.key] > 0
 
     def lost(self, address: str) -> tuple[list[int], list[Work]]:
-        """A node is gone: which cells were on their way there, and which of them have lost their second node.
+        """A node is gone: which cells it had, and which of them have lost their second node.
 
         All others run elsewhere.
         """
         node = self.nodes.pop(address, None)
         if node is None:
             return [], []
-        for flight in node.flights:
-            del self._flights[flight.number]
-            self._count(node, flight, -1)
-            self._deaths[flight.work.cell.key] += flight.started
-        guilty = [flight.work for flight in node.flights if self._deaths[flight.work.cell.key] >= TWICE]
-        self.again(flight.work for flight in node.flights if flight.work not in guilty)
-        return [flight.number for flight in node.flights], guilty
+        self._release(node.host)
+        for placed in node.cells:
+            del self._placed[placed.number]
+            self._count(node, placed, -1)
+            self._deaths[placed.work.cell.key] += placed.started
+        failed = [placed.work for placed in node.cells if self._deaths[placed.work.cell.key] >= TWICE]
+        self.again(placed.work for placed in node.cells if placed.work not in failed)
+        return [placed.number for placed in node.cells], failed
+
+    def refuse(self, node: KnownNode, why: str) -> None:
+        """A node is not used."""
+        node.ready, node.refused = False, why
+        self._release(node.host)
+
+    def _release(self, host: str) -> None:
+        """Let other machines have the repeats of one whose last node is gone."""
+        if not any(node.host == host and not node.refused for node in self.nodes.values()):
+            self._hosts = {repeat: where for repeat, where in self._hosts.items() if where != host}

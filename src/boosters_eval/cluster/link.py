@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 import logging
 import multiprocessing
 import queue
@@ -17,15 +16,15 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import dask
 from distributed import Client, LocalCluster
 
 from boosters_eval.cluster import node
+from boosters_eval.cluster.addresses import ENCRYPTED, check_certificates, scheduler_address
 from boosters_eval.cluster.messages import CellReply, Introduction
 from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Sent
 from boosters_eval.cluster.parcels import inside
 from boosters_eval.core.errors import ConfigError, RunError
-from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.core.files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -60,13 +59,14 @@ class Link:
         self._client: Any = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._carried: dict[int, asyncio.Task[Any]] = {}  # by the number of the cell
+        self._leases: dict[str, Any] = {}  # by the address of the node
         self._quiet = _Quiet()
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(lambda *_: None)  # of dask's own tasks; what matters is news
         self._thread = threading.Thread(target=self._turn, name="boosters-eval-dask", daemon=True)
         self._thread.start()
         try:
-            where = _address(address, scheduler_file, client)
+            where = scheduler_address(address, scheduler_file, client)
             self._call(self._connect(where, workers, security or getattr(client, "security", None)))
         except BaseException:
             self.close()
@@ -77,6 +77,8 @@ class Link:
         self._locks: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         if address is None:
             self._cluster = await _started_here(workers)
+        else:
+            check_certificates(address, security)
         target = self._cluster or address
         client = Client(
             target, asynchronous=True, timeout=CONNECT_S, set_as_default=False, security=security, name="boosters-eval"
@@ -86,8 +88,10 @@ class Link:
         except (OSError, TimeoutError):
             with contextlib.suppress(Exception):
                 await client.close(timeout=1)
+            also = ", with certificates that fit yours" if str(address).startswith(ENCRYPTED) else ""
             raise RunError(
-                f"No dask scheduler answers at {address} within {CONNECT_S:g} s: check the address, and that it runs."
+                f"No dask scheduler answers at {address} within {CONNECT_S:g} s: check the address, and that it runs"
+                f"{also}."
             ) from None
         self._client = client
         client.subscribe_topic("all", self._heard)
@@ -122,6 +126,7 @@ class Link:
             task = self._loop.create_task(self._survived(work))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(lambda _: work.close())  # of one that was given up before it began
             if number is not None:
                 self._carried[number] = task
                 task.add_done_callback(lambda _: self._carried.pop(number))
@@ -172,6 +177,7 @@ class Link:
         message = event[1]
         action = message.get("action") if isinstance(message, dict) else None
         if action == "remove-worker":
+            self._leases.pop(message["worker"], None)
             self.news.put(Left(message["worker"]))
         elif action == "add-worker":
             await self._look()
@@ -203,7 +209,19 @@ class Link:
     async def post(self, address: str, question: str, post: Post) -> None:
         """Tell a node how many cells it will run, and where."""
         answer = await self._answer(address, node.take_post, question, post.model_dump_json())
+        self._lease(address)
         self.news.put(Posted(address, question, _told(answer)))
+
+    def _lease(self, address: str) -> None:
+        """Hold a result on the node: if this program is killed, dask forgets it there, by which the node knows."""
+        if address not in self._leases:
+            self._leases[address] = self._client.submit(
+                node.lease,
+                key=f"{node.lease_key(self.session)}-{secrets.token_hex(6)}",
+                workers=[address],
+                allow_other_workers=False,
+                pure=False,
+            )
 
     # What goes there and comes back
 
@@ -303,36 +321,6 @@ async def _started_here(workers: int) -> Any:
 def _store(path: Path, content: bytes) -> None:
     if not path.is_file() or path.read_bytes() != content:
         write_atomically(path, content, own=True)
-
-
-def _address(address: str | None, scheduler_file: str | Path | None, client: Any) -> str | None:
-    """Where the scheduler is, as the user or dask's own configuration names it; None: nowhere yet."""
-    if client is not None:
-        return str(client.scheduler.address)
-    if scheduler_file is not None:
-        path = Path(scheduler_file)
-        try:
-            found = json.loads(read_text(path))["address"]
-        except (ValueError, TypeError, KeyError) as error:
-            if isinstance(error, ConfigError):
-                raise
-            raise ConfigError(f"The scheduler file {path} is not one that a dask scheduler writes.") from None
-        address = str(found)
-    address = address or dask.config.get("scheduler-address", None)
-    if address is not None and not _looks_right(address):
-        raise ConfigError(
-            "The 'address' parameter must be that of a dask scheduler, such as tcp://host:8786."
-            f" Got '{address}' instead."
-        )
-    return address
-
-
-def _looks_right(address: str) -> bool:
-    scheme, found, place = address.rpartition("://")
-    _, _, port = place.rpartition(":")
-    return (not found or scheme in {"tcp", "tls", "ws", "wss", "ucx", "inproc"}) and (
-        port.isdecimal() or scheme == "inproc"
-    )
 
 
 def _introduction(answer: Any) -> Introduction | str | None:

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Build
     from boosters_eval.engine.outcome import Outcome
 
-_IDLE = 300.0  # seconds without a cell after which the memory is given back: the program may be gone
+_IDLE = 300.0  # seconds without a cell after which the memory is given back
+_FORGOTTEN = ("released", "forgotten", "cancelled")  # states of a task that nobody wants any more
 
 
 class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
@@ -50,6 +51,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     def __init__(self, session: str) -> None:
         self.name = plugin_name(session)
+        self._session = session
         self.store = Store()
         self.scratch = Path()
         self._question: Question | None = None
@@ -65,12 +67,18 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     def setup(self, worker: Any) -> None:
         """A folder of the worker's own, which goes away with it."""
+        self._worker = worker
         self.scratch = Path(tempfile.mkdtemp(prefix="boosters-eval-", dir=worker.local_directory))
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 (the signature of a plug-in)
         """Leave no process and no file behind."""
         self.stop()
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:  # noqa: ARG002 (dask's signature)
+        """Leave once dask forgets the result that the program holds here: it is gone, killed perhaps."""
+        if finish in _FORGOTTEN and str(key).startswith(lease_key(self._session)):
+            self._worker.loop.add_callback(leave, self._session, dask_worker=self._worker)
 
     # Taking up its post
 
@@ -195,6 +203,11 @@ def plugin_name(session: str) -> str:
     return f"boosters-eval-{session}"
 
 
+def lease_key(session: str) -> str:
+    """How the key of a task begins whose result the program holds for as long as it is there."""
+    return f"boosters-eval-lease-{session}"
+
+
 def _items(folder: Path) -> list[Item]:
     return [
         item_of(file, file.relative_to(folder.parent.parent).as_posix())
@@ -256,7 +269,7 @@ def _host() -> str:
     """Equal for all processes on one machine, in containers too."""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-        return hashlib.sha256(boot.encode()).hexdigest()[:16]
+        return hashlib.sha256(boot.encode()).hexdigest()[:12]
     return platform.node()
 
 
@@ -273,6 +286,7 @@ async def meet(session: str, question: str, *, dask_worker: Any) -> str:
     answer = await asyncio.to_thread(introduce, Question.model_validate_json(question))
     if not answer.faults and _node(dask_worker, session) is None:
         node = Node(session)
+        await asyncio.to_thread(node.store.clean)
         await dask_worker.plugin_add(node, node.name)
     return answer.model_dump_json()
 
@@ -291,6 +305,11 @@ def run_cell(session: str, order: str) -> str:
     if node is None:
         return CellReply(kind="unready", text="it has forgotten this program").model_dump_json()
     return node.run(Order.model_validate_json(order)).model_dump_json()
+
+
+def lease() -> bool:
+    """A task whose result the program holds."""
+    return True
 
 
 async def has_parcel(session: str, digest: str, *, dask_worker: Any) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,8 @@ from boosters_eval.datasets.cache import cache_root
 
 if TYPE_CHECKING:
     from boosters_eval.cluster.messages import Manifest
+
+KEPT_S = 28 * 24 * 3600.0  # seconds after which a parcel that nobody has used is removed
 
 
 class Store:
@@ -22,9 +27,21 @@ class Store:
         self._arriving: dict[str, Path] = {}
 
     def find(self, digest: str) -> Path | None:
-        """The file or folder of a parcel, if it is there."""
+        """The file or folder of a parcel, if it is there; it then counts as used now."""
         folder = self._root / digest
-        return next(folder.iterdir(), None) if folder.is_dir() else None
+        if not folder.is_dir():
+            return None
+        with contextlib.suppress(OSError):  # of a store that others own
+            os.utime(folder)
+        return next(folder.iterdir(), None)
+
+    def clean(self) -> None:
+        """Remove what no run has used for weeks, and what a worker that was killed left half received."""
+        before = time.time() - KEPT_S
+        with contextlib.suppress(OSError):  # there is no store yet, or another worker cleans it too
+            for folder in [found for found in self._root.iterdir() if found.stat().st_mtime < before]:
+                # Moved first: whoever looks for a parcel finds all of it, or nothing.
+                shutil.rmtree(folder.rename(Path(tempfile.mkdtemp(prefix=".removed-", dir=self._root))))
 
     def receive(self, digest: str, path: str, offset: int, data: bytes) -> None:
         """A piece of a file; the first one of a parcel begins it."""

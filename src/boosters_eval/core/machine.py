@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import psutil
+from pydantic import Field
 
 from boosters_eval.core.devices import CudaDevices, cuda_devices
 from boosters_eval.core.errors import ConfigError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path("/")
 _STABLE = ("cpu_model", "cpu_cores", "cpu_threads", "architecture")
-_OF_DEVICE = ("gpu", "cuda")
+_OPTIONAL = ("gpu", "cuda", "node")
 
 
 class MachineInfo(Model):
@@ -40,6 +41,8 @@ class MachineInfo(Model):
     cpus_available: int | None = None  # what affinity and cgroup leave to this process
     gpu: str | None = None  # the CUDA device that is used; only looked for where one is asked for
     cuda: str | None = None  # the version that its driver supports
+    # Which of several with equal hardware, in a run that used them; a machine by itself has no such name.
+    node: str | None = Field(default=None, exclude_if=lambda node: node is None)
 
     @classmethod
     def collect(cls, *, load_blas: bool = False, device: bool = False) -> Self:
@@ -62,7 +65,7 @@ class MachineInfo(Model):
     def recorded(self) -> dict[str, Any]:
         """What a run keeps of it: one that asks for no device says the same as before there were any."""
         content = {**self.model_dump(), "digest": self.digest}
-        return {name: value for name, value in content.items() if name not in _OF_DEVICE or value is not None}
+        return {name: value for name, value in content.items() if name not in _OPTIONAL or value is not None}
 
     @classmethod
     def of_record(cls, recorded: Mapping[str, Any]) -> Self:
@@ -77,10 +80,10 @@ class MachineInfo(Model):
         """Equal on the same machine: a kernel upgrade, an affinity mask or another BLAS does not change it.
 
         Memory counts in whole gigabytes, rounded up: what the firmware reserves varies from boot to boot. Another
-        device makes another machine of it for the runs that use one.
+        device makes another machine of it for the runs that use one, and so does the name of a node.
         """
         stable = {name: getattr(self, name) for name in _STABLE} | {"memory_gb": math.ceil(self.memory_gb)}
-        stable |= {"gpu": self.gpu} if self.gpu is not None else {}
+        stable |= {name: found for name in ("gpu", "node") if (found := getattr(self, name)) is not None}
         return hashlib.sha256(json.dumps(stable, sort_keys=True).encode()).hexdigest()[:16]
 
 

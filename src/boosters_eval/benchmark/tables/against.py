@@ -202,7 +202,8 @@ def _numbers(finding: RivalFinding) -> list[str]:
         out.append(f"p {p_value(finding.p_family)}")
     if finding.verdict == "inconclusive" and pair.min_detectable_percent is not None:
         out.append(f"could have shown {percent(pair.min_detectable_percent / 100, sign=False)}")
-    return [*out, counted(pair.n, "split")]
+    apart = [f"{counted(finding.apart, 'pair')} on two machines left out"] if finding.apart else []
+    return [*out, counted(pair.n, "split"), *apart]
 
 
 def _row(finding: RivalFinding) -> list[str]:

@@ -39,7 +39,8 @@ class MachineShare(Model):
         machine = self.machine
         if machine is None:
             return f"an unknown machine {self.digest}"
-        return f"{machine.cpu_model}, {counted(machine.cpu_cores, 'core')}, {machine.memory_gb:.1f} GB"
+        node = f", node {machine.node}" if machine.node else ""
+        return f"{machine.cpu_model}, {counted(machine.cpu_cores, 'core')}, {machine.memory_gb:.1f} GB{node}"
 
     @property
     def whole(self) -> str:

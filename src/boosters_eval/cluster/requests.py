@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.executor import Work
 
 
-class Luggage:
+class CellRequests:
     """The inputs of a run's cells, and what nodes are asked about."""
 
     def __init__(self, works: Sequence[Work], version: str, parcels: Parcels) -> None:
