@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.core.repeat import Repeat
-    from boosters_eval.explanations.findings import Reading
+    from boosters_eval.explanations.findings import AgreementReading
     from boosters_eval.explanations.records import Explanation, Kind
     from boosters_eval.explanations.results import Explanations
     from boosters_eval.stats.inference import FloatArray
@@ -207,7 +207,7 @@ def with_readings(found: Sequence[PairAgreement]) -> list[PairAgreement]:
     return [one if one.own else one.replace(reading=_reading(one, own)) for one in found]
 
 
-def _reading(pair: PairAgreement, own: Mapping[tuple[str, str], float | None]) -> Reading:
+def _reading(pair: PairAgreement, own: Mapping[tuple[str, str], float | None]) -> AgreementReading:
     """Both verdicts need evidence: what an interval leaves open cannot be told."""
     selves = [tau for name in (pair.a, pair.b) if (tau := own.get((pair.kind, name))) is not None]
     if len(selves) < 2 or pair.tau is None:

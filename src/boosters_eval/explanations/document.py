@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.benchmark.tables import notes as benchmark_notes
@@ -49,7 +50,7 @@ def build_document(
     return ImportancesDocument(
         title=f"{f'{measured[:10]}: ' if measured else ''}Importances",
         lead=", ".join(f"{name} {version}" for name, version in versions.items()),
-        headline=tuple(_headline(findings)),
+        headline=tuple(_headline(findings, explanations)),
         facts=tuple(_facts(findings, explanations)),
         environment=environment.rows(versions, builds_of(results)),
         configuration=tuple(_configuration(findings, explanations)),
@@ -75,11 +76,15 @@ def _commands(explanations: Explanations) -> tuple[str, ...]:
     return (f"{first} --kinds {kinds}", *found[1:])
 
 
-def _headline(findings: Sequence[BenchmarkFindings]) -> Iterator[str]:
+def _headline(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[str]:
+    failed = Counter((error.config_name, error.library) for error in explanations.errors)
     for one in findings:
         where = f"{one.benchmark}: " if len(findings) > 1 else ""
         yield f"{where}{answer(one)}"
         yield from (f"{where}{note.removeprefix('* ')}" for note in mark_notes(one))
+        for (benchmark, library), number in failed.items():
+            if benchmark == one.benchmark:
+                yield f"{where}{library}: {counted(number, 'cell')} failed, of which nothing is known."
         if one.correlated:
             yield f"{where}{one.correlated[0].text}"
 

@@ -9,7 +9,7 @@ from boosters_eval.explanations.records import Kind
 
 CheckName = Literal["local accuracy", "constant column", "interactions"]
 CheckVerdict = Literal["holds", "fails", "not offered", "not checked"]
-Reading = Literal["as much", "less", "cannot be told", ""]
+AgreementReading = Literal["as much", "less", "cannot be told", ""]
 
 
 class CheckFinding(Model):
@@ -57,7 +57,7 @@ class PairAgreement(Model):
     correlation: float | None = None  # of predictions
     largest: float | None = None  # the largest difference of an attribution or a prediction, in its unit
     row: int | None = None  # where that is, in the data set
-    reading: Reading = ""  # held against the agreement of each with itself; empty: there is nothing to hold
+    reading: AgreementReading = ""  # held against the agreement of each with itself; empty: there is nothing to hold
     reason: str = ""  # why there is no number
 
     @property
