@@ -22,10 +22,16 @@ def cluster(_cluster):
     return _cluster
 
 
-@pytest.fixture
-def dask(cluster):
-    with DaskExecutor(address=cluster.address) as executor:
+@pytest.fixture(scope="session")
+def _executor(_cluster):
+    with DaskExecutor(address=_cluster.address) as executor:
         yield executor
+
+
+@pytest.fixture
+def dask(cluster, _executor):
+    """One for all tests that do not ask for more, so that its nodes keep their lanes."""
+    return _executor
 
 
 @pytest.fixture

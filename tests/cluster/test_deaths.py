@@ -99,20 +99,18 @@ execute(plan, DaskExecutor(address=sys.argv[1]))
 
 
 def test_program_that_is_killed_leaves_no_cell_and_no_lane_behind(cluster, home):
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM, cluster.address], env=environment(PLUGINS))
-
     def there():
-        return {
-            process for worker in cluster.workers for process in psutil.Process(worker.pid).children(recursive=True)
-        }
+        return set().union(*map(children, cluster.workers))
 
     def sleeping():
         with contextlib.suppress(psutil.NoSuchProcess):
-            return sum(process.name() == "sleep" for process in there()) == 2
+            return sum(psutil.Process(pid).name() == "sleep" for pid in there()) == 2
 
+    before = there()
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, cluster.address], env=environment(PLUGINS))
     try:
         until(sleeping, "both cells")
-        left = {process.pid for process in there()}
+        left = there() - before
     finally:
         program.kill()
         program.wait()

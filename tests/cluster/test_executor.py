@@ -39,6 +39,13 @@ from shells import plan_of
 ANCESTOR = "p=$PPID; for i in 1 2 3; do p=$(cut -d' ' -f4 /proc/$p/stat); done"  # the pid of the dask worker
 
 
+def with_two_workers(folder, script):
+    """The script, which waits until cells have begun on two workers."""
+    begun = f"{folder}/begun"
+    both = f"until [ $(ls {begun} | wc -l) -ge 2 ]; do sleep 0.05; done"
+    return f"{ANCESTOR}; mkdir -p {begun}; touch {begun}/$p; {both}; {script}"
+
+
 def works_of(plan, **fields):
     return [Work(cell, plan.build_of(cell), **fields) for cell in plan.cells]
 
@@ -62,9 +69,9 @@ def test_metrics_are_those_of_the_local_run_bit_for_bit(home, dask, libraries):
         compare("iris", libraries[:1], seeds=1, executor=dask, memory_limit=1)
 
 
-def test_cells_share_the_workers_and_lanes_outlive_their_tasks(shell, dask):
+def test_cells_share_the_workers_and_lanes_outlive_their_tasks(shell, dask, tmp_path):
     plan = plan_of(shell, {"x": f"{ANCESTOR}; echo $p", "lane": "echo $(cut -d' ' -f4 /proc/$PPID/stat)"})
-    run = execute(plan_of(shell, {"w": f"sleep 0.1; {ANCESTOR}; echo $p"}, seeds=range(6)), dask)
+    run = execute(plan_of(shell, {"w": with_two_workers(tmp_path, "echo $p")}, seeds=range(6)), dask)
     assert len({outcome.value for outcome in run.results}) == 2
     first = {outcome.value for outcome in execute(plan, dask).results if outcome.spec == "lane"}
     second = {outcome.value for outcome in execute(plan, dask).results if outcome.spec == "lane"}
@@ -167,6 +174,7 @@ def test_worker_that_joins_late_is_used(shell, cluster):
 
 def test_run_that_is_interrupted_stops_its_cells_and_leaving_leaves_no_process(shell, cluster):
     plan = plan_of(shell, {"x": "sleep 600"}, targets=("sh",))
+    before = set().union(*map(children, cluster.workers))
     begun = []
 
     def started(cell, phase):
@@ -179,7 +187,7 @@ def test_run_that_is_interrupted_stops_its_cells_and_leaving_leaves_no_process(s
             list(dask.run(works_of(plan), started))
         quick = plan_of(shell, {"y": "echo 1"}, targets=("sh",))
         assert execute(quick, dask).missing == 0  # at once, although the others would have taken ten minutes
-        started_there = set().union(*map(children, cluster.workers))
+        started_there = set().union(*map(children, cluster.workers)) - before
         assert started_there
     until(lambda: not alive(started_there), "the end of all processes")
 
@@ -195,8 +203,7 @@ def test_cells_that_run_alone_are_alone_on_their_machine(shell, dask, tmp_path):
 def test_timed_cells_of_a_repeat_run_on_one_of_two_machines_with_equal_hardware(shell, cluster, tmp_path):
     (tmp_path / "elsewhere.py").write_text("from boosters_eval.cluster import node\nnode._host = lambda: 'elsewhere'\n")
     cluster.add(DASK_DISTRIBUTED__WORKER__PRELOAD=str([str(tmp_path / "elsewhere.py")]))
-    both = f"touch {tmp_path}/begun-$p; while [ $(ls {tmp_path} | grep -c begun) -lt 2 ]; do sleep 0.05; done"
-    plan = plan_of(shell, {"x": f"{ANCESTOR}; {both}; echo 1"}, seeds=range(4), alone=True)
+    plan = plan_of(shell, {"x": with_two_workers(tmp_path, "echo 1")}, seeds=range(4), alone=True)
     with DaskExecutor(address=cluster.address) as dask:
         run = execute(plan, dask)
     by_repeat = collections.defaultdict(set)
@@ -212,9 +219,9 @@ def test_timed_cells_of_a_repeat_run_on_one_of_two_machines_with_equal_hardware(
     assert {fault for _, fault in verify(find_run(plan.run_id))} == {""}
 
 
-def test_each_worker_of_a_machine_has_cpus_of_its_own(shell, dask):
+def test_each_worker_of_a_machine_has_cpus_of_its_own(shell, dask, tmp_path):
     script = "grep Cpus_allowed: /proc/self/status | cut -f2 | { read x; echo $((16#$x)); }"
-    plan = plan_of(shell, {"x": f"sleep 0.1; {script}"}, targets=("bash",), seeds=range(8))
+    plan = plan_of(shell, {"x": with_two_workers(tmp_path, script)}, targets=("bash",), seeds=range(8))
     found = collections.Counter(outcome.value for outcome in execute(plan, dask).results)
     cpus = MachineInfo.collect().cpus_available
     assert len(found) == 2 or cpus < 2
