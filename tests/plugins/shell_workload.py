@@ -54,4 +54,4 @@ class Shell(Workload):
         )
         if done.returncode:
             raise ShellError(f"{cell.target} ended with {done.returncode}: {done.stderr.strip()}")
-        return ShellOutcome.of(cell, value=float(done.stdout), collects=gc.isenabled())
+        return ShellOutcome.of(cell, collects=gc.isenabled(), value=float(done.stdout))
