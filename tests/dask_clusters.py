@@ -31,6 +31,7 @@ class Cluster:
         self.folder = folder
         self.file = folder / "scheduler.json"
         self.workers = []
+        self.odd = []  # those of one test alone
         self.scheduler = self._start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0")
         until(self._written, "the scheduler")
         self.address = json.loads(self.file.read_text())["address"]
@@ -54,6 +55,8 @@ class Cluster:
             "distributed.cli.dask_worker", *options, "--local-directory", str(self.folder / "scratch"), **changes
         )
         self.workers.append(worker)
+        if changes or threads != 1:
+            self.odd.append(worker)
         return worker
 
     def kill(self, worker):
@@ -63,6 +66,8 @@ class Cluster:
 
     def complete(self, count=2):
         """As many workers as before the last test."""
+        for worker in [worker for worker in self.odd if worker in self.workers]:
+            self.kill(worker)
         self.workers = [worker for worker in self.workers if worker.poll() is None]
         while len(self.workers) < count:
             self.add()

@@ -42,14 +42,21 @@ def noted():
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
-class RefusingTracker(NotingTracker):
+class _Faulty(NotingTracker):
+    """It shares the file with one that notes, but has nothing of what that one was told."""
+
+    def holds(self, run):
+        return False
+
+
+class RefusingTracker(_Faulty):
     """Wrong credentials."""
 
     def begin(self, run):
         raise PermissionError("401: who are you?")
 
 
-class DyingTracker(NotingTracker):
+class DyingTracker(_Faulty):
     """Takes its process with it."""
 
     def begin(self, run):
@@ -57,7 +64,7 @@ class DyingTracker(NotingTracker):
         os._exit(3)
 
 
-class HangingTracker(NotingTracker):
+class HangingTracker(_Faulty):
     """A server that never answers; it tells its pid before."""
 
     def begin(self, run):
