@@ -100,6 +100,18 @@ def test_what_is_not_a_number_fails(cells, off):
     assert "not numbers" in found.text
 
 
+def test_values_that_cannot_be_used_fail_by_their_kind_alone(cells):
+    fault = MeasuredKind(fault="An explanation must be finite: 3 of its 7 values are not.")
+    good, other = cells.cell(seed=1), cells.cell(seed=2)
+    for kind, check in (("shap", "local accuracy"), ("gain", "constant column"), ("split", "constant column")):
+        found = checks_of(cells, good, other.model_copy(update={"kinds": {**other.kinds, kind: fault}}))
+        failed = {(one.check, one.kind) for one in found.values() if one.verdict == "fails"}
+        assert failed == {(check, kind)}
+        assert found[check, kind].text.endswith(
+            "cannot be used. An explanation must be finite: 3 of its 7 values are not"
+        )
+
+
 def test_one_bad_cell_among_good_ones_decides(cells):
     good, bad = cells.cell(seed=1), cells.cell(seed=2, off=7.0)
     assert checks_of(cells, good, bad)["local accuracy", "shap"].verdict == "fails"

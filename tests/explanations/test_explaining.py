@@ -293,6 +293,44 @@ def test_a_failed_cell_is_told_and_run_again_on_request(home, faulty):
     assert [result.library for result in found.results] == ["sklearn"]
 
 
+NO_NUMBERS = """
+import numpy as np
+from boosters_eval.runners.xgboost_runner import XGBoostRunner
+
+class NoNumbers(XGBoostRunner):
+    name = "nonumbers"
+
+    @classmethod
+    def attributions(cls, translation, model, x):
+        return np.full((len(x), x.shape[1] + 1), np.nan)
+
+    @classmethod
+    def importances(cls, translation, model, kind):
+        return np.zeros(2) if kind == "split" else super().importances(translation, model, kind)
+"""
+
+
+def test_values_that_cannot_be_used_are_a_fault_of_their_kind_and_cost_no_other(home, tmp_path):
+    (tmp_path / "odd.py").write_text(NO_NUMBERS, encoding="utf-8")
+    data, library = dataset(Task.REGRESSION), f"{tmp_path / 'odd.py'}:NoNumbers"
+    found = importances(data, [library, "xgboost"], seeds=2, training=FEW, permutations=2)
+    assert not found.errors
+    result = found.results[0]
+    assert result.kinds["shap"] == MeasuredKind(
+        fault=f"An explanation must be finite: {80 * 5} of its 400 values are not."
+    )
+    assert result.kinds["split"].fault == "An explanation must have the shape (4,). Got (2,) instead."
+    assert result.kinds["gain"].array
+    assert result.kinds["permutation"].array
+    (findings,) = found.document().findings
+    odd = result.library
+    assert {(check.check, check.kind) for check in findings.failed(odd)} == {
+        ("local accuracy", "shap"),
+        ("constant column", "split"),
+    }
+    assert [odd in findings.sound(kind) for kind in KINDS] == [True, True, False, False]
+
+
 def test_a_third_party_that_offers_nothing_is_permuted_all_the_same(home, faulty):
     data = dataset(Task.REGRESSION)
     (result,) = importances(data, "faulty", seeds=1, training=TrainingConfig(max_depth=faulty.BY_NAME["none"])).results

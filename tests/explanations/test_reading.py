@@ -29,7 +29,13 @@ def test_libraries_are_compared_split_by_split_and_each_with_itself_over_pairs_o
     assert (between.n, own.n) == (4, 6)
     assert between.tau == pytest.approx(1)
     assert between.low < 1 == between.high
-    assert (own.low, own.high) == (None, None)
+    assert own.low < own.tau <= own.high == 1
+
+
+def test_a_library_of_two_splits_has_one_agreement_with_itself_and_no_interval_of_it(cells):
+    (found,) = read_findings(cells.grid(seeds=2))
+    own = pair(found, "gain", "alpha", "alpha")
+    assert (own.n, own.low, own.high) == (1, None, None)
 
 
 def test_the_same_models_agree_wholly_in_every_measure(cells):
@@ -243,6 +249,13 @@ def test_kinds_that_are_not_offered_and_samples_are_told(cells):
     assert told.keys["kind"] == "gain"
     assert f"{error('toy/gbdt').library}: 1 cell failed, of which nothing is known." in document.headline
     assert found.notes[0] in document.notes
+
+
+def test_the_table_of_checks_names_those_that_it_speaks_of(cells):
+    failed = cells.run(cells.cell("alpha"), cells.cell("beta"), errors=[error("toy/gbdt", "gamma")]).document()
+    assert failed.tables[0].answer == "alpha, beta: no check fails."
+    broken = cells.run(cells.cell("alpha"), cells.cell("beta", off=7.0)).document()
+    assert broken.tables[0].answer == "beta: what fails a check is not used for agreement."
 
 
 def test_a_kind_that_no_library_offers_has_its_reasons_in_the_notes(cells):

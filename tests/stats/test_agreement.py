@@ -16,8 +16,10 @@ from boosters_eval.stats.agreement import (
     correlation,
     cosine,
     kendall_tau,
+    own_tau_interval,
     resampled_interval,
     row_distances,
+    split_shares,
     tau_interval,
     tau_step,
     top_overlap,
@@ -141,6 +143,32 @@ def test_the_interval_takes_splits_to_correlate_by_five_ninths():
     assert (high - low) / 2 == pytest.approx(2.7764 * np.std(values, ddof=1) * np.sqrt(1 / 5 + 5 / 4), rel=1e-4)
 
 
+def test_the_interval_of_a_library_with_itself_is_never_surer_than_one_exchange_in_one_split():
+    low, high = own_tau_interval(taus([1.0] * 5), 8)
+    assert high == 1
+    assert low == pytest.approx(1 - 2 * tau_step(8) / np.sqrt(5) * 2.7764 * np.sqrt(1 / 5 + 1 / 2), abs=1e-3)
+
+
+@given(st.integers(3, 7), st.data())
+def test_the_shares_of_the_splits_have_the_mean_of_all_pairs(count, data):
+    pairs = list(combinations(map(Repeat, range(count)), 2))
+    drawn = data.draw(st.lists(st.floats(-1, 1), min_size=len(pairs), max_size=len(pairs)))
+    found = split_shares(dict(zip(pairs, drawn, strict=True)))
+    assert list(found) == [Repeat(split) for split in range(count)]
+    assert np.mean(list(found.values())) == pytest.approx(np.mean(drawn), abs=1e-9)
+
+
+def test_one_odd_split_is_told_by_its_share():
+    pairs = combinations(map(Repeat, range(4)), 2)
+    found = split_shares({pair: 0.2 if Repeat(3) in pair else 0.8 for pair in pairs})
+    assert found[Repeat(3)] < 0 < found[Repeat(0)] == found[Repeat(1)] == found[Repeat(2)]
+
+
+def test_two_splits_or_a_missing_pair_have_no_shares():
+    assert split_shares({}) == split_shares({(Repeat(0), Repeat(1)): 1.0}) == {}
+    assert split_shares({(Repeat(0), Repeat(1)): 1.0, (Repeat(1), Repeat(2)): 1.0}) == {}
+
+
 def importances_by_two_ways(x, y):
     """What least squares and a ridge hold to be important."""
     x, y = x - x.mean(axis=0), y - y.mean()
@@ -182,6 +210,29 @@ def test_intervals_of_resampled_rankings_hold_the_expected_tau(columns, noise, s
         low, high = tau_interval(found, columns)
         held += low <= expected <= high
     claim = f"{columns} features, noise {noise:g}, {seeds} splits: the 95 % interval holds the expected tau"
+    assert simulated(SECTION, claim, held, repetitions, "≥ 94 %") >= 0.94
+
+
+def own_taus(population, splits):
+    """The tau of each pair of splits of one data set, by least squares."""
+    x, y = population.drawn(ROWS)
+    picks = [population.rng.permutation(ROWS)[:TRAIN] for _ in range(splits)]
+    found = {Repeat(place): next(importances_by_two_ways(x[rows], y[rows])) for place, rows in enumerate(picks)}
+    return {(a, b): kendall_tau(found[a], found[b]) for a, b in combinations(found, 2)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+@pytest.mark.parametrize("noise", [0.3, 10.0])
+@pytest.mark.parametrize("columns", [5, 8, 20])
+def test_intervals_of_a_library_with_itself_hold_the_expected_tau(columns, noise, seeds, simulated):
+    population, repetitions = Population(columns, noise, np.random.default_rng(columns + seeds)), 500
+    expected = np.mean([tau for _ in range(10 * repetitions) for tau in own_taus(population, 2).values()])
+    held = 0
+    for _ in range(repetitions):
+        low, high = own_tau_interval(taus(split_shares(own_taus(population, seeds)).values()), columns)
+        held += low <= expected <= high
+    claim = f"{columns} features, noise {noise:g}, {seeds} splits: the 95 % interval holds the tau with itself"
     assert simulated(SECTION, claim, held, repetitions, "≥ 94 %") >= 0.94
 
 

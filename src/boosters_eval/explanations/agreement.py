@@ -18,7 +18,17 @@ import numpy as np
 from boosters_eval.benchmark.observations import split_fields
 from boosters_eval.explanations.findings import PairAgreement
 from boosters_eval.explanations.results import of_units
-from boosters_eval.stats.agreement import correlation, cosine, kendall_tau, row_distances, tau_interval, top_overlap
+from boosters_eval.stats.agreement import (
+    FEWEST_SPLITS,
+    correlation,
+    cosine,
+    kendall_tau,
+    own_tau_interval,
+    row_distances,
+    split_shares,
+    tau_interval,
+    top_overlap,
+)
 from boosters_eval.stats.observations import Observation
 
 if TYPE_CHECKING:
@@ -34,7 +44,6 @@ if TYPE_CHECKING:
 
     Cells = Mapping[str, Mapping[Repeat, Explanation]]  # by library and repeat
 
-FEWEST_SPLITS = 3  # of two, a library has one agreement with itself, of which nobody knows how far it can be trusted
 MARGIN = 0.15  # in tau: of 100 pairs of features, 7 or 8 are in another order. Less than that is as much
 FEWEST_ROWS = 20  # that two seeds must have measured both, so that a library is compared with itself in them
 
@@ -48,7 +57,7 @@ def top_of(wanted: int, count: int) -> int:
 class _Tally:
     """The numbers of one pair, one of each for every split on which they are defined."""
 
-    taus: dict[tuple[Repeat, ...], Observation] = field(default_factory=dict)
+    taus: dict[tuple[Repeat, Repeat], float] = field(default_factory=dict)
     overlaps: list[float] = field(default_factory=list)
     cosines: list[float] = field(default_factory=list)
     distances: list[float] = field(default_factory=list)
@@ -68,15 +77,14 @@ def rankings_agree(
     kind: Kind, values: Mapping[str, Mapping[Repeat, FloatArray]], cells: Cells, wanted: int
 ) -> Iterator[PairAgreement]:
     """The agreement of the rankings by one kind: of each pair of libraries, then of each library with itself."""
-    for a, b, tally, count in _pairs(values, cells, wanted):
-        one = {key[0]: seen for key, seen in tally.taus.items()} if a != b else {}
-        bounds = tau_interval(one, count) if len(one) > 1 else None
+    for a, b, tally, count in _pairs(values, wanted):
+        bounds = _interval(tally, cells[a], count, own=a == b)
         yield PairAgreement(
             kind=kind,
             a=a,
             b=b,
             n=tally.n,
-            tau=_mean([seen.value for seen in tally.taus.values()]),
+            tau=_mean(list(tally.taus.values())),
             low=bounds[0] if bounds else None,
             high=bounds[1] if bounds else None,
             overlap=_mean(tally.overlaps),
@@ -86,9 +94,7 @@ def rankings_agree(
         )
 
 
-def _pairs(
-    values: Mapping[str, Mapping[Repeat, FloatArray]], cells: Cells, wanted: int
-) -> Iterator[tuple[str, str, _Tally, int]]:
+def _pairs(values: Mapping[str, Mapping[Repeat, FloatArray]], wanted: int) -> Iterator[tuple[str, str, _Tally, int]]:
     count = next((len(found) for side in values.values() for found in side.values()), 0)
     for a, b in (*combinations(values, 2), *zip(values, values, strict=True)):
         tally = _Tally()
@@ -97,10 +103,21 @@ def _pairs(
             sides = values[a][first], values[b][second]
             tau = kendall_tau(*sides)
             if tau is not None:
-                tally.taus[first, second] = observed(cells[a][first], tau)
+                tally.taus[first, second] = tau
             tally.overlaps += _known(top_overlap(*sides, top_of(wanted, count)))
             tally.cosines += _known(cosine(*sides))
         yield a, b, tally, count
+
+
+def _interval(
+    tally: _Tally, cells: Mapping[Repeat, Explanation], count: int, *, own: bool
+) -> tuple[float, float] | None:
+    """The interval of the mean tau: over splits, or, of a library with itself, over pairs of them."""
+    values = split_shares(tally.taus) if own else {repeat: tau for (repeat, _), tau in tally.taus.items()}
+    seen = {repeat: observed(cells[repeat], value) for repeat, value in values.items()}
+    if len(seen) < 2:
+        return None
+    return own_tau_interval(seen, count) if own else tau_interval(seen, count)
 
 
 def _matched(a: Iterable[Repeat], b: Iterable[Repeat], *, own: bool) -> list[tuple[Repeat, Repeat]]:

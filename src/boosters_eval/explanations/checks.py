@@ -40,6 +40,8 @@ def _local_accuracy(explanations: Explanations, results: Sequence[Explanation]) 
 
     The models that are compared decide, on all measured rows. A small extra model whose sums are wrong is told beside.
     """
+    if (fault := _fault_of(results, "shap")) is not None:
+        return _unusable(results, "local accuracy", "shap", fault)
     own = [sums for one in results if (sums := _sums_of(explanations, one)) is not None]
     probes = [one.probe.additivity for one in results if one.probe is not None]
     extra = [_Sums(sums.error, sums.scale) for sums in probes if sums is not None]
@@ -49,6 +51,16 @@ def _local_accuracy(explanations: Explanations, results: Sequence[Explanation]) 
     if own and found.verdict == "holds" and not worst.right:
         return found.replace(text=f"{found.text}; those of a small extra model do not: {worst.off}")
     return found
+
+
+def _fault_of(results: Sequence[Explanation], kind: Kind) -> str | None:
+    return next((one.kinds[kind].fault for one in results if kind in one.kinds and one.kinds[kind].fault), None)
+
+
+def _unusable(results: Sequence[Explanation], check: CheckName, kind: Kind, fault: str) -> CheckFinding:
+    """What cannot be used keeps to no definition."""
+    text = f"its values by {LABELS[kind]} cannot be used. {fault.rstrip('.')}"
+    return CheckFinding(library=results[0].library, check=check, kind=kind, verdict="fails", text=text)
 
 
 @dataclass(frozen=True)
@@ -140,6 +152,9 @@ def _constant_columns(explanations: Explanations, results: Sequence[Explanation]
     for kind in KINDS:
         asked = [one.kinds[kind] for one in results if kind in one.kinds]
         if not asked:
+            continue
+        if kind != "shap" and (fault := _fault_of(results, kind)) is not None:  # that of SHAP is told by its sums
+            yield _unusable(results, "constant column", kind, fault)
             continue
         found = [value for one in results for value in _given_to_constants(explanations, one, kind)]
         reason = next((one.reason for one in asked if one.reason), "") or ""

@@ -24,7 +24,7 @@ class _Part(FileModel):
 
 
 class MeasuredKind(_Part):
-    """One kind of importance: the digest of its float64 array, or why the library does not offer it.
+    """One kind of importance: the digest of its float64 array, why the library does not offer it, or its fault.
 
     permutation (repeats, units): how much worse the primary metric is on the measured rows when the columns of a unit
         are shuffled; larger is more important, whichever way the metric is better.
@@ -35,6 +35,7 @@ class MeasuredKind(_Part):
 
     array: str | None = None
     reason: str | None = None
+    fault: str | None = None  # what is wrong with what the library gave: it cannot be used, and its check fails
 
 
 class FeatureUnit(_Part):

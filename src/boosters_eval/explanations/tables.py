@@ -48,7 +48,8 @@ def _checks(findings: BenchmarkFindings) -> ReportTable:
         for name in findings.libraries
     )
     broken = [name for name in findings.libraries if findings.failed(name)]
-    said = f"{', '.join(broken)}: what fails a check is not used for agreement." if broken else "No check fails."
+    what = "what fails a check is not used for agreement" if broken else "no check fails"
+    said = f"{', '.join(broken or findings.libraries)}: {what}."  # of a library whose cells failed, nothing is known
     return _table(findings, "checks", ("Library",), columns, rows, said, notes=(*mark_notes(findings),))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import counted
-from boosters_eval.explanations.agreement import FEWEST_SPLITS
 from boosters_eval.explanations.checks import LABELS
+from boosters_eval.stats.agreement import FEWEST_SPLITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

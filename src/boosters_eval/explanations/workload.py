@@ -22,6 +22,7 @@ from boosters_eval.explanations.permutation import measured_rows, permutation_im
 from boosters_eval.explanations.records import KINDS, Additivity, Explanation, FeatureUnit, Kind, MeasuredKind, Probe
 from boosters_eval.metrics import get
 from boosters_eval.runners.explanations import (
+    InvalidExplanationError,
     attributions,
     interactions,
     load_explaining,
@@ -189,6 +190,8 @@ class _Subject:
             found = self.timed(kind, lambda: own_importances(*self.asked, self.x.shape[1], kind))
         except UnsupportedError as error:
             return MeasuredKind(reason=str(error))
+        except InvalidExplanationError as error:  # the other kinds are not to blame
+            return MeasuredKind(fault=str(error))
         return MeasuredKind(array=self.saved(found))
 
     def attributions(self, fields: dict[str, Any]) -> MeasuredKind:
@@ -196,12 +199,14 @@ class _Subject:
         try:
             found = self.timed("shap", lambda: attributions(*self.asked, self.x))
             raw = self.timed("raw", lambda: raw_scores(*self.asked, self.x))
+            if self.x.shape[1] <= _INTERACTION_COLUMNS:
+                fields |= self.timed("interactions", lambda: interaction_sums(*self.asked, self.x, found))
         except UnsupportedError as error:
             fields["no_interactions"] = str(error)
             return MeasuredKind(reason=str(error))
+        except InvalidExplanationError as error:
+            return MeasuredKind(fault=str(error))
         fields["raw"] = self.saved(raw)
-        if self.x.shape[1] <= _INTERACTION_COLUMNS:
-            fields |= self.timed("interactions", lambda: interaction_sums(*self.asked, self.x, found))
         return MeasuredKind(array=self.saved(found))
 
     def probe(self) -> Any:

@@ -75,7 +75,7 @@ def _checked(found: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
         raise InvalidExplanationError(f"An explanation must have the shape {shape}. Got {array.shape} instead.")
     wrong = int((~np.isfinite(array)).sum())
     if wrong:
-        raise InvalidExplanationError(f"An explanation must be finite. {wrong} of its {array.size} values are not.")
+        raise InvalidExplanationError(f"An explanation must be finite: {wrong} of its {array.size} values are not.")
     return array
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 
 FEWEST = 3  # values that a ranking needs: two are in the same or the opposite order whatever they mean
+FEWEST_SPLITS = 3  # of two, a library has one agreement with itself, of which nobody knows how far it can be trusted
+# What takes the place of n_test / n_train in the corrected variance, because a ranking depends on the training rows, of
+# which two splits of 80 % share 80 %: by the simulations in docs/statistics.md.
+_OVERLAP, _OVERLAP_OF_PAIRS = (5, 4), (1, 2)
 
 
 def kendall_tau(a: FloatArray, b: FloatArray) -> float | None:
@@ -52,21 +57,55 @@ def tau_interval(taus: Mapping[Repeat, Observation], count: int, *, alpha: float
     It is never narrower than one exchange of neighbours in one of the splits would make it: rankings that agree in all
     of five splits need not do so in the next one.
     """
-    found = resampled_interval(taus, step=tau_step(count) / math.sqrt(max(len(taus), 1)), alpha=alpha)
-    return None if found is None else (max(found[0], -1.0), min(found[1], 1.0))
+    step = tau_step(count) / math.sqrt(max(len(taus), 1))
+    return _clipped(resampled_interval(taus, step=step, alpha=alpha))
+
+
+def own_tau_interval(
+    shares: Mapping[Repeat, Observation], count: int, *, alpha: float = 0.05
+) -> tuple[float, float] | None:
+    """The interval of the mean tau over all pairs of splits, from the share of each split in it (`split_shares`).
+
+    Never narrower than by one exchange in one split either, which changes its tau with every other one.
+    """
+    step = 2 * tau_step(count) / math.sqrt(max(len(shares), 1))
+    return _clipped(resampled_interval(shares, step=step, overlap=_OVERLAP_OF_PAIRS, alpha=alpha))
+
+
+def split_shares(taus: Mapping[tuple[Repeat, Repeat], float]) -> dict[Repeat, float]:
+    """What each split contributes to the mean over all pairs of splits, by the jackknife; their mean is that mean.
+
+    Each split is in many pairs, so that pairs are no sample. Empty if a pair is missing, or with fewer than three
+    splits.
+    """
+    splits = list(dict.fromkeys(split for pair in taus for split in pair))
+    count = len(splits)
+    if count < FEWEST_SPLITS or len(taus) < count * (count - 1) // 2:
+        return {}
+    mean = fmean(taus.values())
+    without = {split: fmean(tau for pair, tau in taus.items() if split not in pair) for split in splits}
+    return {split: count * mean - (count - 1) * without[split] for split in splits}
 
 
 def resampled_interval(
-    values: Mapping[Repeat, Observation], *, step: float = 0.0, alpha: float = 0.05
+    values: Mapping[Repeat, Observation],
+    *,
+    step: float = 0.0,
+    overlap: tuple[int, int] = _OVERLAP,
+    alpha: float = 0.05,
 ) -> tuple[float, float] | None:
     """The interval of the mean of what models of resampled splits tell, widened because their training rows overlap.
 
-    Scores depend on the validation rows, and are corrected by n_test / n_train. A ranking depends on the training
-    rows, of which two splits of 80 % share 80 %: here 5 / 4 takes its place, as if the values of two splits correlated
-    by 5 / 9. docs/statistics.md has the simulations of it.
+    Scores depend on the validation rows, and are corrected by n_test / n_train; here, `overlap` takes its place. That
+    5 / 4 does is as if the values of two splits correlated by 5 / 9.
     """
-    widened = {repeat: replace(one, n_train=4, n_valid=5, resolution=step) for repeat, one in values.items()}
+    above, below = overlap
+    widened = {repeat: replace(one, n_train=below, n_valid=above, resolution=step) for repeat, one in values.items()}
     return mean_interval(widened, alpha=alpha)
+
+
+def _clipped(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if bounds is None else (max(bounds[0], -1.0), min(bounds[1], 1.0))
 
 
 def top_overlap(a: FloatArray, b: FloatArray, k: int) -> float | None:
