@@ -114,7 +114,7 @@ def bisect(
     The two ends are compared first; then the version in the middle is compared with both, and so on. Each step adds
     seeds until it is decided. Exit 0 if the version was found or nothing changed, 1 if it cannot be told.
     """
-    from boosters_eval.api import prepare_bisection
+    from boosters_eval.preparing import prepare_bisection
 
     chosen = _format(presentation)
     tell = (lambda _: None) if presentation.quiet else note

@@ -97,8 +97,8 @@ def compare(
     ] = "parity",
 ) -> int:
     """Compare libraries on data sets."""
-    from boosters_eval.api import prepare_comparison
     from boosters_eval.benchmark.suites import parse_variants
+    from boosters_eval.preparing import prepare_comparison
 
     _check_presentation(presentation)
     against.check_options(check, execution, presentation)
@@ -151,7 +151,7 @@ def run(
     ] = None,
 ) -> int:
     """Run a suite."""
-    from boosters_eval.api import prepare_suite
+    from boosters_eval.preparing import prepare_suite
 
     _check_presentation(presentation)
     against.check_options(check, execution, presentation)
@@ -203,7 +203,7 @@ def _complain(results: Any) -> None:
 
 def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -> Any:
     """Run the plan of a comparison and show its progress."""
-    from boosters_eval.api import run_prepared
+    from boosters_eval.running import run_prepared
 
     tell = (lambda _: None) if presentation.quiet else note
     return carried_out(prepared, execution, presentation, partial(run_prepared, say=tell, track=execution.track))
@@ -211,7 +211,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
 
 def carried_out(prepared: Any, execution: Execution, presentation: Presentation, run_plan: Callable[..., Any]) -> Any:
     """Run a plan and show its progress. A dry run or an interruption ends the command here."""
-    from boosters_eval.api import check_names
+    from boosters_eval.running import check_names
 
     check_cluster(execution)
     check_names(execution.executor, execution.observer, execution.track)
@@ -290,7 +290,7 @@ def resumable(without: tuple[str, ...] = ()) -> Iterator[None]:
 
 def observers(execution: Execution, prepared: Any = None, *, quiet: bool, verbose: bool) -> list[Any]:
     """A bar on a terminal, lines elsewhere, neither if quiet; and the observers that were named, each only once."""
-    from boosters_eval.api import progress
+    from boosters_eval.running import progress
 
     named = execution.observer or []
     shown = quiet or {"bar", "lines"} & set(named)
@@ -335,10 +335,10 @@ def exit_code(results: Any, *, continue_on_error: bool) -> int:
 
 
 def _show_plan(prepared: Any) -> int:
-    from boosters_eval.api import expected_seconds
     from boosters_eval.benchmark.planning import check_devices
     from boosters_eval.benchmark.running import jobs_of
     from boosters_eval.engine.progress import duration
+    from boosters_eval.running import expected_seconds
 
     plan = prepared.plan
     if prepared.growth is not None:

@@ -75,7 +75,8 @@ def importances(
     ] = "parity",
 ) -> int:
     """Compare what the models of libraries rely on: importances, attributions and predictions."""
-    from boosters_eval.api import prepare_importances, run_importances
+    from boosters_eval.preparing import prepare_importances
+    from boosters_eval.running import run_importances
 
     if execution.track:
         raise ConfigError("The --track option is not for importances: trackers know scores and times.")
