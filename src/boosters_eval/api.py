@@ -17,7 +17,7 @@ from boosters_eval.preparing import (
     prepare_suite,
     read_settings,
 )
-from boosters_eval.running import check_names, run_importances, run_prepared
+from boosters_eval.running import is_elsewhere, run_importances, run_prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -148,7 +148,6 @@ def importances(
     together. All other parameters are those of `compare`. A run in which every cell failed is a RunError; if some
     failed, a BoostersEvalWarning counts them.
     """
-    read_settings(importances, settings)  # a mistake is told with the name of this function
     with _heard(verbose=verbose):
         prepared = prepare_importances(
             datasets,
@@ -166,7 +165,7 @@ def importances(
             target=target,
             split=split,
             profile=profile,
-            **settings,
+            **_placed(importances, settings, executor),
         )
     _warn_of_data(prepared)
     found = run_importances(prepared, observer=observer, verbose=verbose, executor=executor)
@@ -250,12 +249,8 @@ def track_run(
 
 def _placed(function: Callable[..., Any], settings: RunOptions, executor: Executor | str | None) -> RunOptions:
     """The settings of a run on this machine, or of one on others; a mistake is told with the name of the function."""
-    from boosters_eval.engine.executor import EXECUTORS  # noqa: PLC0415 (keeps start-up fast)
-
-    check_names(executor)
     read_settings(function, settings)
-    known = EXECUTORS[executor] if isinstance(executor, str) else executor
-    return settings if known is None or known.local else {**settings, "elsewhere": True}
+    return {**settings, "elsewhere": True} if is_elsewhere(executor) else settings
 
 
 def _heard(*, verbose: bool) -> AbstractContextManager[None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.home import given_home
-from boosters_eval.running import check_names, observer_of, several
+from boosters_eval.running import check_names, is_elsewhere, observer_of, several
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -151,6 +151,8 @@ def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bise
     from boosters_eval.bisection.running import make_bisector  # noqa: PLC0415
 
     check_names(options.get("executor"), options.get("observer"))
+    if is_elsewhere(options.get("executor")):
+        options = {**options, "elsewhere": True}
     request, candidates = read_request(library, options)
     return make_bisector(
         request,

@@ -91,6 +91,15 @@ def check_names(executor: Any = None, observer: Any = None, track: Any = None) -
         chosen_trackers(track)
 
 
+def is_elsewhere(executor: Executor | str | None) -> bool:
+    """Whether an executor runs cells on other machines, so that this one need not have what they need."""
+    from boosters_eval.engine.executor import EXECUTORS  # noqa: PLC0415 (keeps start-up fast)
+
+    check_names(executor)
+    known = EXECUTORS[executor] if isinstance(executor, str) else executor
+    return known is not None and not known.local
+
+
 def observer_of(given: Any, *, verbose: bool = False, prepared: PreparedRun | None = None) -> Observer:
     """One observer, whatever was asked for: objects, names, several of them, or none."""
     from boosters_eval.engine.observer import OBSERVERS, Observers  # noqa: PLC0415 (keeps start-up fast)
