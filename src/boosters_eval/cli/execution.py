@@ -13,31 +13,37 @@ import typer
 
 from boosters_eval.cli import against
 from boosters_eval.cli.options import (
-    BUILDS,
     AgainstOptions,
     DataOptions,
-    DeviceOption,
     Execution,
     Presentation,
-    SplitOption,
     check_cluster,
     data_of,
     executor_of,
     settings_of,
-    training_of,
     typed,
     with_options,
 )
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note, say
+from boosters_eval.cli.training import (
+    BUILDS,
+    BoostersOption,
+    CvOption,
+    DatasetsOption,
+    DeviceOption,
+    GrowthOption,
+    LibrariesOption,
+    ParamOption,
+    ProfileOption,
+    SplitOption,
+    TaskOption,
+    training_of,
+)
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
 from boosters_eval.core.text import counted
 
 _FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are printed before a run, and of each how many
-
-CvOption = Annotated[
-    str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
-]
 
 
 @with_options(data=DataOptions, execution=Execution, presentation=Presentation, check=AgainstOptions)
@@ -46,17 +52,9 @@ def compare(
     execution: Execution,
     presentation: Presentation,
     check: AgainstOptions,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
-    ] = None,
-    library: Annotated[
-        list[str] | None,
-        typer.Option("--library", "-l", help=f"Libraries{BUILDS} Default: all that are installed."),
-    ] = None,
-    booster: Annotated[
-        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.")
-    ] = None,
+    dataset: DatasetsOption = None,
+    library: LibrariesOption = None,
+    booster: BoostersOption = None,
     seeds: Annotated[
         str | None,
         typer.Option(
@@ -74,14 +72,10 @@ def compare(
     ] = None,
     cv: CvOption = None,
     split: SplitOption = None,
-    task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
-    growth: Annotated[
-        str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
-    ] = None,
+    task: TaskOption = None,
+    growth: GrowthOption = None,
     device: DeviceOption = None,
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
-    ] = None,
+    param: ParamOption = None,
     variants: Annotated[
         list[str] | None,
         typer.Option("--variants", help="Variants to compare, one row each: 'deep:max_depth=8' 'flat:max_depth=3'."),
@@ -92,9 +86,7 @@ def compare(
             "--metric", "-m", help="Further metrics besides those of the task: f1@0.3, ndcg@5, file.py:function."
         ),
     ] = None,
-    profile: Annotated[
-        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
-    ] = "parity",
+    profile: ProfileOption = "parity",
 ) -> int:
     """Compare libraries on data sets."""
     from boosters_eval.benchmark.suites import parse_variants
