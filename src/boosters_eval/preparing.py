@@ -125,9 +125,12 @@ def prepare_importances(
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of `importances`, ready to execute with `run_importances`."""
-    from boosters_eval.explanations.planning import explained  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.benchmark.planning import seed_count  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.explanations.planning import explained  # noqa: PLC0415
 
     read_settings(prepare_importances, settings)  # a mistake is told with the name of this function
+    if seeds is not None and seeds != "auto":  # which is refused for itself
+        seed_count(seeds, default=1)
     prepared = prepare_comparison(
         datasets,
         libraries,
