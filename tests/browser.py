@@ -65,6 +65,16 @@ class Visit:
     def column(self, card, index):
         return self.page.locator(f"{card} tbody tr > :nth-child({index})").all_inner_texts()
 
+    def facts(self):
+        """The facts at the top of the page, by their names."""
+        names, values = (self.page.locator(f".facts {tag}").all_inner_texts() for tag in ("dt", "dd"))
+        return dict(zip(names, values, strict=True))
+
+    def side_effects(self):
+        """What it asked for besides itself, complained of, or said, and names in it that became elements."""
+        elements = self.page.locator("main b, main i, main script").evaluate_all("all => all.map((e) => e.outerHTML)")
+        return [*self.requests[1:], *self.complaints, *self.dialogs, *elements]
+
 
 # What a reader would see as a fault of the layout, each as a line of text.
 _FAULTS = """() => {
@@ -102,6 +112,21 @@ _FAULTS = """() => {
 def faults(page):
     """What lies beyond the screen or is clipped, and texts in pictures that are cut off, tiny or on each other."""
     return page.evaluate(_FAULTS)
+
+
+def unfolded_faults(page):
+    """The faults with everything unfolded, and that the page must be scrolled sideways."""
+    page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    wide = page.evaluate("() => document.documentElement.scrollWidth")
+    return [*faults(page), *([] if wide == page.viewport_size["width"] else [f"{wide} pixels wide"])]
+
+
+def faults_on_paper(page):
+    """The faults of the page when it is printed."""
+    page.emulate_media(media="print")
+    found = faults(page)
+    page.emulate_media(media="screen")  # the page is used again
+    return found
 
 
 def contrast(first, second):

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
         load_importances,
         load_results,
         load_run,
-        prepare_builds,
-        prepare_comparison,
-        prepare_importances,
-        prepare_suite,
-        run_importances,
-        run_prepared,
         run_suite,
         track_run,
         verify_run,
@@ -83,9 +77,11 @@ if TYPE_CHECKING:
         register_metric,
     )
     from boosters_eval.metrics.task import Task
+    from boosters_eval.preparing import prepare_builds, prepare_comparison, prepare_importances, prepare_suite
     from boosters_eval.runners import RUNNERS, Runner
     from boosters_eval.runners.conformance import ConformanceError, check_runner
     from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
+    from boosters_eval.running import run_importances, run_prepared
     from boosters_eval.stats.bootstrap import BootstrapInputError
     from boosters_eval.stats.inference import StatisticsInputError
     from boosters_eval.tracking.tracker import TRACKERS, Tracker
@@ -99,12 +95,6 @@ _HOME = {
         "load_importances",
         "load_results",
         "load_run",
-        "prepare_builds",
-        "prepare_comparison",
-        "prepare_importances",
-        "prepare_suite",
-        "run_importances",
-        "run_prepared",
         "run_suite",
         "track_run",
         "verify_run",
@@ -159,9 +149,11 @@ _HOME = {
         "register_metric",
     ),
     "metrics.task": ("Task",),
+    "preparing": ("prepare_builds", "prepare_comparison", "prepare_importances", "prepare_suite"),
     "runners": ("RUNNERS", "Runner"),
     "runners.conformance": ("ConformanceError", "check_runner"),
     "runners.parameters": ("BoosterType", "Device", "GrowthStrategy", "Profile", "TrainingConfig"),
+    "running": ("run_importances", "run_prepared"),
     "stats.bootstrap": ("BootstrapInputError",),
     "stats.inference": ("StatisticsInputError",),
     "tracking.tracker": ("TRACKERS", "Tracker"),

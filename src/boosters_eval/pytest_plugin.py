@@ -147,8 +147,8 @@ class _Evaluation:
     def _checked(self) -> Check:
         """The run checked against the baseline or, without one, against itself, which finds only failures."""
         if self._check is None:
-            from boosters_eval.api import run_prepared  # noqa: PLC0415 (only when it is used)
             from boosters_eval.baseline import Snapshot, check  # noqa: PLC0415
+            from boosters_eval.running import run_prepared  # noqa: PLC0415 (only when it is used)
 
             after = Snapshot.of_run(run_prepared(self._prepared))
             before = Snapshot.of_baseline(self._baseline) if self._baseline else after

@@ -2,10 +2,10 @@
 
 import pytest
 
-from boosters_eval import api
 from boosters_eval.benchmark.estimates import costs_by_key, seconds_by_key
 from boosters_eval.benchmark.suites import cost_key
 from boosters_eval.runners.parameters import BoosterType, TrainingConfig
+from boosters_eval.running import expected_seconds
 from tiny import plan_of, tiny_config
 
 pytestmark = pytest.mark.usefixtures("faulty")
@@ -39,4 +39,4 @@ def test_a_history_that_cannot_be_read_harms_no_run(monkeypatch):
         raise OSError("damaged")
 
     monkeypatch.setattr("boosters_eval.history.query.seconds_by_cell", broken)
-    assert api.expected_seconds(plan_of(tiny_config())) == {}
+    assert expected_seconds(plan_of(tiny_config())) == {}

@@ -13,10 +13,11 @@ from boosters_eval import (
     load_run,
     prepare_builds,
     prepare_comparison,
+    prepare_importances,
     prepare_suite,
+    run_importances,
     run_prepared,
 )
-from boosters_eval.api import prepare_importances, run_importances
 from boosters_eval.baseline.plan import Request, plan_run
 from boosters_eval.benchmark import tables
 from boosters_eval.benchmark.measure import request_for

@@ -185,6 +185,12 @@ def test_file_name_that_is_no_text_does_not_spoil_the_run(boosters_eval, place):
     boosters_eval("report", "--run", "last", "-q", check=0)
 
 
+def test_a_name_that_is_no_text_gets_the_sentence_of_any_other(boosters_eval):
+    done = boosters_eval("compare", "-d", "diabetes", "-l", "faulty", "--name", os.fsdecode(b"\xff"), check=3)
+    assert done.stderr.startswith("Error: The '--name' option must be up to 64 letters, digits and the signs")
+    assert done.stderr.endswith("Got '\\udcff' instead.\n")
+
+
 SUITE = """
 from boosters_eval import DATASETS, BenchmarkConfig, BenchmarkSuite, Task, TrainingConfig
 SUITE = BenchmarkSuite(name="slow", configs=[BenchmarkConfig(

@@ -32,8 +32,10 @@ from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.parity.running import ParityRequest, run_parity
 from boosters_eval.parity.verdicts import BindingStatus
+from boosters_eval.preparing import prepare_bisection
 from boosters_eval.runners.targets import forget
 from dask_clusters import alive, children, until
+from scripted import Scripted
 from shells import plan_of
 
 ANCESTOR = "p=$PPID; for i in 1 2 3; do p=$(cut -d' ' -f4 /proc/$p/stat); done"  # the pid of the dask worker
@@ -345,3 +347,21 @@ def test_plan_for_a_device_that_only_nodes_have_is_made_here(home, monkeypatch):
     asked = {"datasets": "iris", "libraries": ["xgboost"], "seeds": 1, "training": TrainingConfig(device="cuda")}
     assert prepare_comparison(**asked).plan.cells == ()
     assert len(prepare_comparison(**asked, elsewhere=True).plan.cells) == 1
+
+
+class Away(Scripted):
+    """Cells that would run on another machine, where each fails."""
+
+    local = False
+
+
+@pytest.mark.parametrize("ask", [compare, importances])
+def test_device_of_this_machine_does_not_count_where_an_executor_runs_cells_on_others(home, monkeypatch, ask):
+    monkeypatch.setattr("boosters_eval.runners.devices.has_cuda_code", lambda file: True)
+    with pytest.raises(RunError, match=r"The only cell of run \w+ failed"):
+        ask("iris", "xgboost", seeds=1, training=TrainingConfig(device="cuda"), executor=Away(None, "failure"))
+
+
+def test_bisection_on_other_machines_makes_plans_for_those(home):
+    bisector = prepare_bisection("xgboost", versions=["2.0.0", "2.1.0"], executor=Away(None, "failure"))
+    assert bisector.request.settings.elsewhere

@@ -1,6 +1,7 @@
 """A run is found by its id, the beginning of it, its name or `last`; summaries count without parsing."""
 
 import os
+import re
 import shutil
 import warnings
 
@@ -107,11 +108,12 @@ def test_name_is_no_part_of_the_plan_and_resuming_keeps_it(shell, home):
         find_run("x1")
 
 
-@pytest.mark.parametrize("name", ["last", "12ab", "cafe", "", "-x", "a b", "../x", "x" * 65, "a/b"])
+@pytest.mark.parametrize("name", ["last", "12ab", "cafe", "", "-x", "a b", "../x", "x" * 65, "a/b", "\udcff"])
 def test_name_that_could_be_taken_for_something_else_is_refused(name):
-    with pytest.raises(ConfigError, match="The 'name' parameter must be"):
+    told = f"^The 'name' parameter must be up to 64 letters, .* Got {re.escape(repr(name))} instead\\.$"
+    with pytest.raises(ConfigError, match=told):
         check_name(name)
-    with pytest.raises(ConfigError, match="The 'name' parameter must be"):
+    with pytest.raises(ConfigError, match=told):
         Settings(name=name)
 
 

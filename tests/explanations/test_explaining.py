@@ -16,21 +16,14 @@ from boosters_eval import (
     TrainingConfig,
     UnknownNameError,
 )
-from boosters_eval.api import (
-    compare,
-    importances,
-    load_importances,
-    load_run,
-    prepare_comparison,
-    prepare_importances,
-    verify_run,
-)
+from boosters_eval.api import compare, importances, load_importances, load_run, verify_run
 from boosters_eval.benchmark.estimates import seconds_by_key
 from boosters_eval.benchmark.suites import cost_key
 from boosters_eval.cli.app import run
 from boosters_eval.explanations.records import KINDS, Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.explanations.results import of_units
 from boosters_eval.explanations.workload import most_rows
+from boosters_eval.preparing import prepare_comparison, prepare_importances
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.parameters import BoosterType
 from processes import PROGRAM, environment

@@ -5,7 +5,7 @@ import pytest
 
 from boosters_eval.explanations.document import build_document
 from boosters_eval.explanations.rendering import render
-from browser import Visit, faults
+from browser import faults_on_paper, unfolded_faults
 from explained import Cells
 from factories import RECORDED_AT
 
@@ -40,32 +40,20 @@ def pages(documents, tmp_path_factory):
 
 
 @pytest.fixture
-def visit(chromium, pages):
-    opened = []
-
-    def go(name="story", **options):
-        opened.append(Visit(chromium, pages / f"{name}.html", **options))
-        return opened[-1]
-
-    yield go
-    for one in opened:
-        one.close()
+def visit(open_page, pages):
+    return lambda name="story", **options: open_page(pages / f"{name}.html", **options)
 
 
 @pytest.mark.parametrize("name", ["story", "hostile", "one"])
 def test_the_page_opens_offline_and_names_stay_text(visit, name):
-    seen = visit(name)
-    assert len(seen.requests) == 1
-    assert (seen.complaints, seen.dialogs) == ([], [])
-    assert seen.page.locator("main b, main i, main script").count() == 0
+    assert visit(name).side_effects() == []
 
 
 def test_the_answer_comes_first_and_the_library_that_fails_is_told(visit):
     seen = visit()
     assert seen.page.locator(".headline").inner_text().startswith("Do they agree for the same reasons?")
     assert "gamma: attributions do not add up" in seen.page.locator("#summary li").first.inner_text()
-    facts = dict(zip(*(seen.page.locator(f".facts {tag}").all_inner_texts() for tag in ("dt", "dd")), strict=True))
-    assert facts["Libraries that fail a check"] == "1"
+    assert seen.facts()["Libraries that fail a check"] == "1"
     parts = seen.page.locator("main section").evaluate_all("all => all.map((one) => one.id)")
     assert parts == [
         "checks", "importances", "agreement", "predictions", "attributions", "rows", "notes", "environment",
@@ -155,9 +143,7 @@ def test_values_of_the_tables_are_those_of_the_json(visit, documents):
 )
 def test_nothing_is_cut_off_or_on_each_other(visit, name, width, scheme):
     seen = visit(name, viewport={"width": width, "height": 900}, color_scheme=scheme)
-    seen.page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    assert faults(seen.page) == []
-    assert seen.page.evaluate("() => document.documentElement.scrollWidth") == width
+    assert unfolded_faults(seen.page) == []
 
 
 def test_colours_follow_the_scheme(visit):
@@ -170,7 +156,4 @@ def test_colours_follow_the_scheme(visit):
 
 
 def test_the_page_fits_on_paper(visit):
-    seen = visit("hostile", viewport={"width": 720, "height": 1000})
-    seen.page.emulate_media(media="print")
-    assert faults(seen.page) == []
-    seen.page.emulate_media(media="screen")
+    assert faults_on_paper(visit("hostile", viewport={"width": 720, "height": 1000}).page) == []

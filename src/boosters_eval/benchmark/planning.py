@@ -104,7 +104,7 @@ def prepare(
         raise ConfigError("Use either seeds='auto' or folds, not both.")
     for library, reason in {item.target: item.reason for item in benchmarks.unavailable}.items():
         warnings.warn(f"{library} is left out: {reason}", BoostersEvalWarning, stacklevel=4)
-    count = growth.rule.schedule[0] if growth else seed_count(seeds, benchmarks.default_seeds)
+    count = growth.rule.schedule[0] if growth else seed_count(seeds, benchmarks.default_seeds, auto=True)
     prepared = prepare_seeds(_overruled(benchmarks, seeds), count, settings)
     if growth is not None:
         check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
@@ -296,15 +296,15 @@ def _resolve(
     )
 
 
-def seed_count(given: int | str | None, default: int) -> int:
-    """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
+def seed_count(given: int | str | None, default: int, *, auto: bool = False) -> int:
+    """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default. `auto` says that it is offered."""
     text = str(given if given is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:
         what, shown = (
             ("'seeds' parameter", repr(given)) if given is not None else ("BOOSTERS_EVAL_SEEDS variable", repr(text))
         )
-        auto = ", or auto" if isinstance(given, str) else ""
-        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}{auto}. Got {shown} instead.")
+        other = ", or auto" if auto and isinstance(given, str) else ""
+        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}{other}. Got {shown} instead.")
     return int(text)
 
 

@@ -9,18 +9,16 @@ import typer
 from boosters_eval.cli.execution import observers, resumable
 from boosters_eval.cli.options import (
     DataOptions,
-    DeviceOption,
     Execution,
     Presentation,
-    SplitOption,
     check_cluster,
     data_of,
     executor_of,
     settings_of,
-    training_of,
     with_options,
 )
 from boosters_eval.cli.output import check_output, choose_format, emit, note, print_rows, say
+from boosters_eval.cli.training import DeviceOption, GrowthOption, ParamOption, SplitOption, TaskOption, training_of
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
 from boosters_eval.core.text import counted
@@ -97,14 +95,10 @@ def bisect(
         typer.Option("--booster", "-b", help="The booster: gbdt, gblinear or linear_trees. Default: gbdt."),
     ] = None,
     split: SplitOption = None,
-    task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
-    growth: Annotated[
-        str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
-    ] = None,
+    task: TaskOption = None,
+    growth: GrowthOption = None,
     device: DeviceOption = None,
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
-    ] = None,
+    param: ParamOption = None,
     profile: Annotated[
         str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (the library's own).")
     ] = "parity",
@@ -114,7 +108,7 @@ def bisect(
     The two ends are compared first; then the version in the middle is compared with both, and so on. Each step adds
     seeds until it is decided. Exit 0 if the version was found or nothing changed, 1 if it cannot be told.
     """
-    from boosters_eval.api import prepare_bisection
+    from boosters_eval.preparing import prepare_bisection
 
     chosen = _format(presentation)
     tell = (lambda _: None) if presentation.quiet else note

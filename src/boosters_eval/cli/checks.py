@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import BUILDS, Presentation
+from boosters_eval.cli.options import Presentation
+from boosters_eval.cli.training import BUILDS
 from boosters_eval.core.errors import ConfigError
 
 _RULES = "What counts"

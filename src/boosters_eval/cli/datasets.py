@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import DataOptions, SplitOption, data_of, with_options
+from boosters_eval.cli.options import DataOptions, data_of, with_options
 from boosters_eval.cli.output import note, print_json, say
+from boosters_eval.cli.training import SplitOption
 from boosters_eval.core.errors import ConfigError, suggest
 
 datasets = typer.Typer(

@@ -13,31 +13,37 @@ import typer
 
 from boosters_eval.cli import against
 from boosters_eval.cli.options import (
-    BUILDS,
     AgainstOptions,
     DataOptions,
-    DeviceOption,
     Execution,
     Presentation,
-    SplitOption,
     check_cluster,
     data_of,
     executor_of,
     settings_of,
-    training_of,
     typed,
     with_options,
 )
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note, say
+from boosters_eval.cli.training import (
+    BUILDS,
+    BoostersOption,
+    CvOption,
+    DatasetsOption,
+    DeviceOption,
+    GrowthOption,
+    LibrariesOption,
+    ParamOption,
+    ProfileOption,
+    SplitOption,
+    TaskOption,
+    training_of,
+)
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
 from boosters_eval.core.text import counted
 
 _FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are printed before a run, and of each how many
-
-CvOption = Annotated[
-    str | None, typer.Option("--cv", help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.")
-]
 
 
 @with_options(data=DataOptions, execution=Execution, presentation=Presentation, check=AgainstOptions)
@@ -46,17 +52,9 @@ def compare(
     execution: Execution,
     presentation: Presentation,
     check: AgainstOptions,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
-    ] = None,
-    library: Annotated[
-        list[str] | None,
-        typer.Option("--library", "-l", help=f"Libraries{BUILDS} Default: all that are installed."),
-    ] = None,
-    booster: Annotated[
-        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.")
-    ] = None,
+    dataset: DatasetsOption = None,
+    library: LibrariesOption = None,
+    booster: BoostersOption = None,
     seeds: Annotated[
         str | None,
         typer.Option(
@@ -74,14 +72,10 @@ def compare(
     ] = None,
     cv: CvOption = None,
     split: SplitOption = None,
-    task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
-    growth: Annotated[
-        str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
-    ] = None,
+    task: TaskOption = None,
+    growth: GrowthOption = None,
     device: DeviceOption = None,
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
-    ] = None,
+    param: ParamOption = None,
     variants: Annotated[
         list[str] | None,
         typer.Option("--variants", help="Variants to compare, one row each: 'deep:max_depth=8' 'flat:max_depth=3'."),
@@ -92,13 +86,11 @@ def compare(
             "--metric", "-m", help="Further metrics besides those of the task: f1@0.3, ndcg@5, file.py:function."
         ),
     ] = None,
-    profile: Annotated[
-        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
-    ] = "parity",
+    profile: ProfileOption = "parity",
 ) -> int:
     """Compare libraries on data sets."""
-    from boosters_eval.api import prepare_comparison
     from boosters_eval.benchmark.suites import parse_variants
+    from boosters_eval.preparing import prepare_comparison
 
     _check_presentation(presentation)
     against.check_options(check, execution, presentation)
@@ -151,7 +143,7 @@ def run(
     ] = None,
 ) -> int:
     """Run a suite."""
-    from boosters_eval.api import prepare_suite
+    from boosters_eval.preparing import prepare_suite
 
     _check_presentation(presentation)
     against.check_options(check, execution, presentation)
@@ -203,7 +195,7 @@ def _complain(results: Any) -> None:
 
 def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -> Any:
     """Run the plan of a comparison and show its progress."""
-    from boosters_eval.api import run_prepared
+    from boosters_eval.running import run_prepared
 
     tell = (lambda _: None) if presentation.quiet else note
     return carried_out(prepared, execution, presentation, partial(run_prepared, say=tell, track=execution.track))
@@ -211,7 +203,7 @@ def carry_out(prepared: Any, execution: Execution, presentation: Presentation) -
 
 def carried_out(prepared: Any, execution: Execution, presentation: Presentation, run_plan: Callable[..., Any]) -> Any:
     """Run a plan and show its progress. A dry run or an interruption ends the command here."""
-    from boosters_eval.api import check_names
+    from boosters_eval.running import check_names
 
     check_cluster(execution)
     check_names(execution.executor, execution.observer, execution.track)
@@ -290,7 +282,7 @@ def resumable(without: tuple[str, ...] = ()) -> Iterator[None]:
 
 def observers(execution: Execution, prepared: Any = None, *, quiet: bool, verbose: bool) -> list[Any]:
     """A bar on a terminal, lines elsewhere, neither if quiet; and the observers that were named, each only once."""
-    from boosters_eval.api import progress
+    from boosters_eval.running import progress
 
     named = execution.observer or []
     shown = quiet or {"bar", "lines"} & set(named)
@@ -335,10 +327,10 @@ def exit_code(results: Any, *, continue_on_error: bool) -> int:
 
 
 def _show_plan(prepared: Any) -> int:
-    from boosters_eval.api import expected_seconds
     from boosters_eval.benchmark.planning import check_devices
     from boosters_eval.benchmark.running import jobs_of
     from boosters_eval.engine.progress import duration
+    from boosters_eval.running import expected_seconds
 
     plan = prepared.plan
     if prepared.growth is not None:

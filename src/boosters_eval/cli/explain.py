@@ -4,8 +4,17 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.options import BUILDS, DeviceOption, chosen, training_of
 from boosters_eval.cli.output import print_json, print_rows, say
+from boosters_eval.cli.training import (
+    BUILDS,
+    BoostersOption,
+    DeviceOption,
+    GrowthOption,
+    ParamOption,
+    ProfileOption,
+    chosen,
+    training_of,
+)
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 
@@ -16,22 +25,14 @@ def explain(
         typer.Option("--library", "-l", help=f"Libraries to explain{BUILDS} Either these or --all."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="One table for all libraries.")] = False,
-    booster: Annotated[
-        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.")
-    ] = None,
+    booster: BoostersOption = None,
     task: Annotated[
         str, typer.Option("--task", help="regression, binary, multiclass, quantile or ranking.")
     ] = "regression",
-    growth: Annotated[
-        str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
-    ] = None,
+    growth: GrowthOption = None,
     device: DeviceOption = None,
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
-    ] = None,
-    profile: Annotated[
-        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
-    ] = "parity",
+    param: ParamOption = None,
+    profile: ProfileOption = "parity",
     classes: Annotated[int, typer.Option("--classes", min=3, help="Number of classes, for multiclass.")] = 3,
     quantile: Annotated[
         list[float] | None, typer.Option("--quantile", help="Quantiles to predict. Default: 0.5.")

@@ -5,20 +5,22 @@ from typing import Annotated, Any
 
 import typer
 
-from boosters_eval.cli.execution import CvOption, carried_out, exit_code
-from boosters_eval.cli.options import (
-    BUILDS,
-    DataOptions,
-    DeviceOption,
-    Execution,
-    Presentation,
-    SplitOption,
-    data_of,
-    settings_of,
-    training_of,
-    with_options,
-)
+from boosters_eval.cli.execution import carried_out, exit_code
+from boosters_eval.cli.options import DataOptions, Execution, Presentation, data_of, settings_of, with_options
 from boosters_eval.cli.output import check_output, choose_format, console, emit, note
+from boosters_eval.cli.training import (
+    BoostersOption,
+    CvOption,
+    DatasetsOption,
+    DeviceOption,
+    GrowthOption,
+    LibrariesOption,
+    ParamOption,
+    ProfileOption,
+    SplitOption,
+    TaskOption,
+    training_of,
+)
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.text import counted
 
@@ -33,17 +35,9 @@ def importances(
     data: DataOptions,
     execution: Execution,
     presentation: Presentation,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", "-d", help="Data sets by name, or FILE.csv:TARGET. Default: california."),
-    ] = None,
-    library: Annotated[
-        list[str] | None,
-        typer.Option("--library", "-l", help=f"Libraries{BUILDS} Default: all that are installed."),
-    ] = None,
-    booster: Annotated[
-        list[str] | None, typer.Option("--booster", "-b", help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.")
-    ] = None,
+    dataset: DatasetsOption = None,
+    library: LibrariesOption = None,
+    booster: BoostersOption = None,
     kinds: Annotated[
         str, typer.Option("--kinds", help="Kinds of importances, separated by commas.")
     ] = "permutation,gain,split,shap",
@@ -62,20 +56,15 @@ def importances(
     top: Annotated[int, typer.Option("--top", min=1, help="How many columns are shown.")] = 10,
     cv: CvOption = None,
     split: SplitOption = None,
-    task: Annotated[str | None, typer.Option("--task", help="The task of a FILE, instead of inferring it.")] = None,
-    growth: Annotated[
-        str | None, typer.Option("--growth", help="How trees grow: depthwise or leafwise. Default: depthwise.")
-    ] = None,
+    task: TaskOption = None,
+    growth: GrowthOption = None,
     device: DeviceOption = None,
-    param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="Canonical parameters: --param max_depth=4.")
-    ] = None,
-    profile: Annotated[
-        str, typer.Option("--profile", help="parity (mapped by meaning) or defaults (each library's own).")
-    ] = "parity",
+    param: ParamOption = None,
+    profile: ProfileOption = "parity",
 ) -> int:
     """Compare what the models of libraries rely on: importances, attributions and predictions."""
-    from boosters_eval.api import prepare_importances, run_importances
+    from boosters_eval.preparing import prepare_importances
+    from boosters_eval.running import run_importances
 
     if execution.track:
         raise ConfigError("The --track option is not for importances: trackers know scores and times.")

@@ -11,23 +11,12 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.text import encodable
 
 _RUN = "How to run"
 _OUT = "Output"
 _DATA = "Files of your own"
-# What `--library` takes besides a library's name; see docs/builds.md.
-BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@wheel-or-source-folder."
-
-SplitOption = Annotated[
-    str | None,
-    typer.Option(
-        "--split",
-        help="How rows are split: random, time:COLUMN (train before, validate after; --cv is the number of windows, by"
-        " default 5) or group:COLUMN (no group on both sides).",
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -332,39 +321,6 @@ def with_options(
         return wrapper
 
     return decorate
-
-
-def chosen(kind: str, value: str, enum: Any) -> Any:
-    """The member of an enumeration that an option names."""
-    valid = [member.value for member in enum]
-    if value not in valid:
-        raise UnknownNameError(kind, value, valid)
-    return enum(value)
-
-
-DeviceOption = Annotated[
-    str | None, typer.Option("--device", help="What models are trained on: cpu or cuda. Default: cpu.")
-]
-
-
-def training_of(param: list[str] | None, growth: str | None, device: str | None) -> Any:
-    """The canonical parameters that `--param`, `--growth` and `--device` ask for."""
-    from boosters_eval.benchmark.suites import parse_parameters
-    from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig
-
-    base = parse_parameters(param or [], TrainingConfig())
-    named = {part.partition("=")[0].strip() for text in param or [] for part in text.split(",")}
-    if growth is not None:
-        if named & {"growth", "growth_strategy"}:
-            raise ConfigError("Use either --growth or --param growth=..., not both.")
-        base = base.replace(growth_strategy=chosen("growth", growth, GrowthStrategy))
-    if device is not None:
-        if "device" in named:
-            raise ConfigError("Use either --device or --param device=..., not both.")
-        if device not in [member.value for member in Device]:
-            raise ConfigError(f"The '--device' option must be cpu or cuda. Got '{device}' instead.")
-        base = base.replace(device=Device(device))
-    return base
 
 
 def settings_of(execution: Execution) -> dict[str, Any]:

@@ -105,9 +105,9 @@ def run(
 
 def run_targets(spec: Path, output: Path, *, quiet: bool, **options: Any) -> Any:
     """Run, show the progress, and write DIR/results.json. An interruption prints how to go on."""
-    from boosters_eval.api import progress
     from boosters_eval.history.hook import recording
     from boosters_eval.paper.running import RESULTS, run_specification, write_results
+    from boosters_eval.running import progress
 
     check_output(output / RESULTS)
     with recording(), resumable():

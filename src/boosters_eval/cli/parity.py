@@ -70,10 +70,10 @@ def run(
 
     Exit 0 if every cell that could run has a result, 2 if one failed. Whether they agree is the gate's question.
     """
-    from boosters_eval.api import progress
     from boosters_eval.engine.runs import check_name
     from boosters_eval.history.hook import recording
     from boosters_eval.parity.running import ParityRequest, run_parity, selected
+    from boosters_eval.running import progress
 
     load_registries(registry)
     for option, seconds in (("--timeout", timeout), ("--budget", budget)):
@@ -237,10 +237,10 @@ def refresh(
     registry: RegistryOption = None,
 ) -> int:
     """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
-    from boosters_eval.api import progress
     from boosters_eval.history.hook import recording
     from boosters_eval.parity.method import METHODS
     from boosters_eval.parity.running import ParityRequest, run_parity, selected
+    from boosters_eval.running import progress
 
     load_registries(registry)
     rows: list[Any] = []

@@ -47,9 +47,9 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> int:
     """Write a report on a suite, an earlier run or a results file."""
-    from boosters_eval.api import prepare_suite
     from boosters_eval.benchmark.tables.generate import check_request, render_files
     from boosters_eval.core.files import check_writable
+    from boosters_eval.preparing import prepare_suite
 
     _check_sources(execution, suite, run, results)
     wanted = [{"markdown": "md"}.get(name, name) for name in formats.replace(",", " ").split()]

@@ -132,7 +132,7 @@ def check_name(name: str) -> str:
     if not _NAME.fullmatch(name) or name == "last" or re.fullmatch("[0-9a-f]+", name):
         raise ConfigError(
             "The 'name' parameter must be up to 64 letters, digits and the signs . + - _, and neither 'last' nor like a"
-            f" run's id, of digits and a to f alone. Got '{name}' instead."
+            f" run's id, of digits and a to f alone. Got {name!r} instead."
         )
     return name
 

@@ -1,0 +1,25 @@
+"""`boosters-eval importances`: a mistake in its own options is one sentence, and nothing runs."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-s", "0"], "The '--seeds' option must be a count from 1 to 10000. Got '0' instead."),
+        (["-s", "many"], "The '--seeds' option must be a count from 1 to 10000. Got 'many' instead."),
+        (["-s", "auto"], "The '--seeds' option must be a count. Got 'auto' instead."),
+        (["--kinds", ""], "The '--kinds' option must name one of permutation, gain, split, shap. Got none instead."),
+        (["--kinds", ", "], "The '--kinds' option must name one of permutation, gain, split, shap. Got none instead."),
+        (["--kinds", "gian"], "Unknown kind 'gian'. Did you mean 'gain'? Known: gain, permutation, shap, split."),
+    ],
+)
+def test_a_mistake_is_told_in_one_sentence(boosters_eval, place, options, told):
+    done = boosters_eval("importances", "-d", "diabetes", "-l", "sklearn", *options, check=3)
+    assert (done.stdout, done.stderr) == ("", f"Error: {told}\n")
+    assert not (place / "home" / "runs").exists()
+
+
+def test_auto_is_named_where_it_is_offered(boosters_eval):
+    done = boosters_eval("compare", "-d", "diabetes", "-l", "sklearn", "-s", "0", check=3)
+    assert done.stderr == "Error: The '--seeds' option must be a count from 1 to 10000, or auto. Got '0' instead.\n"
