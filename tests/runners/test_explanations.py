@@ -172,6 +172,26 @@ def test_categories_are_explained_in_their_own_column(library, one_hot):
     assert own_importances(*given, 2, "split")[0] > 0
 
 
+@pytest.mark.parametrize("column", range(3))
+@pytest.mark.parametrize("library", ["boosters", "xgboost", "lightgbm", "sklearn"])  # CatBoost has reasons instead
+def test_gains_and_splits_stay_in_their_column_where_a_library_puts_categories_first(library, column):
+    draw = np.random.default_rng(0)
+    x = np.column_stack([draw.normal(size=(400, 2)), draw.integers(0, 5, 400)]).astype(np.float32)
+    request = FitRequest(
+        task=Task.REGRESSION,
+        training=TrainingConfig(n_estimators=5, max_depth=3, n_leaves=8),
+        categorical=(2,),
+        max_categories=5,
+    )
+    if RUNNERS[library].unsupported(request):
+        pytest.skip(f"{library} refuses it")
+    translation = RUNNERS[library].translate(request)
+    data = TrainData(x, x[:, column].astype(np.float64))
+    model = RUNNERS[library].fit(translation, RUNNERS[library].build(translation, data))
+    for kind in ("gain", "split"):
+        assert own_importances(RUNNERS[library], translation, model, 3, kind).argmax() == column
+
+
 def test_scikit_learn_says_that_its_categories_are_not_explained(trainer):
     given = asked(trainer, "sklearn")
     request = trainer.request(categorical=(0,), max_categories=64)
@@ -275,6 +295,7 @@ def own(name):
         ({"importances": lambda *a: own("importances")(*a[1:]) - 1}, "negative gain"),
         ({"importances": lambda *_: np.random.default_rng().random(5)}, "two answers for gain"),
         ({"importances": lambda *_: np.ones(4)}, "must have the shape (5,)"),
+        ({"importances": lambda *a: own("importances")(*a[1:])[::-1]}, "gives the gain of column 0 to column 4"),
         ({"raw": refuse}, "offered without raw(): it does not"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ __all__ = ["check_explanations", "load_explaining"]
 
 TOLERANCE = 1e-4  # of the largest raw score: sums of a few hundred single-precision numbers stay far below it
 _KINDS: tuple[ImportanceKind, ...] = ("gain", "split")
+_PLACED = ("regression plain", "regression categorical")
 _FEW = 4  # rows of which interactions are computed
 
 
@@ -46,11 +48,31 @@ def check_explanations(
                     yield f"importances() gives a negative {kind}"
                 if not np.array_equal(found, own_importances(*given, x.shape[1], kind)):
                     yield f"importances() gives two answers for {kind}"
+        yield from _check_places(runner, case)
         with suppress(UnsupportedError):
             explained = attributions(*given, x)
             yield from _check_attributions(given, case, explained, unsound)
     except InvalidExplanationError as error:
         yield str(error)
+
+
+def _check_places(runner: type[Runner], case: ConformanceCase) -> Iterator[str]:
+    """A target that is one of the columns is explained by that column: a library may have them in another order.
+
+    Categories, where there are any, are in the middle, as libraries put them first or last.
+    """
+    if not case.name.endswith(_PLACED):
+        return
+    translation = runner.translate(replace(case.request, categorical=(2,) if case.request.categorical else ()))
+    x = np.ascontiguousarray(case.train.x[:, [1, 2, 0, 3, 4]])
+    for column in range(x.shape[1]):
+        data = replace(case.train, x=x, y=x[:, column].astype(np.float64))
+        model = runner.fit(translation, runner.build(translation, data))
+        for kind in _KINDS:
+            with suppress(UnsupportedError):
+                most = int(own_importances(runner, translation, model, x.shape[1], kind).argmax())
+                if most != column:
+                    yield f"importances() gives the {kind} of column {column} to column {most}"
 
 
 def _check_attributions(

@@ -105,7 +105,9 @@ class SklearnRunner(TableRunner):
         nodes = np.concatenate([tree.nodes for tree in _trees(model)])
         inner = nodes[nodes["is_leaf"] == 0]
         weights = inner["gain"].astype(np.float64) if kind == "gain" else np.ones(len(inner))
-        return np.bincount(inner["feature_idx"], weights, minlength=model[0].n_features_in_)
+        found = np.empty(model[0].n_features_in_)
+        found[_column_order(model[0])] = np.bincount(inner["feature_idx"], weights, minlength=len(found))
+        return found
 
     @classmethod
     def attributions(cls, translation: Translation, model: Any, x: NDArray[np.float32]) -> NDArray[Any]:
@@ -151,6 +153,15 @@ class SklearnRunner(TableRunner):
 
 def _trees(model: Any) -> list[Any]:
     return [tree for estimator in model for stage in estimator._predictors for tree in stage]  # noqa: SLF001
+
+
+def _column_order(estimator: Any) -> NDArray[Any]:
+    """The columns of the data in the order in which the trees have them: since scikit-learn 1.4, categories first."""
+    import numpy as np  # noqa: PLC0415 (not needed to start)
+
+    if getattr(estimator, "_preprocessor", None) is None:
+        return np.arange(estimator.n_features_in_)
+    return np.argsort(~estimator.is_categorical_, kind="stable")
 
 
 def _explainers(translation: Translation, model: Any) -> list[Any]:
