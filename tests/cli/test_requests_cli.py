@@ -96,6 +96,9 @@ def test_a_preview_of_auto_shows_the_seeds_that_it_begins_with(boosters_eval):
     assert planned(done.stdout) == {"iris/gbdt": 5}
     assert "begins with the 5 seeds shown here, and adds more, up to 12, as needed" in done.stderr
     assert "'--budget' option must be a time such as" in boosters_eval(*auto, "--budget", "10x", check=3).stderr
+    suite = boosters_eval("run", "-l", "sklearn", "--seeds", "auto", "--dry-run", check=0)
+    assert set(planned(suite.stdout).values()) == {5}
+    assert "begins with the 5 seeds shown here, and adds more, up to 50, as needed" in suite.stderr
 
 
 def test_a_quiet_run_without_results_says_why(boosters_eval):

@@ -16,7 +16,7 @@ from boosters_eval.paper.extract import (
     ExtractionOptions,
     extract_benchmarks,
 )
-from boosters_eval.paper.specification import read_specification
+from boosters_eval.paper.reading import read_specification
 from boosters_eval.paper.writing import specification_text
 from printed_tables import WRITERS
 

@@ -25,9 +25,10 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.paper.compare import compare_results
 from boosters_eval.paper.models import open_model, predict
 from boosters_eval.paper.planning import plan_targets
+from boosters_eval.paper.reading import read_specification
 from boosters_eval.paper.results import PaperResults
 from boosters_eval.paper.running import run_specification
-from boosters_eval.paper.specification import PaperSpecification, read_specification
+from boosters_eval.paper.specification import PaperSpecification
 from boosters_eval.paper.targets import known_metrics, obstacle, paper_targets
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest

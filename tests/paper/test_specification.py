@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.paper.specification import LibraryRun, PaperSpecification, read_specification
+from boosters_eval.paper.reading import read_specification
+from boosters_eval.paper.specification import LibraryRun, PaperSpecification
 
 SAMPLE = Path(__file__).with_name("titans.yaml")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -21,11 +19,11 @@ from boosters_eval.benchmark.records import (
     Unavailable,
     Unsupported,
 )
-from boosters_eval.benchmark.unbeaten import RULES
+from boosters_eval.benchmark.rows import ROW_FIELDS, csv_of, row_of
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, require
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
-from boosters_eval.core.text import csv_cell, escape_json
+from boosters_eval.core.text import escape_json
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType
 
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.benchmark.against import AgainstCheck
     from boosters_eval.benchmark.tables.plots import PlotKind
-    from boosters_eval.core.repeat import Repeat
     from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.reports.html.plots import Plot
     from boosters_eval.stats.significance import TestName
@@ -170,13 +167,13 @@ class ResultCollection:
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per result: the basis of every tabular export."""
-        return [_row(result) for result in self.results]
+        return [row_of(result) for result in self.results]
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per result, one column per metric."""
         import pandas as pd  # noqa: PLC0415 (slow to import, seldom needed)
 
-        return pd.DataFrame(self.rows(), columns=None if self.results else list(_ROW_FIELDS))
+        return pd.DataFrame(self.rows(), columns=None if self.results else list(ROW_FIELDS))
 
     def summary(self, group_by: Sequence[str] = ("dataset", "booster", "library")) -> pd.DataFrame:
         """Mean, standard deviation (ddof 1) and n of every metric in each group; variants are kept apart.
@@ -240,18 +237,10 @@ class ResultCollection:
         follow, once per split, with the status trivial. Failed cells and libraries without cells
         have a status and a reason instead of numbers: a table must not look whole because something is left out.
         """
-        rows = [{**_row(result), **_status(result)} for result in self.results]
-        others: list[BenchmarkError | Absence] = [*self.errors, *self.unsupported, *self.unavailable]
-        rows += [*_trivial_rows(self.results), *map(_row_without_numbers, others)]
-        named = dict.fromkeys([*_ROW_FIELDS, *(name for row in rows for name in row)])
-        columns = [*(name for name in named if name not in _ROW_END), *_ROW_END]
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, columns, lineterminator="\n")
-        writer.writerow({name: csv_cell(name) for name in columns})
-        writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
+        text = csv_of(self.results, [*self.errors, *self.unsupported, *self.unavailable])
         if path is not None:
-            write_atomically(_path(path), buffer.getvalue())
-        return buffer.getvalue()
+            write_atomically(_path(path), text)
+        return text
 
     def best(self, metric: str, alpha: float | None = None, *, test: TestName = "corrected") -> pd.DataFrame:
         """The best library of each config, or `tie` if its lead is not significant (at the run's level by default)."""
@@ -411,78 +400,3 @@ def _booster(booster: BoosterType | str | None) -> str | None:
         return None if booster is None else BoosterType(booster).value
     except ValueError:
         raise UnknownNameError("booster", booster, [known.value for known in BoosterType]) from None
-
-
-_ROW_FIELDS = ("config", "dataset", "booster", "task", "library", "variant", "seed", "fold")
-_ROW_END = ("status", "reason")
-
-
-def _status(result: BenchmarkResult) -> dict[str, str]:
-    if not result.failed_before:
-        return {"status": "ok"}
-    times = "once" if result.failed_before == 1 else f"{result.failed_before} times"
-    return {"status": "flaky", "reason": f"it failed {times} before it finished"}
-
-
-def _row_without_numbers(item: BenchmarkError | Absence) -> dict[str, Any]:
-    seed: int | None = None
-    fold: int | None = None
-    if isinstance(item, BenchmarkError):
-        (seed, fold), status, reason = item.repeat, "error", f"{item.error_type}: {item.error_message}"
-    else:
-        status, reason = "unsupported" if isinstance(item, Unsupported) else "unavailable", item.reason
-    return {
-        "config": item.config_name,
-        "dataset": item.dataset_name,
-        "booster": item.booster_type,
-        "task": None if item.task is None else item.task.value,
-        "library": item.library,
-        "variant": item.variant,
-        "seed": seed,
-        "fold": fold,
-        **_machine(item),
-        "status": status,
-        "reason": reason,
-    }
-
-
-def _trivial_rows(results: Iterable[BenchmarkResult]) -> list[dict[str, Any]]:
-    """What the trivial rules score on each split, once, although each library's result of the split has it."""
-    rows: dict[tuple[str, Repeat, str], dict[str, Any]] = {}
-    for result in results:
-        for rule, scores in (result.trivial or {}).items():
-            same = {name: value for name, value in _row(result).items() if name in _ROW_FIELDS}
-            named = {**same, "library": RULES.get(rule, (rule,))[-1], "split_digest": result.split_digest}
-            rows.setdefault((result.config_name, result.repeat, rule), {**named, **scores, "status": "trivial"})
-    return list(rows.values())
-
-
-def _row(result: BenchmarkResult) -> dict[str, Any]:
-    return {
-        "config": result.config_name,
-        "dataset": result.dataset_name,
-        "booster": result.booster_type,
-        "task": result.task.value,
-        "library": result.library,
-        "variant": result.variant,
-        "seed": result.seed,
-        "fold": result.fold,
-        **result.metrics,
-        "train_time_s": result.train_time_s,
-        "predict_time_s": result.predict_time_s,
-        "peak_memory_mb": result.peak_memory_mb,
-        "first_use_mb": result.first_use_mb,
-        "model_size_mb": result.model_size_mb,
-        "n_trees_trained": result.n_trees_trained,
-        "n_leaves_total": result.n_leaves_total,
-        "n_threads": result.n_threads,
-        "library_version": result.library_version,
-        "split_digest": result.split_digest,
-        **_machine(result),
-    }
-
-
-def _machine(outcome: BenchmarkResult | BenchmarkError | Absence) -> dict[str, str]:
-    """Where a cell ran, in runs that name it."""
-    machine = None if isinstance(outcome, Absence) else outcome.machine
-    return {} if machine is None else {"machine": machine}

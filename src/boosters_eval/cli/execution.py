@@ -44,6 +44,7 @@ from boosters_eval.core.errors import ConfigError, ExitCode
 from boosters_eval.core.text import counted
 
 _FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are printed before a run, and of each how many
+_SEEDS = "Number of random splits, or auto to add seeds until every pair has a verdict."
 
 
 @with_options(data=DataOptions, execution=Execution, presentation=Presentation, check=AgainstOptions)
@@ -57,12 +58,7 @@ def compare(
     booster: BoostersOption = None,
     seeds: Annotated[
         str | None,
-        typer.Option(
-            "--seeds",
-            "-s",
-            help="Number of random splits, or auto to add seeds until every pair has a verdict. Default: 5, or the"
-            " variable BOOSTERS_EVAL_SEEDS.",
-        ),
+        typer.Option("--seeds", "-s", help=f"{_SEEDS} Default: 5, or the variable BOOSTERS_EVAL_SEEDS."),
     ] = None,
     max_seeds: Annotated[
         int | None, typer.Option("--max-seeds", min=2, help="The most seeds that --seeds auto may use. Default: 50.")
@@ -127,9 +123,7 @@ def run(
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(
-            "--seeds", "-s", help="Number of random splits. Default: those that the suite or its configs name."
-        ),
+        typer.Option("--seeds", "-s", help=f"{_SEEDS} Default: those that the suite or its configs name."),
     ] = None,
     cv: CvOption = None,
     metric: Annotated[

@@ -54,7 +54,7 @@ def compare(
     """
     from boosters_eval.paper.compare import compare_results
     from boosters_eval.paper.files import digest_of, read_results
-    from boosters_eval.paper.specification import read_specification
+    from boosters_eval.paper.reading import read_specification
 
     kind = _format(format_, output)
     check_output(output)
@@ -111,8 +111,8 @@ def validate(
     """
     from boosters_eval.paper.compare import compare_results
     from boosters_eval.paper.files import digest_of
+    from boosters_eval.paper.reading import read_specification
     from boosters_eval.paper.running import RESULTS
-    from boosters_eval.paper.specification import read_specification
 
     declared, digest = read_specification(spec), digest_of(spec)  # it may be edited while the targets run
     for name in _REPORTS:

@@ -161,7 +161,7 @@ def list_targets(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List specifications and their targets: what can run here, and why not."""
-    from boosters_eval.paper.specification import read_specification
+    from boosters_eval.paper.reading import read_specification
     from boosters_eval.paper.targets import obstacle, paper_targets, way_of
 
     records = []
@@ -210,7 +210,7 @@ def _text(value: Any) -> str:
 def _found() -> list[Path]:
     """Files that look like a specification: other YAML files are passed over without a word."""
     from boosters_eval.core.errors import BoostersEvalError
-    from boosters_eval.paper.specification import read_specification
+    from boosters_eval.paper.reading import read_specification
 
     found = []
     for folder in (Path("examples/papers"), Path()):

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from boosters_eval.core.errors import RunError
 from boosters_eval.core.home import home as home_of
-from boosters_eval.history import store
-from boosters_eval.history.records import COUNTED
+from boosters_eval.history import entries, store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from boosters_eval.history.measured import IndexGroup, IndexRows
-    from boosters_eval.history.model import Origin
+    from boosters_eval.history.measured import IndexRows
+    from boosters_eval.history.model import IndexedPlace, Origin
 
 IMPORTS = "imports"
 _FOLDERS: dict[Origin, str] = {"run": "runs", "import": IMPORTS}
@@ -31,8 +30,6 @@ _ONE_JOURNAL = "journal.jsonl"
 
 DAMAGE = (sqlite3.DatabaseError, json.JSONDecodeError, struct.error)  # how it shows while the index is read
 Reply = TypeVar("Reply")
-Known = dict[object, int]  # numbers of texts and lines
-IndexedPlace = tuple["Origin", str]  # what is read as a whole: a run's folder, or an imported file
 
 
 class Stamp(NamedTuple):
@@ -171,7 +168,7 @@ def update(
     if known:
         with store.transaction(connection):
             for place in known:
-                _drop(connection, place)
+                entries.drop(connection, place)
     if at_most is not None and len(stale) > at_most:
         stale = stale[-at_most:]
     if stale:
@@ -285,16 +282,16 @@ def _read(
     done = 0
     while batch := list(islice(left, _AT_A_TIME)):
         read = [(place, *_rows(home, place)) for place in batch]
-        numbers: Known = {}  # for this transaction only: another program may start anew after it
+        numbers: entries.Known = {}  # for this transaction only: another program may start anew after it
         with store.transaction(connection):
             for place, stamp, found in read:
                 if _has(connection, place, stamp):  # another program was faster
                     continue
-                _drop(connection, place)
+                entries.drop(connection, place)
                 if stamp is not None:
                     connection.execute("INSERT INTO places VALUES (?, ?, ?, ?)", (*place, *stamp))
                     for rows in found:
-                        _add(connection, place, rows, numbers)
+                        entries.add(connection, place, rows, numbers)
         done += len(batch)
         tell(done, len(stale))
 
@@ -328,110 +325,3 @@ def _rows(home: Path, place: IndexedPlace) -> tuple[Stamp | None, list[IndexRows
     except OSError as error:
         fault = f"cannot be read: {error.strerror}"
         return stamp, [rows_of(Content(name, 1, fault=fault), origin, time.time())] if stamp else []
-
-
-def _add(connection: sqlite3.Connection, place: IndexedPlace, rows: IndexRows, known: Known) -> None:
-    run = {**rows.run, "place": place[1]}
-    marks = ", ".join(f":{name}" for name in run)
-    cursor = connection.execute(f"INSERT INTO runs ({', '.join(run)}) VALUES ({marks})", run)  # noqa: S608 (our names)
-    number, at = cursor.lastrowid, run["at"]
-    connection.executemany(
-        "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ((number, *part) for part in rows.parts)
-    )
-    connection.executemany(
-        "INSERT INTO series (line, at, run, names, repeats, marks, numbers, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                _line(connection, run["machine"], group, known),
-                at,
-                number,
-                _text(connection, group.names, known),
-                _text(connection, group.repeats, known),
-                group.marks,
-                group.values,
-                group.failed,
-            )
-            for group in rows.groups
-        ],
-    )
-    connection.executemany(
-        "INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            (number, dataset, booster, library, _text(connection, training, known), seconds, n)
-            for dataset, booster, library, training, seconds, n in rows.costs
-        ),
-    )
-    _refresh(connection, run["key"], run["run_id"], run["extends"])
-    if rows.groups:
-        _reopen_after(connection, number)
-
-
-def _line(connection: sqlite3.Connection, machine: str, group: IndexGroup, known: Known) -> int:
-    values = (machine, group.config, group.dataset, group.target, group.library, group.settings, group.group)
-    number = known.get(values)
-    if number is None:
-        columns = ("machine", "config", "dataset", "target", "library", "settings", "measures")
-        marks, where = ", ".join("?" * len(columns)), " AND ".join(f"{name} = ?" for name in columns)
-        connection.execute(f"INSERT OR IGNORE INTO lines ({', '.join(columns)}) VALUES ({marks})", values)  # noqa: S608
-        number = int(connection.execute(f"SELECT id FROM lines WHERE {where}", values).fetchone()[0])  # noqa: S608
-        known[values] = number
-    return number
-
-
-def _text(connection: sqlite3.Connection, text: str, known: Known) -> int:
-    """The number of a text that many runs share, such as the splits of a benchmark."""
-    number = known.get(text)
-    if number is None:
-        connection.execute("INSERT OR IGNORE INTO texts (text) VALUES (?)", (text,))
-        number = int(connection.execute("SELECT id FROM texts WHERE text = ?", (text,)).fetchone()[0])
-        known[text] = number
-    return number
-
-
-def _drop(connection: sqlite3.Connection, place: IndexedPlace) -> None:
-    connection.execute("DELETE FROM places WHERE origin = ? AND name = ?", place)
-    gone = connection.execute(
-        "SELECT id, key, run_id, extends FROM runs WHERE origin = ? AND place = ?", place
-    ).fetchall()
-    for number, key, run_id, extends in gone:
-        _reopen_after(connection, number)
-        for table in ("parts", "series", "costs"):
-            connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))  # noqa: S608 (our names)
-        connection.execute("DELETE FROM runs WHERE id = ?", (number,))
-        _refresh(connection, key, run_id, extends)
-
-
-def _reopen_after(connection: sqlite3.Connection, run: int | None) -> None:
-    """What follows a run in a line must be judged again, as must the run itself."""
-    connection.execute("UPDATE series SET before = NULL, verdicts = '' WHERE run = ? AND before NOT NULL", (run,))
-    rows = connection.execute("SELECT line, at FROM series WHERE run = ?", (run,)).fetchall()
-    connection.executemany(
-        "UPDATE series SET before = NULL, verdicts = '' WHERE line = :line AND at = ("  # noqa: S608 (our names)
-        " SELECT s.at FROM series s CROSS JOIN runs r ON r.id = s.run WHERE s.line = :line AND s.at > :at"
-        f" AND {COUNTED} ORDER BY s.at LIMIT 1) AND before NOT NULL",
-        [{"line": line, "at": at} for line, at in rows],
-    )
-
-
-def _refresh(connection: sqlite3.Connection, key: str, run_id: str, extends: str) -> None:
-    """Which runs stand for others: of several files with the same run, the fullest; of a run that grew, the last."""
-    same = connection.execute(
-        "SELECT id, shadowed FROM runs WHERE key = ? ORDER BY origin = 'run' DESC, done + failed DESC, place", (key,)
-    ).fetchall()
-    _flag(connection, "shadowed", ((number, was, position > 0) for position, (number, was) in enumerate(same)))
-    grown = connection.execute(
-        "SELECT r.id, r.superseded, EXISTS (SELECT 1 FROM runs x WHERE x.extends = r.run_id AND x.at >= r.at"
-        "  AND x.machine = r.machine AND x.state = 'finished' AND NOT x.shadowed)"
-        " OR EXISTS (SELECT 1 FROM runs x WHERE x.run_id = r.run_id AND x.started_at = r.started_at"
-        "  AND x.machine = r.machine AND x.attempt > r.attempt AND x.state = 'finished' AND NOT x.shadowed)"
-        " FROM runs r WHERE r.run_id IN (?, ?)",
-        (run_id, extends or run_id),
-    ).fetchall()
-    _flag(connection, "superseded", grown)
-
-
-def _flag(connection: sqlite3.Connection, column: str, wanted: Iterable[tuple[int, int, int]]) -> None:
-    for number, was, now in wanted:
-        if bool(was) != bool(now):
-            connection.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (bool(now), number))  # noqa: S608
-            _reopen_after(connection, number)

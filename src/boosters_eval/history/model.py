@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Origin = Literal["run", "import"]
+IndexedPlace = tuple[Origin, str]  # what is read as a whole: a run's folder, or an imported file
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from boosters_eval.engine.pool import start_method
 from boosters_eval.engine.runs import folder_of
 from boosters_eval.paper.evaluate import EvaluateOutcome
 from boosters_eval.paper.planning import plan_targets
+from boosters_eval.paper.reading import read_specification
 from boosters_eval.paper.results import Measured, PaperResults
-from boosters_eval.paper.specification import read_specification
 from boosters_eval.paper.targets import paper_targets, selected
 from boosters_eval.paper.units import canonical
 from boosters_eval.runners import RUNNERS

@@ -10,7 +10,8 @@ import pytest
 from boosters_eval.core.errors import BoostersEvalError, ConfigError
 from boosters_eval.paper.lm import missing, sources, texts, versions
 from boosters_eval.paper.lm.evaluators import check, evaluate
-from boosters_eval.paper.specification import PaperDataset, read_specification
+from boosters_eval.paper.reading import read_specification
+from boosters_eval.paper.specification import PaperDataset
 
 
 def unchecked(name, use):
