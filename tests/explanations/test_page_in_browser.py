@@ -155,5 +155,21 @@ def test_colours_follow_the_scheme(visit):
     assert drawn["light"] != drawn["dark"]
 
 
-def test_the_page_fits_on_paper(visit):
-    assert faults_on_paper(visit("hostile", viewport={"width": 720, "height": 1000}).page) == []
+def test_the_page_fits_on_paper_that_lies_on_its_side(visit):
+    page = visit("hostile", viewport={"width": 1000, "height": 720}).page
+    assert faults_on_paper(page) == []
+    page.emulate_media(media="print")
+    wrap = "all => [...new Set(all.map((one) => getComputedStyle(one).whiteSpace))]"
+    assert page.locator("td.num").evaluate_all(wrap) == ["nowrap"]  # a number is not broken in the middle
+    page.emulate_media(media="screen")
+
+
+def test_what_is_folded_is_unfolded_on_paper_alone(visit):
+    page = visit().page
+    opened = "all => all.filter((one) => one.open).length"
+    details = page.locator("details")
+    before = details.evaluate_all(opened)
+    page.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+    assert details.evaluate_all(opened) == details.count() > before
+    page.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
+    assert details.evaluate_all(opened) == before

@@ -128,6 +128,14 @@
   equip(document);
   document.addEventListener("toggle", (event) => { if (event.target.open) equip(event.target); }, true);
 
+  // On paper nothing can be unfolded.
+  let folded = [];
+  window.addEventListener("beforeprint", () => {
+    folded = all("details:not([open])");
+    folded.forEach((one) => { one.open = true; });
+  });
+  window.addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
+
   // Filtering: every word must occur; groups without a visible member are hidden too, and the few that are left opened.
   const few = 5;
   all(".filter").forEach((box) => {
