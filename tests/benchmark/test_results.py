@@ -59,6 +59,17 @@ def test_summary_has_mean_standard_deviation_and_count(collection):
     assert len(ResultCollection().summary()) == 0
 
 
+def test_times_of_several_machines_have_no_common_mean():
+    cells = [result(seed=seed, machine=machine, train_time_s=1.0) for seed, machine in enumerate(["m1", "m1", "m2"])]
+    mixed = ResultCollection(cells).summary()
+    assert mixed[("train_time_s", "mean")].isna().all()
+    assert mixed[("train_time_s", "count")].tolist() == [0]
+    assert mixed[("rmse", "count")].tolist() == [3]
+    apart = ResultCollection(cells).summary(["library", "machine"])
+    assert apart[("train_time_s", "mean")].tolist() == [1.0, 1.0]
+    assert ResultCollection(cells[:2]).summary()[("train_time_s", "mean")].tolist() == [1.0]
+
+
 def test_variants_are_never_averaged_into_one_row():
     both = ResultCollection([result(variant="x", value=1.0), result(variant="y", value=3.0)])
     assert sorted(both.summary()[("rmse", "mean")]) == [1.0, 3.0]

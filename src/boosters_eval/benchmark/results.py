@@ -24,6 +24,7 @@ from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameE
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import escape_json
+from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import BoosterType
 
@@ -178,7 +179,7 @@ class ResultCollection:
     def summary(self, group_by: Sequence[str] = ("dataset", "booster", "library")) -> pd.DataFrame:
         """Mean, standard deviation (ddof 1) and n of every metric in each group; variants are kept apart.
 
-        Where cells name their machines, so can `group_by`: times of different machines have no common mean.
+        Times and memory of different machines have no common mean, and are NaN unless `group_by` names "machine" too.
         """
         frame = self.to_dataframe()
         require("group_by", group_by, (str, list, tuple), "a list of columns")
@@ -192,6 +193,9 @@ class ResultCollection:
         values = [name for name in frame.columns if name in self.metric_names() or name.endswith(("_s", "_mb"))]
         if not values:
             return frame[keys]
+        if "machine" in frame.columns and "machine" not in keys:
+            apart = frame.groupby(keys, dropna=False)["machine"].transform("nunique") > 1
+            frame.loc[apart, [name for name in values if name in OF_MACHINE]] = float("nan")
         return frame.groupby(keys, dropna=False, sort=False)[values].agg(["mean", "std", "count"])
 
     def metric_names(self) -> list[str]:
