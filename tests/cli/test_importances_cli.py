@@ -12,9 +12,8 @@ import pytest
         (["--kinds", ""], "The '--kinds' option must name one of permutation, gain, split, shap. Got none instead."),
         (["--kinds", ", "], "The '--kinds' option must name one of permutation, gain, split, shap. Got none instead."),
         (
-            ["--format", "tabel"],
-            "The '--format' option must be markdown, json, csv, html or table. Got 'tabel' instead. Did you mean"
-            " 'table'?",
+            ["--format", "xml"],
+            "The '--format' option must be markdown, json, csv, html or table. Got 'xml' instead.",
         ),
         (
             ["--format", "table", "-o", "a.md"],
@@ -41,9 +40,41 @@ def test_the_help_offers_what_works_and_nothing_else(boosters_eval):
     assert "--track" not in told
 
 
+SMALL = (
+    "importances",
+    "-d",
+    "diabetes",
+    "-l",
+    "sklearn",
+    "-s",
+    "1",
+    "--kinds",
+    "permutation",
+    "--permutations",
+    "1",
+    "-q",
+)
+
+
 def test_several_groups_are_given_as_several_words(boosters_eval):
-    asked = ("-l", "sklearn", "-s", "1", "--kinds", "permutation", "--permutations", "1", "-p", "n_estimators=2", "-q")
     groups = ("--group", "blood=s1,s2", "body=bmi,bp")
-    done = boosters_eval("importances", "-d", "diabetes", *asked, *groups, "--format", "json", check=0)
+    done = boosters_eval(*SMALL, "-p", "n_estimators=2", *groups, "--format", "json", check=0)
     assert '"blood"' in done.stdout
     assert '"body"' in done.stdout
+
+
+def test_the_history_says_that_it_does_not_compare_importances(boosters_eval):
+    for name in ("first", "second"):
+        boosters_eval(*SMALL, "-p", f"n_estimators={len(name)}", "--name", name, check=0)
+    why = "the history compares scores and times of benchmarks, not runs of importances"
+    shown = "'boosters-eval report --run RUN' shows one of importances"
+    differing = boosters_eval("history", "diff", "first", "second", check=3).stderr
+    assert differing.startswith("Error: The runs '")
+    assert differing.endswith(f"' cannot be compared: {why}; {shown}.\n")
+    assert boosters_eval("history", "report", check=2).stderr == f"Error: There is nothing to report: {why}; {shown}.\n"
+    assert boosters_eval("history", "export", check=0).stderr.count(" is an importances run, which") == 2
+    assert "importances: importances" not in boosters_eval("history", check=0).stdout
+    for command in ("runs", "history"):
+        told = boosters_eval(command, "show", "second", check=0).stdout
+        assert "kind      importances\n" in told
+        assert "data      diabetes\n" in told
