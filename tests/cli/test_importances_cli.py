@@ -78,3 +78,9 @@ def test_the_history_says_that_it_does_not_compare_importances(boosters_eval):
         told = boosters_eval(command, "show", "second", check=0).stdout
         assert "kind      importances\n" in told
         assert "data      diabetes\n" in told
+
+
+def test_its_report_goes_to_the_file_that_is_named(boosters_eval, place):
+    boosters_eval(*SMALL, "-p", "n_estimators=2", check=0)
+    boosters_eval("report", "--run", "last", "-o", "z.html", check=0)
+    assert (place / "z.html").read_text().startswith("<!doctype html>")

@@ -120,6 +120,11 @@ def choose_format(given: str | None, output: Path | None, *, more: tuple[str, ..
     return _SUFFIXES.get(output.suffix.lower(), "markdown")
 
 
+def is_file_name(output: Path) -> bool:
+    """Whether a place for results is named like a file of some format, and is no folder."""
+    return output.suffix != "" and output.suffix.lower() in _SUFFIXES and not output.is_dir()
+
+
 def check_output(output: Path | None) -> None:
     """Fail before the run if the file could not be written after it."""
     if output is not None:
