@@ -73,6 +73,8 @@ ONLY_PARSED = {
     "boosters-eval compare -d california -l xgboost lightgbm --executor dask --address tcp://host:8786",
     "boosters-eval compare -d california -l xgboost lightgbm --executor dask --workers 4",
     "boosters-eval run --suite full --executor dask --scheduler-file scheduler.json",
+    "boosters-eval paper validate --spec benchmarks.yaml --executor dask --workers 2",
+    "boosters-eval parity run --methods pls --registry-cells --executor dask --workers 2",
     # These of parity run cells; the tests of the room run them.
     "boosters-eval parity gate --csv mine.csv",
     "boosters-eval parity gate --csv parity.csv",

@@ -1,11 +1,14 @@
 """`bisect` at the command line: mistakes, what is printed and written, exit codes."""
 
+import io
 import json
 
 import pytest
 
 from boosters_eval.bisection.model import Bisection, BisectionStep, NumberShift
 from boosters_eval.bisection.running import Bisector
+from boosters_eval.cli.bisect import _GrowingTable
+from boosters_eval.reports.numbers import MISSING
 
 VERSIONS = ("bisect", "-l", "lightgbm", "--versions", "4.3.0", "4.5.0", "4.7.0", "-d", "diabetes")
 END = BisectionStep(
@@ -105,6 +108,44 @@ def test_the_steps_are_shown_as_they_end_and_the_answer_comes_first(boosters_eva
     quiet = boosters_eval(*VERSIONS, "-q", check=0)
     assert quiet.stderr == ""
     assert quiet.stdout == done.stdout
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_steps_become_records_where_a_terminal_has_no_room_for_their_columns(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stderr", shown := Terminal())
+    table = _GrowingTable()
+    for step in (END, SKIPPED):
+        table(step)
+    assert shown.getvalue().splitlines() == [
+        "1, both ends",
+        "  Between  4.3.0 .. 4.7.0",
+        "  Value    0.4500, 0.4600",
+        "  Seeds    5",
+        "  Answer   changed: +2.0 % (+1.5 % to +2.5 %)",
+        "2, 4.5.0",
+        "  Between  4.3.0 .. 4.7.0",
+        f"  Value    {MISSING}",
+        f"  Seeds    {MISSING}",
+        "  Answer   skipped: no | wheel",
+    ]
+
+
+def test_answers_of_steps_are_broken_within_their_column(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("sys.stderr", shown := Terminal())
+    _GrowingTable()(END)
+    heading, *lines = shown.getvalue().splitlines()
+    place = heading.index("Answer")
+    assert [line[place:] for line in lines] == ["changed: +2.0 % (+1.5 % to", "+2.5 %)"]
+    assert lines[1][:place].strip() == ""
 
 
 def test_the_answer_is_written_as_markdown_or_json(boosters_eval, place, searched):

@@ -72,6 +72,17 @@ def test_a_build_that_cannot_be_installed_ends_the_command_before_any_cell(boost
     assert boosters_eval("compare", "-d", "california", "-l", text, "-q", check=2).stderr.startswith("Error: ")
 
 
+def test_an_interrupted_installation_says_that_nothing_is_kept(boosters_eval, toy, place, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("boosters_eval.builds.install.install_into", interrupted)
+    text = f"{toy}@{write_wheel(place)}"
+    done = boosters_eval("builds", "add", text, check=130)
+    assert done.stderr == f"Installing {text} ...\nStopped. Nothing of {text} is kept.\n"
+    assert [path.name for path in (place / "home" / "builds").iterdir()] == [".locks"]
+
+
 @pytest.mark.parametrize("words", [("add",), ("show",), ("remove",), ("prune", "--older-than", "soon")])
 def test_a_command_without_what_it_needs_is_refused_in_one_sentence(words, boosters_eval):
     done = boosters_eval("builds", *words, check=3)

@@ -14,11 +14,26 @@ import pytest
 
 from boosters_eval import DaskExecutor, MissingLibraryError
 from boosters_eval.cluster import link
+from boosters_eval.engine.runs import find_run
+from boosters_eval.parity.rows import read_rows
 from dask_clusters import PATIENCE, until
 from processes import PLUGINS, PROGRAM, environment
 
 RUN = ("compare", "-d", "iris", "-l", "boosters", "-s", "2", "-p", "n_estimators=2", "-f", "json", "-q")
 DASK = (*RUN, "--executor", "dask")
+VALIDATE = ("paper", "validate", "--spec", "benchmarks.yaml", "-q")
+PARITY = ("parity", "run", "--methods", "pls", "--backends", "sklearn", "--registry-cells", "--max-runs", "2", "-q")
+PAPER = """\
+paper: A Paper
+seeds: 2
+tables:
+  - id: T
+    datasets: [{name: Iris}]
+    models: [{name: Model, run: BINDING}]
+    results: [{model: Model, dataset: Iris, metrics: {accuracy: 0.9}}]
+reproduction_targets:
+  primary: [{table: T}]
+"""
 
 
 @pytest.mark.parametrize(
@@ -39,6 +54,34 @@ DASK = (*RUN, "--executor", "dask")
 def test_options_that_name_no_cluster_or_two_are_refused(boosters_eval, place, options, sentence):
     assert sentence in boosters_eval(*RUN, *options, check=3).stderr
     assert not (place / "home" / "runs").exists()
+
+
+@pytest.mark.parametrize("command", [VALIDATE, ("paper", "run", *VALIDATE[2:]), PARITY], ids=" ".join)
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--workers", "2"], "The --workers option needs --executor dask. Got 'local' instead."),
+        (
+            ["--executor", "dask", "--workers", "2", "--address", "tcp://h:1"],
+            "Use either --address or --workers, not both: a run has one cluster.",
+        ),
+        (["--executor", "dsk"], "Unknown executor 'dsk'. Did you mean 'dask'?"),
+        (["--executor", "dask", "--scheduler-file", "none.json"], "none.json does not exist."),
+    ],
+)
+def test_papers_and_parity_refuse_the_same_before_anything_runs(boosters_eval, place, command, options, sentence):
+    (place / "benchmarks.yaml").write_text(PAPER.replace("BINDING", "{library: xgboost}"))
+    done = boosters_eval(*command, *options, check=3)
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (place / "home" / "runs").exists()
+    assert not (place / "parity.csv").exists()
+
+
+def test_papers_have_jobs_or_a_cluster(boosters_eval, place):
+    (place / "benchmarks.yaml").write_text(PAPER.replace("BINDING", "{library: xgboost}"))
+    done = boosters_eval(*VALIDATE, "--executor", "dask", "--jobs", "2", check=3)
+    assert "Use either --jobs or --executor dask, not both" in done.stderr
 
 
 def test_file_that_no_scheduler_wrote_is_refused(boosters_eval, place):
@@ -74,6 +117,37 @@ def test_cluster_of_its_own_gives_the_same_numbers_and_says_nothing_else(booster
     there = program(*DASK, "--workers", "1", check=0)
     assert there.stderr == here.stderr == ""
     assert _numbers(there.stdout) == _numbers(here.stdout)
+
+
+def test_papers_have_the_same_numbers_on_a_cluster(boosters_eval, program, place):
+    binding = "{library: xgboost, parameters: {n_estimators: 2}}"
+    (place / "benchmarks.yaml").write_text(PAPER.replace("BINDING", binding))
+    here = boosters_eval(*VALIDATE, "--output", "here")
+    there = program(*VALIDATE, "--output", "there", "--executor", "dask", "--workers", "1", check=here.returncode)
+    assert there.stderr == here.stderr == ""
+    found = [json.loads((place / folder / "results.json").read_text()) for folder in ("here", "there")]
+    values = [results["targets"][0]["values"]["accuracy"] for results in found]
+    assert len(values[0]) == 2
+    assert values[0] == values[1]
+    assert find_run(found[1]["run_id"]).facts(2).executor == "DaskExecutor"
+
+
+def test_functions_of_a_paper_are_refused_on_a_cluster(program, place):
+    (place / "mine.py").write_text("def score():\n    return {'accuracy': 0.9}\n")
+    (place / "benchmarks.yaml").write_text(PAPER.replace("BINDING", "{callable: 'mine:score'}"))
+    done = program(*VALIDATE, "--executor", "dask", "--workers", "1", check=2)
+    assert "cannot run on the nodes of a cluster: it runs in the folder " in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (place / "results" / "results.json").exists()
+
+
+def test_parity_has_the_same_predictions_on_a_cluster(boosters_eval, program, place):
+    boosters_eval(*PARITY, "--out-csv", "here.csv", check=0)
+    program(*PARITY, "--out-csv", "there.csv", "--executor", "dask", "--workers", "1", check=0)
+    ((here,), (there,)) = (read_rows(place / name) for name in ("here.csv", "there.csv"))
+    assert here.prediction
+    assert (here.prediction, here.verdict, here.status) == (there.prediction, there.verdict, there.status)
+    assert find_run(there.run_id).facts(2).executor == "DaskExecutor"
 
 
 def _numbers(text):

@@ -72,7 +72,7 @@ def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
 
 
 def test_an_interruption_prints_a_command_that_continues(boosters_eval, monkeypatch):
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("boosters_eval.parity.running.run_parity", interrupted)

@@ -50,6 +50,49 @@ def test_format_and_directory_can_be_chosen(place, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("options", "start"),
+    [
+        (["-o", "z.html", "-f", "html"], "<!doctype html>"),
+        (["-o", "z.html"], "<!doctype html>"),
+        (["-o", "z.JSON"], "{"),
+        (["-o", "z.txt"], "# Quality report"),
+        (["-o", "z.html", "-f", "markdown"], "# Quality report"),
+    ],
+)
+def test_a_file_is_written_where_one_is_named(place, capsys, options, start):
+    assert run(["report", "--results", source(place), *options]) == 0
+    (path,) = place.iterdir()
+    assert path.name == options[1]
+    assert path.read_text().startswith(start)
+    assert capsys.readouterr().err == f"Written: {path.name}\n"
+
+
+def test_a_folder_that_exists_is_one_whatever_its_name(place):
+    (place / "z.html").mkdir()
+    assert run(["report", "--results", source(place), "-o", "z.html", "-q"]) == 0
+    assert len(list((place / "z.html").iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ["-o", "z.html", "-f", "md,html"],
+            "The '--output' option must be a folder for several formats (md, html). Got 'z.html' instead.",
+        ),
+        (
+            ["-o", "z.csv"],
+            "The '--output' option of report must be a folder, or end in .md, .json or .html. Got 'z.csv' instead.",
+        ),
+    ],
+)
+def test_a_file_for_what_no_single_file_holds_is_refused(place, capsys, options, sentence):
+    assert run(["report", "--results", source(place), *options]) == 3
+    assert capsys.readouterr().err == f"Error: {sentence}\n"
+    assert not list(place.iterdir())
+
+
 def test_dry_run_shows_the_report_and_writes_nothing_at_all(place, capsys):
     before = sorted(place.parent.rglob("*"))
     assert run(["report", "--results", source(place), "--dry-run"]) == 0

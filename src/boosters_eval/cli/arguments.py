@@ -39,6 +39,7 @@ _SEVERAL = frozenset(
         "--categorical",
         "--numeric",
         "--date",
+        "--group",
     }
 )
 # Options whose values, file names among them, may contain commas. For metrics, one separates only before what is no
@@ -48,7 +49,7 @@ _NEVER, _BEFORE_A_NAME = "(?!)", r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
 _BEFORE_A_LIBRARY = r",(?=[^,@=/]*(?:[@=]|(?<!\.whl)(?:,|$))|[^,@]*\.py:)"
 _SEPARATOR = {
     **dict.fromkeys(("--variants", "--only", "--csv", "--registry", "--wheels"), _NEVER),
-    **dict.fromkeys(("--drop", "--keep", "--categorical", "--numeric", "--date"), _NEVER),
+    **dict.fromkeys(("--drop", "--keep", "--categorical", "--numeric", "--date", "--group"), _NEVER),
     **dict.fromkeys(("--metric", "-m"), _BEFORE_A_NAME),
     **dict.fromkeys(("--library", "-l"), _BEFORE_A_LIBRARY),
 }

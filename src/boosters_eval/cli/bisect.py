@@ -17,13 +17,14 @@ from boosters_eval.cli.options import (
     settings_of,
     with_options,
 )
-from boosters_eval.cli.output import check_output, choose_format, emit, note, print_rows, say
+from boosters_eval.cli.output import check_output, choose_format, emit, note, print_rows, say, terminal_width
 from boosters_eval.cli.training import DeviceOption, GrowthOption, ParamOption, SplitOption, TaskOption, training_of
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import ConfigError, ExitCode
 from boosters_eval.core.text import counted
 
 _WIDTHS = (4, 12, 24, 16, 5)  # of the columns of the table that grows, except the last
+_NARROWEST_ANSWER = 20  # columns for the last one
 _WHICH = "Which versions"
 # A bisection decides by itself which test is used and what is a success, and its runs are found by their steps.
 _LEFT_OUT = ("test", "highlight_significant", "continue_on_error", "name", "track")
@@ -188,7 +189,7 @@ def _show_plan(bisector: Any) -> int:
 
 
 class _GrowingTable:
-    """Prints each step as it ends, below a heading."""
+    """Prints each step as it ends: below a heading, or as a record where a terminal has no room for the columns."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -197,14 +198,33 @@ class _GrowingTable:
         """Print a step."""
         from boosters_eval.bisection.wording import COLUMNS, row
 
-        if not self.count:
-            self._print(COLUMNS)
+        width = terminal_width(sys.stderr) if sys.stderr.isatty() else None
+        headings = [] if self.count else _table_lines(COLUMNS, width)
         self.count += 1
-        self._print(row(self.count, step))
+        cells = row(self.count, step)
+        for line in (*headings, *(_table_lines(cells, width) or _record_lines(COLUMNS, cells, width))):
+            note(line)
 
-    def _print(self, cells: tuple[str, ...]) -> None:
-        padded = (cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=False))
-        note("  ".join([*padded, cells[-1]]))
+
+def _table_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
+    """A row of the table that grows, its last cell broken into lines; none if there is no room for it."""
+    from boosters_eval.reports.layout import wrapped
+
+    start = "".join(f"{cell:<{room}}  " for cell, room in zip(cells, _WIDTHS, strict=False))
+    if width is None:
+        return [start + cells[-1]]
+    if width - len(start) < _NARROWEST_ANSWER:
+        return []
+    first, *rest = wrapped(cells[-1], width - len(start))
+    return [start + first, *(" " * len(start) + line for line in rest)]
+
+
+def _record_lines(columns: tuple[str, ...], cells: tuple[str, ...], width: int | None) -> list[str]:
+    """The same row as other tables show theirs on a narrow terminal."""
+    from boosters_eval.reports.layout import Grid, Span, stack
+
+    grid = Grid(columns, (tuple(map(Span, cells)),), keys=2)
+    return [line.plain for line in stack(grid, width or sum(_WIDTHS))]
 
 
 def _show(found: Any, chosen: str | None, presentation: Presentation) -> None:

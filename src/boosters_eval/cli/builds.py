@@ -47,9 +47,14 @@ def add(
     """
     from boosters_eval.builds.install import install_reference
     from boosters_eval.builds.reference import parse_reference
+    from boosters_eval.builds.saying import tell
 
-    for reference in [parse_reference(text) for text in references]:
-        build = install_reference(reference, isolated=isolated)
+    for text, reference in [(text, parse_reference(text)) for text in references]:
+        try:
+            build = install_reference(reference, isolated=isolated)
+        except KeyboardInterrupt:
+            tell(None, f"Stopped. Nothing of {text} is kept.")  # after the line that counts its seconds
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
         record = build.record
         say(f"{record.build_id}  {record.reference}  {record.distribution} {record.version}  {sized(record.size)}")
     return ExitCode.SUCCESS

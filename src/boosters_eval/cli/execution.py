@@ -200,7 +200,7 @@ def carried_out(prepared: Any, execution: Execution, presentation: Presentation,
     from boosters_eval.running import check_names
 
     check_cluster(execution)
-    check_names(execution.executor, execution.observer, execution.track)
+    check_names(observer=execution.observer, track=execution.track)
     tell = (lambda _: None) if presentation.quiet else note
     for sentence in prepared.notes:
         tell(f"Note: {as_options(sentence)}")

@@ -10,6 +10,7 @@ import typer
 from boosters_eval.cli.history_filters import RunFilters, RunLimit, nothing
 from boosters_eval.cli.options import with_options
 from boosters_eval.cli.output import check_output, note, print_json, print_rows, say
+from boosters_eval.cli.runs import data_sets, kind_text
 from boosters_eval.core.errors import ConfigError, ExitCode, suggest
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Show one run: what it measured, and every number against the run before on the same machine."""
+    from boosters_eval.engine.folder import RunFolder
     from boosters_eval.history import query
 
     entry = query.find(reference)
@@ -77,7 +79,8 @@ def show(
     lines = {
         "run": f"{entry.run_id}, attempt {entry.attempt}",
         "name": entry.name,
-        "kind": " ".join(filter(None, [entry.kind, f"({entry.title})" if entry.title else ""])),
+        "kind": kind_text(entry.kind, entry.title),
+        "data": data_sets(RunFolder(Path(entry.source)), entry.attempt) if entry.origin == "run" else "",
         "state": entry.state + (f": {entry.fault}" if entry.fault else ""),
         "started": _when(entry),
         "cells": _cells(entry),
@@ -225,7 +228,7 @@ def _row(entry: "RunEntry", changes: "Sequence[Change]") -> tuple[str, ...]:
     return (
         run + (f" ({entry.name})" if entry.name else ""),
         _when(entry),
-        entry.title if entry.kind in ("benchmark", "") else f"{entry.kind}: {entry.title}",
+        entry.title if entry.kind in ("benchmark", "", entry.title) else f"{entry.kind}: {entry.title}",
         _commit(entry) or "-",
         _versions(entry) or "-",
         _machine(entry),

@@ -91,7 +91,9 @@ def report(
 
     A line without such a step gets one in at most 1 % of cases. Runs on different machines are never in one line.
     """
+    from boosters_eval.history import query
     from boosters_eval.history.report import history_report
+    from boosters_eval.history.wording import kinds_of, not_judged
 
     kind = _page_format(format_, output)
     check_output(output)
@@ -99,6 +101,8 @@ def report(
     found = history_report(wanted)
     if not found.lines and found.failures:
         raise RunError("There is nothing to report: all cells failed in every run that is meant.")
+    if not found.lines and (others := kinds_of(query.runs(wanted))):
+        raise RunError(f"There is nothing to report: {not_judged(others)}")
     if not found.lines:
         raise RunError(f"There is nothing to report: {nothing(wanted)}")
     if kind == "html":

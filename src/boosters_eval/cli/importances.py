@@ -1,6 +1,7 @@
 """The command `importances`: what the models of each library rely on."""
 
 import sys
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -29,7 +30,7 @@ from boosters_eval.core.text import counted
     data=DataOptions,
     execution=Execution,
     presentation=Presentation,
-    without=("test", "highlight_significant"),
+    without=("test", "highlight_significant", "format", "track"),  # trackers know scores and times alone
 )
 def importances(
     data: DataOptions,
@@ -51,7 +52,7 @@ def importances(
     ] = 10_000,
     group: Annotated[
         list[str] | None,
-        typer.Option("--group", help="Columns that are shuffled and ranked together: --group place=lat,lon."),
+        typer.Option("--group", help="Columns that are shuffled and ranked together: --group place=lat,lon size=a,b."),
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many columns are shown.")] = 10,
     cv: CvOption = None,
@@ -61,13 +62,21 @@ def importances(
     device: DeviceOption = None,
     param: ParamOption = None,
     profile: ProfileOption = "parity",
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="markdown (or md), json, csv, html, or table, which is for a terminal. Default: by the ending of"
+            " --output.",
+        ),
+    ] = None,
 ) -> int:
     """Compare what the models of libraries rely on: importances, attributions and predictions."""
     from boosters_eval.preparing import prepare_importances
     from boosters_eval.running import run_importances
 
-    if execution.track:
-        raise ConfigError("The --track option is not for importances: trackers know scores and times.")
+    presentation = replace(presentation, format=format_)
     if presentation.verbose and presentation.quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
     _format(presentation)
@@ -122,11 +131,9 @@ def show(found: Any, presentation: Presentation, top: int) -> None:
 
 def _format(presentation: Presentation) -> Any:
     """The format, which may also be the table of a terminal."""
-    if presentation.format == "table":
-        if presentation.output is not None:
-            raise ConfigError("Use either --format table, which is for a terminal, or --output, not both.")
-        return "table"
-    return choose_format(presentation.format, presentation.output)
+    if presentation.format == "table" and presentation.output is not None:
+        raise ConfigError("Use either --format table, which is for a terminal, or --output, not both.")
+    return choose_format(presentation.format, presentation.output, more=("table",))
 
 
 def register(app: typer.Typer) -> None:

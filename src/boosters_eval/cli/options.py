@@ -311,7 +311,9 @@ def with_options(
         @functools.wraps(command)
         def wrapper(**given: Any) -> Any:
             packed = {
-                name: group(**{f.name: given.pop(f.name) for f in fields(group) if f.name in given})
+                name: group(
+                    **{f.name: given.pop(f.name) for f in fields(group) if f.name in given and f.name not in without}
+                )
                 for name, group in groups.items()
             }
             return command(**given, **packed)
@@ -323,21 +325,27 @@ def with_options(
     return decorate
 
 
+def all_but(group: type, *names: str) -> tuple[str, ...]:
+    """What a command leaves out of a group, told by the few options that it takes."""
+    return tuple(f.name for f in fields(group) if f.name not in names)
+
+
 def settings_of(execution: Execution) -> dict[str, Any]:
     """The options that are settings of a run."""
-    others = ("continue_on_error", "executor", "observer", "track", *_CLUSTER)
+    others = ("continue_on_error", "observer", "track", *CLUSTER)
     given = {name: value for name, value in asdict(execution).items() if name not in others}
     return {**given, "command": tuple(typed()), "elsewhere": execution.executor == _DASK}
 
 
-_CLUSTER = ("address", "scheduler_file", "workers")
+_PLACES = ("address", "scheduler_file", "workers")
+CLUSTER = ("executor", *_PLACES)  # the options of Execution that say where cells run
 _DASK = "dask"
 
 
 @contextlib.contextmanager
 def executor_of(execution: Execution) -> Iterator[Any]:
     """The executor that the options name: a name, or one that knows its cluster and is closed in the end."""
-    given = {name: value for name in _CLUSTER if (value := getattr(execution, name)) is not None}
+    given = {name: value for name in _PLACES if (value := getattr(execution, name)) is not None}
     if not given:
         yield execution.executor
         return
@@ -348,8 +356,10 @@ def executor_of(execution: Execution) -> Iterator[Any]:
 
 
 def check_cluster(execution: Execution) -> None:
-    """Refuse options that contradict each other, before any work is done."""
-    given = [f"--{name.replace('_', '-')}" for name in _CLUSTER if getattr(execution, name) is not None]
+    """Refuse options that contradict each other, and an executor that does not exist, before any work is done."""
+    from boosters_eval.running import check_names
+
+    given = [f"--{name.replace('_', '-')}" for name in _PLACES if getattr(execution, name) is not None]
     if given and execution.executor != _DASK:
         raise ConfigError(f"The {given[0]} option needs --executor dask. Got '{execution.executor}' instead.")
     if len(given) > 1:
@@ -358,6 +368,7 @@ def check_cluster(execution: Execution) -> None:
         raise ConfigError(
             "Use either --jobs or --executor dask, not both: the threads of its workers say how many run."
         )
+    check_names(execution.executor)
 
 
 def refuse_tracking(execution: Execution) -> None:

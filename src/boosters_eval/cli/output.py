@@ -96,14 +96,18 @@ _SUFFIXES = {
 }
 
 
-def choose_format(given: str | None, output: Path | None) -> str | None:
-    """The requested format, or that of the file's extension, or None for a table on the terminal."""
+def choose_format(given: str | None, output: Path | None, *, more: tuple[str, ...] = ()) -> str | None:
+    """The requested format, or that of the file's extension, or None for a table on the terminal.
+
+    `more` are the formats that a command has besides the usual ones.
+    """
     if given is not None:
+        known = (*FORMATS, *more)
         name = {"md": "markdown"}.get(given, given)
-        if name not in FORMATS:
+        if name not in known:
             raise ConfigError(
-                f"The '--format' option must be {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
-                f" Got '{given}' instead.{suggest(given, FORMATS)}"
+                f"The '--format' option must be {', '.join(known[:-1])} or {known[-1]}."
+                f" Got '{given}' instead.{suggest(given, known)}"
             )
         return name
     if output is None:
@@ -114,6 +118,11 @@ def choose_format(given: str | None, output: Path | None) -> str | None:
             f" Got '{output}' instead."
         )
     return _SUFFIXES.get(output.suffix.lower(), "markdown")
+
+
+def is_file_name(output: Path) -> bool:
+    """Whether a place for results is named like a file of some format, and is no folder."""
+    return output.suffix != "" and output.suffix.lower() in _SUFFIXES and not output.is_dir()
 
 
 def check_output(output: Path | None) -> None:

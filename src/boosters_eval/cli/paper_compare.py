@@ -5,20 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from boosters_eval.cli.options import Execution, check_cluster, with_options
 from boosters_eval.cli.output import check_output, emit, note, print_rows, say
 from boosters_eval.cli.paper_run import (
-    PaperJobsOption,
+    PAPER_LEAVES_OUT,
     PaperModelOption,
     PaperOnlyOption,
     PaperOutputOption,
     PaperPickleOption,
     PaperQuietOption,
-    PaperRerunOption,
-    PaperResumeOption,
     PaperSeedsOption,
     PaperSpecOption,
     PaperThreadsOption,
-    PaperTimeoutOption,
     run_targets,
 )
 from boosters_eval.core.errors import ConfigError, ExitCode, suggest
@@ -89,18 +87,16 @@ def report(
     return ExitCode.SUCCESS
 
 
+@with_options(execution=Execution, without=PAPER_LEAVES_OUT)
 def validate(
     *,
+    execution: Execution,
     spec: PaperSpecOption,
     model: PaperModelOption = None,
     only: PaperOnlyOption = None,
     output: PaperOutputOption = Path("results"),
     seeds: PaperSeedsOption = None,
     threads: PaperThreadsOption = None,
-    jobs: PaperJobsOption = None,
-    timeout: PaperTimeoutOption = None,
-    resume: PaperResumeOption = False,
-    rerun_failed: PaperRerunOption = False,
     allow_pickle: PaperPickleOption = False,
     quiet: PaperQuietOption = False,
 ) -> int:
@@ -114,21 +110,19 @@ def validate(
     from boosters_eval.paper.reading import read_specification
     from boosters_eval.paper.running import RESULTS
 
+    check_cluster(execution)
     declared, digest = read_specification(spec), digest_of(spec)  # it may be edited while the targets run
     for name in _REPORTS:
         check_output(output / name)
     results = run_targets(
         spec,
         output,
+        execution,
         quiet=quiet,
         model=model,
         only=only or (),
         seeds=seeds,
         threads=threads,
-        jobs=jobs,
-        timeout=timeout,
-        resume=resume,
-        rerun_failed=rerun_failed,
         allow_pickle=allow_pickle,
     )
     files = [str(output / name) for name in (RESULTS, *_REPORTS)]

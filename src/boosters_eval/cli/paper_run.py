@@ -7,7 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from boosters_eval.cli.execution import resumable
-from boosters_eval.cli.options import typed
+from boosters_eval.cli.options import (
+    CLUSTER,
+    Execution,
+    all_but,
+    check_cluster,
+    executor_of,
+    typed,
+    with_options,
+)
 from boosters_eval.cli.output import check_output, note, print_json, print_rows, say
 from boosters_eval.core.errors import ExitCode
 
@@ -35,23 +43,6 @@ PaperThreadsOption = Annotated[
         rich_help_panel=_RUN,
     ),
 ]
-PaperJobsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", "-j", min=1, help="Cells at a time. Default: as many as the cores allow.", rich_help_panel=_RUN
-    ),
-]
-PaperTimeoutOption = Annotated[
-    float | None,
-    typer.Option("--timeout", help="Seconds after which a cell is killed. Default: never.", rich_help_panel=_RUN),
-]
-PaperResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Continue an interrupted run of the same plan.", rich_help_panel=_RUN)
-]
-PaperRerunOption = Annotated[
-    bool,
-    typer.Option("--rerun-failed", help="Run only the failed cells of the same plan again.", rich_help_panel=_RUN),
-]
 PaperPickleOption = Annotated[
     bool,
     typer.Option("--allow-pickle", help="Open pickled models, which can run any code.", rich_help_panel=_RUN),
@@ -60,20 +51,20 @@ PaperNameOption = Annotated[
     str | None, typer.Option("--name", help="A name for the run, for 'runs show' and the like.", rich_help_panel=_RUN)
 ]
 PaperQuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+_TAKEN = ("jobs", "timeout", "resume", "rerun_failed")
+PAPER_LEAVES_OUT = all_but(Execution, *_TAKEN, *CLUSTER)
 
 
+@with_options(execution=Execution, without=PAPER_LEAVES_OUT)
 def run(
     *,
+    execution: Execution,
     spec: PaperSpecOption,
     model: PaperModelOption = None,
     only: PaperOnlyOption = None,
     output: PaperOutputOption = Path("results"),
     seeds: PaperSeedsOption = None,
     threads: PaperThreadsOption = None,
-    jobs: PaperJobsOption = None,
-    timeout: PaperTimeoutOption = None,
-    resume: PaperResumeOption = False,
-    rerun_failed: PaperRerunOption = False,
     allow_pickle: PaperPickleOption = False,
     name: PaperNameOption = None,
     quiet: PaperQuietOption = False,
@@ -82,18 +73,16 @@ def run(
 
     Functions and programs that the specification names are executed: run only what you trust.
     """
+    check_cluster(execution)
     results = run_targets(
         spec,
         output,
+        execution,
         quiet=quiet,
         model=model,
         only=only or (),
         seeds=seeds,
         threads=threads,
-        jobs=jobs,
-        timeout=timeout,
-        resume=resume,
-        rerun_failed=rerun_failed,
         allow_pickle=allow_pickle,
         name=name,
     )
@@ -103,19 +92,21 @@ def run(
     return complain(results)
 
 
-def run_targets(spec: Path, output: Path, *, quiet: bool, **options: Any) -> Any:
+def run_targets(spec: Path, output: Path, execution: Execution, *, quiet: bool, **options: Any) -> Any:
     """Run, show the progress, and write DIR/results.json. An interruption prints how to go on."""
     from boosters_eval.history.hook import recording
     from boosters_eval.paper.running import RESULTS, run_specification, write_results
     from boosters_eval.running import progress
 
     check_output(output / RESULTS)
-    with recording(), resumable():
+    with recording(), resumable(), executor_of(execution) as executor:
         results = run_specification(
             spec,
+            executor=executor,
             observer=None if quiet else progress(),
             command=tuple(typed()),
             say=(lambda _: None) if quiet else (lambda text: note(f"Note: {text}.")),
+            **{name: getattr(execution, name) for name in _TAKEN},
             **options,
         )
     path = write_results(results, output)

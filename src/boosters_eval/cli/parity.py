@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from boosters_eval.cli.execution import resumable
-from boosters_eval.cli.options import typed
+from boosters_eval.cli.options import (
+    CLUSTER,
+    Execution,
+    all_but,
+    check_cluster,
+    executor_of,
+    typed,
+    with_options,
+)
 from boosters_eval.cli.output import check_output, emit, note, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
@@ -36,8 +44,10 @@ OraclesOption = Annotated[
 
 
 @parity.command()
+@with_options(execution=Execution, without=all_but(Execution, *CLUSTER))
 def run(
     *,
+    execution: Execution,
     methods: Annotated[list[str] | None, typer.Option("--methods", help="Methods, or all. Default: all.")] = None,
     backends: Annotated[list[str] | None, typer.Option("--backends", "--only", help="Backends. Default: all.")] = None,
     sizes: Annotated[
@@ -75,6 +85,7 @@ def run(
     from boosters_eval.parity.running import ParityRequest, run_parity, selected
     from boosters_eval.running import progress
 
+    check_cluster(execution)
     load_registries(registry)
     for option, seconds in (("--timeout", timeout), ("--budget", budget)):
         if seconds is not None and not 0 < seconds < float("inf"):
@@ -99,8 +110,8 @@ def run(
         name=None if name is None else check_name(name),
         registry=tuple(map(str, registry or ())),
     )
-    with recording(), resumable(without=("--force",)):
-        rows = run_parity(request, None if quiet else progress())
+    with recording(), resumable(without=("--force",)), executor_of(execution) as executor:
+        rows = run_parity(request, None if quiet else progress(), executor=executor)
     _show(rows)
     if not quiet:
         note(f"Written: {out_csv}")

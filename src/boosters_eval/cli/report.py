@@ -8,7 +8,7 @@ import typer
 
 from boosters_eval.cli.execution import carry_out, exit_code
 from boosters_eval.cli.options import Execution, Presentation, refuse_tracking, settings_of, with_options
-from boosters_eval.cli.output import console, note
+from boosters_eval.cli.output import choose_format, console, is_file_name, note
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.text import counted
 
@@ -23,10 +23,17 @@ def report(
     ] = None,
     results: Annotated[Path | None, typer.Option("--results", help="Report on a results file (JSON).")] = None,
     report_type: Annotated[str, typer.Option("--type", help="quality, performance or comparison.")] = "quality",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Directory for the files.")] = Path("docs/benchmarks"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Directory for the files, or one file: .md, .txt, .json or .html.")
+    ] = Path("docs/benchmarks"),
     formats: Annotated[
-        str, typer.Option("--format", "-f", help="One or more of md (or markdown), json, html.")
-    ] = "md,json,html",
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="One or more of md (or markdown), json, html. Default: by the ending of a file, else all.",
+        ),
+    ] = None,
     test: Annotated[
         str, typer.Option("--test", help="The test behind the highlights: corrected, welch, paired or wilcoxon.")
     ] = "corrected",
@@ -52,23 +59,26 @@ def report(
     from boosters_eval.preparing import prepare_suite
 
     _check_sources(execution, suite, run, results)
-    wanted = [{"markdown": "md"}.get(name, name) for name in formats.replace(",", " ").split()]
+    wanted = _formats(formats, output)
     check_request(report_type, wanted, test)
+    file = _only_file(output, wanted)
     if verbose and quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
     if run is not None and _is_explained(run):
-        return _report_importances(run, output, wanted, dry_run=dry_run, quiet=quiet, open_=open_)
+        return _report_importances(run, output, file, wanted, dry_run=dry_run, quiet=quiet, open_=open_)
     if suite is None:
         collection = _earlier(run, results)
     else:
         prepared = prepare_suite(suite, seeds, library or None, **settings_of(execution))
         if not dry_run:
-            check_writable(output / "report")  # this may create the directory, so only if a report will be written
+            check_writable(
+                file or output / "report"
+            )  # this may create the directory, so only if a report will be written
         collection = carry_out(prepared, execution, Presentation(verbose=verbose, quiet=quiet))
     if not collection.results and not collection.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
     checked: dict[str, Any] = {"report_type": report_type, "formats": wanted, "test": test}  # by check_request
-    files = render_files(collection, output_dir=output, **checked)
+    files = _placed(render_files(collection, output_dir=output, **checked), file)
     if dry_run:
         _preview(collection, checked, files)
         for path in () if quiet else files:
@@ -90,6 +100,35 @@ def _check_sources(execution: Execution, suite: str | None, run: str | None, res
         refuse_tracking(execution)
 
 
+def _formats(given: str | None, output: Path) -> list[str]:
+    """What was asked for, or what the name of a file implies, or all."""
+    if given is None and is_file_name(output):
+        given = choose_format(None, output)
+        if given == "csv":
+            raise ConfigError(
+                "The '--output' option of report must be a folder, or end in .md, .json or .html."
+                f" Got '{output}' instead."
+            )
+    names = ("md,json,html" if given is None else given).replace(",", " ").split()
+    return [{"markdown": "md"}.get(name, name) for name in names]
+
+
+def _only_file(output: Path, wanted: list[str]) -> Path | None:
+    """The file for the report, if not a folder was named."""
+    if not is_file_name(output):
+        return None
+    if len(set(wanted)) > 1:
+        raise ConfigError(
+            f"The '--output' option must be a folder for several formats ({', '.join(wanted)}). Got '{output}' instead."
+        )
+    return output
+
+
+def _placed(files: dict[Path, str], file: Path | None) -> dict[Path, str]:
+    """The files of a report under their own names, or the only one where it was wanted."""
+    return files if file is None else {file: next(iter(files.values()))}
+
+
 def _earlier(run: str | None, results: Path | None) -> Any:
     from boosters_eval.api import load_results, load_run
 
@@ -102,7 +141,9 @@ def _is_explained(run: str) -> bool:
     return is_explained(run)
 
 
-def _report_importances(run: str, output: Path, wanted: list[str], *, dry_run: bool, quiet: bool, open_: bool) -> int:
+def _report_importances(
+    run: str, output: Path, file: Path | None, wanted: list[str], *, dry_run: bool, quiet: bool, open_: bool
+) -> int:
     """A run of `importances` has a report of its own, with the same formats."""
     from boosters_eval.api import load_importances
     from boosters_eval.explanations.rendering import print_importances, render_files
@@ -110,7 +151,7 @@ def _report_importances(run: str, output: Path, wanted: list[str], *, dry_run: b
     found = load_importances(run)
     if not found.results:
         raise RunError("There is nothing to report: no cell has an outcome.")
-    files = render_files(found, output, wanted)
+    files = _placed(render_files(found, output, wanted), file)
     if not dry_run:
         _write(files, quiet=quiet, open_=open_)
     elif sys.stdout.isatty() and wanted[0] == "md":

@@ -121,7 +121,8 @@ def show(
     lines = {
         "run": run.run_id,
         "name": _name(run),
-        "kind": " ".join(filter(None, [run.kind, f"({run.title})" if run.title else ""])),
+        "kind": kind_text(run.kind, run.title),
+        "data": data_sets(folder, folder.attempts()[-1]) if attempts else "",
         "state": run.state + (f": {run.fault}" if run.fault else ""),
         "started": _when(run),
         "cells": _cells(run),
@@ -141,6 +142,23 @@ def show(
     for label, command in _next(run).items():
         say(f"{label:<10}{command}")
     return ExitCode.SUCCESS
+
+
+def kind_text(kind: str, title: str) -> str:
+    """What kind of run it is, and of what, unless that is the same word."""
+    return " ".join(filter(None, [kind, f"({title})" if title not in ("", kind) else ""]))
+
+
+def data_sets(folder: "RunFolder", attempt: int) -> str:
+    """The data sets of a run's plan, as far as it can be read and its benchmarks have any."""
+    from boosters_eval.core.files import MAX_RESULTS, load_json, read_text
+
+    path = folder.plan_path(attempt)
+    try:
+        specs = load_json(read_text(path, limit=MAX_RESULTS), str(path))["specs"]
+        return ", ".join(dict.fromkeys(str(spec["dataset"]) for spec in specs if spec.get("dataset")))
+    except (BoostersEvalError, OSError, LookupError, TypeError, AttributeError):  # the state tells of it
+        return ""
 
 
 def _machines(folder: "RunFolder") -> str:
@@ -189,7 +207,7 @@ def _next(run: "RunSummary") -> dict[str, str]:
         found["resume"] = shlex.join(["boosters-eval", *words, "--resume"])
     if words and run.state == "finished" and run.failed:
         found["retry"] = shlex.join(["boosters-eval", *words, "--rerun-failed"])
-    if run.kind == "benchmark" and run.state != "damaged" and run.done + run.failed:
+    if run.kind in ("benchmark", "importances") and run.state != "damaged" and run.done + run.failed:
         found["report"] = f"boosters-eval runs open {run.run_id}"
     return {**found, "verify": f"boosters-eval verify {run.run_id}"}
 

@@ -13,7 +13,7 @@ from boosters_eval.core.text import clean
 from boosters_eval.history import query
 from boosters_eval.history.compare import ALPHA, NOT_COMPARABLE, HistoryComparison, against
 from boosters_eval.history.report import SHORT_MACHINE, commit_of, finite, is_usual, metric_label, run_name
-from boosters_eval.history.wording import level_texts, percent_text
+from boosters_eval.history.wording import kinds_of, level_texts, not_judged, percent_text
 from boosters_eval.reports.document import Fact, ReportDocument
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, number
@@ -136,6 +136,8 @@ def _nothing_shared(
     for (entry, _), run in zip(sides, runs, strict=True):
         if entry.state == "damaged":
             return f"The run '{run}' cannot be compared, because it is damaged: {entry.fault}."
+    if others := kinds_of(entry for entry, _ in sides):
+        return f"The runs '{runs[0]}' and '{runs[1]}' cannot be compared: {not_judged(others)}"
     return f"The runs '{runs[0]}' and '{runs[1]}' share no benchmark."
 
 

@@ -18,7 +18,7 @@ from boosters_eval.benchmark.running import collect
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, FileFormatError
 from boosters_eval.core.files import MAX_RESULTS, check_regular, load_json, read_text, write_atomically
 from boosters_eval.core.home import home as home_of
-from boosters_eval.core.text import csv_cell, escape_json
+from boosters_eval.core.text import csv_cell, escape_json, with_article
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.history import query
 from boosters_eval.history.index import IMPORTS
@@ -150,7 +150,11 @@ def export_json(
 def _why_not(entry: RunEntry) -> str:
     if entry.state == "damaged":
         return f"cannot be read: {entry.fault}"
-    return "has not begun" if entry.state == "not begun" else f"is a {entry.kind} run, which has reports of its own"
+    return (
+        "has not begun"
+        if entry.state == "not begun"
+        else f"is {with_article(entry.kind)} run, which has reports of its own"
+    )
 
 
 def _load(entry: RunEntry) -> ResultCollection:

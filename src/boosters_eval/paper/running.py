@@ -39,7 +39,7 @@ RESULTS = "results.json"
 
 
 def run_specification(
-    path: Path,
+    path: Path | str,
     *,
     model: Path | str | None = None,
     only: Sequence[str] = (),

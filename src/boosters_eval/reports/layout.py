@@ -56,7 +56,7 @@ def lay_out(grid: Grid, width: int | None = None) -> list[Text]:
     width = max(width, NARROWEST)
     tables = _tables(room, width)
     if tables is None:
-        return list(_stack(grid, width))
+        return list(stack(grid, width))
     out: list[Text] = []
     for columns, widths in tables:
         out += [Text()] if out else []
@@ -216,7 +216,7 @@ def _row(grid: Grid, spans: Sequence[Span], columns: Sequence[int], widths: Sequ
         yield text
 
 
-def _stack(grid: Grid, width: int) -> Iterator[Text]:
+def stack(grid: Grid, width: int) -> Iterator[Text]:
     """One block per column of values that are to be compared, and one per row of anything else."""
     names = [", ".join(span.text for span in row[: grid.keys] if span.text) for row in grid.rows]
     values = range(grid.keys, len(grid.headings))
