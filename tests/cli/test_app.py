@@ -2,7 +2,7 @@
 
 import pytest
 
-from boosters_eval.cli.app import COMMANDS, parser
+from boosters_eval.cli.app import COMMANDS, parser, run
 
 
 def test_each_module_has_the_commands_that_it_is_loaded_for():
@@ -30,3 +30,12 @@ def test_a_shell_that_asks_how_a_line_goes_on_gets_nothing_but_that(boosters_eva
     monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
     done = boosters_eval(check=0)
     assert (done.stdout.split(), done.stderr) == ([word], "")
+
+
+def test_an_interruption_has_a_word_in_commands_that_have_none_of_their_own(home, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("boosters_eval.history.query.runs", interrupted)
+    assert run(["history"]) == 130
+    assert capsys.readouterr().err == "Error: Interrupted.\n"

@@ -23,7 +23,7 @@ from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 # The option parser's base class; its module differs between versions of typer.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -86,6 +86,7 @@ def _parser(modules: tuple[str, ...]) -> Any:
         import_module(f"boosters_eval.cli.{module}").register(app)
     found = typer.main.get_command(app)
     _tell_whole(found)
+    _tell_interruptions(found)
     spare(found)
     return found
 
@@ -95,6 +96,28 @@ def _tell_whole(group: Any) -> None:
     for command in getattr(group, "commands", {}).values():
         command.short_help = command.short_help or " ".join((command.help or "").partition("\n\n")[0].split())
         _tell_whole(command)
+
+
+class _InterruptionError(BoostersEvalError):
+    exit_code = ExitCode.INTERRUPTED
+
+
+def _tell_interruptions(group: Any) -> None:
+    """Let Ctrl-C end every command with a word, unless it has one of its own: the parser would end it without."""
+
+    def told(callback: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(callback)
+        def call(*given: Any, **named: Any) -> Any:
+            try:
+                return callback(*given, **named)
+            except KeyboardInterrupt:
+                raise _InterruptionError("Interrupted.") from None
+
+        return call
+
+    for command in getattr(group, "commands", {}).values():
+        command.callback = command.callback and told(command.callback)
+        _tell_interruptions(command)
 
 
 def run(arguments: Sequence[str]) -> int:
