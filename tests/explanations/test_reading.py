@@ -148,6 +148,22 @@ def test_libraries_that_differ_more_than_seeds_do_are_named(tmp_path):
     assert answer(found).startswith("Do they agree for the same reasons? No: by SHAP")
 
 
+def test_each_group_of_pairs_has_its_own_range_of_tau(tmp_path):
+    names = tuple("abcdefghij")
+    alike, other = (Cells(tmp_path, names=names, weights=w) for w in (np.linspace(1, 10, 10), np.linspace(10, 1, 10)))
+    run = alike.run(
+        *(alike.cell(name, seed, spread=0.01) for name in ("alpha", "beta") for seed in range(1, 7)),
+        *(other.cell("delta", seed, spread=0.01) for seed in range(1, 7)),
+    )
+    (found,) = read_findings(run)
+    assert reading_sentence(found, "gain") == (
+        "by gain, 2 of 3 pairs rank the features less alike than each does with itself over seeds (tau -1.00):"
+        " alpha and delta (tau -1.00 against 1.00 and 1.00), beta and delta (tau -1.00 against 1.00 and 1.00);"
+        " 1 of 3 pairs ranks the features as much alike as each does with itself over seeds, or more (tau 1.00);"
+        " with themselves, tau 1.00."
+    )
+
+
 def test_one_split_has_nothing_to_be_held_against(cells):
     (found,) = read_findings(cells.grid(seeds=1))
     assert "there is one split only" in answer(found)
