@@ -175,6 +175,41 @@ def test_one_library_cannot_agree_and_says_so(cells):
     assert answer(found).endswith("That cannot be said: only one library was measured.")
 
 
+def test_why_no_two_libraries_can_be_compared_is_said_as_it_is(cells):
+    said = "Do they agree for the same reasons? That cannot be said: no two libraries have values that can be compared:"
+    none = {"gain": MeasuredKind(reason="it keeps none")}
+    gain = {"gain": cells.cell().kinds["gain"]}
+    (found,) = read_findings(cells.run(cells.cell("alpha", kinds=none), cells.cell("beta", kinds=gain)))
+    assert answer(found) == f"{said} by gain, alpha has none."
+    shap = {"shap": cells.cell().kinds["shap"]}
+    broken = cells.cell("beta", off=7.0)
+    (found,) = read_findings(
+        cells.run(cells.cell("alpha", kinds=shap), broken.model_copy(update={"kinds": {"shap": broken.kinds["shap"]}}))
+    )
+    assert answer(found) == f"{said} by SHAP, beta fails a check."
+    both = broken.model_copy(update={"kinds": {**none, "shap": broken.kinds["shap"]}})
+    (found,) = read_findings(
+        cells.run(cells.cell("alpha", kinds={**none, **shap}), both, both.model_copy(update={"library": "gamma"}))
+    )
+    assert answer(found) == f"{said} by SHAP, beta, gamma fail a check; by gain, alpha, beta, gamma have none."
+
+
+def test_where_no_importance_was_measured_the_answer_has_the_reason(cells):
+    document = cells.run(cells.cell("alpha", kinds={"gain": MeasuredKind(reason="it keeps none")}, raw=None)).document()
+    assert document.headline[0] == (
+        "Do they agree for the same reasons? That cannot be said: no importance was measured. alpha has no gain"
+        " importance: it keeps none."
+    )
+
+
+def test_what_was_not_checked_is_not_said_to_hold(cells):
+    none = {"gain": MeasuredKind(reason="it keeps none")}
+    bare = {"kinds": none, "raw": None, "probe": None, "interactions": None}
+    assert cells.run(cells.cell("alpha", **bare)).document().tables[0].answer == "Nothing could be checked."
+    both = cells.run(cells.cell("alpha", **bare), cells.cell("beta")).document()
+    assert both.tables[0].answer == "beta: no check fails."
+
+
 def test_a_model_that_uses_nothing_has_no_agreement(tmp_path):
     cells = Cells(tmp_path, weights=np.zeros(5))
     (found,) = read_findings(cells.grid(("alpha", "beta"), seeds=3))

@@ -8,7 +8,15 @@ from boosters_eval.core.text import in_sentence
 from boosters_eval.explanations.checks import LABELS
 from boosters_eval.explanations.reading import feature_order
 from boosters_eval.explanations.records import KINDS
-from boosters_eval.explanations.wording import absences, mark_notes, marked, own_of, pairs_of, reading_sentence
+from boosters_eval.explanations.wording import (
+    absences,
+    broken_in,
+    mark_notes,
+    marked,
+    own_of,
+    pairs_of,
+    reading_sentence,
+)
 from boosters_eval.metrics import label as metric_label
 from boosters_eval.reports.model import Column, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, estimate, number
@@ -49,8 +57,13 @@ def _checks(findings: BenchmarkFindings) -> ReportTable:
     )
     broken = [name for name in findings.libraries if findings.failed(name)]
     what = "what fails a check is not used for agreement" if broken else "no check fails"
-    said = f"{', '.join(broken or findings.libraries)}: {what}."  # of a library whose cells failed, nothing is known
+    named = broken or [name for name in findings.libraries if _holds(findings, name)]  # of others nothing is known
+    said = f"{', '.join(named)}: {what}." if named else "Nothing could be checked."
     return _table(findings, "checks", ("Library",), columns, rows, said, notes=(*mark_notes(findings),))
+
+
+def _holds(findings: BenchmarkFindings, library: str) -> bool:
+    return any(check.library == library and check.verdict == "holds" for check in findings.checks)
 
 
 def _check_label(check: str, kind: str) -> str:
@@ -125,7 +138,7 @@ def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
         ]
     said = reading_sentence(findings, kind) if pairs else ""
     said = f"{said[0].upper()}{said[1:]}" if said.startswith(("by ", "the ")) else said  # a name stays as it is
-    out = [name for name in findings.libraries if any(check.kind == kind for check in findings.failed(name))]
+    out = broken_in(findings, kind)
     notes = (f"Left out because of a failed check: {', '.join(out)}.",) if out else ()
     return _table(
         findings, f"agreement by {LABELS[kind]}", ("A", "B"), tuple(columns), rows, said,

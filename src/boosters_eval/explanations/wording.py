@@ -45,12 +45,35 @@ def answer(findings: BenchmarkFindings) -> str:
     """Whether the libraries agree for the same reasons, in one or two sentences."""
     kind = next((kind for kind in _PREFERRED if len(findings.sound(kind)) > 1), None)
     if kind is None:
-        few = "only one library was measured" if len(findings.libraries) < 2 else "no two libraries have sound values"
-        return f"{QUESTION} That cannot be said: {few}."
+        return f"{QUESTION} That cannot be said: {_incomparable(findings)}"
     said = " ".join([QUESTION, _verdict(findings, kind), *_predictions(findings)])
-    left = [name for name in findings.libraries if any(check.kind == kind for check in findings.failed(name))]
+    left = broken_in(findings, kind)
     out = f" Left out because of a failed check: {', '.join(left)}." if left else ""
     return said + out
+
+
+def _incomparable(findings: BenchmarkFindings) -> str:
+    """Why there are no two libraries to compare."""
+    if not findings.importances:
+        return " ".join(["no importance was measured.", *(t for kind in _PREFERRED for t in absences(findings, kind))])
+    if len(findings.libraries) < 2:
+        return "only one library was measured."
+    reasons = [f"by {LABELS[kind]}, {why}" for kind in _PREFERRED if (why := " and ".join(_lacking(findings, kind)))]
+    return f"no two libraries have values that can be compared: {'; '.join(reasons)}."
+
+
+def _lacking(findings: BenchmarkFindings, kind: str) -> Iterator[str]:
+    """The libraries without a kind, and those whose values are not sound."""
+    absent = [name for name, reasons in findings.not_offered.items() if kind in reasons]
+    if absent:
+        yield f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} none"
+    if broken := broken_in(findings, kind):
+        yield f"{', '.join(broken)} {'fails' if len(broken) == 1 else 'fail'} a check"
+
+
+def broken_in(findings: BenchmarkFindings, kind: str) -> list[str]:
+    """The libraries that fail a check of a kind."""
+    return [name for name in findings.libraries if any(check.kind == kind for check in findings.failed(name))]
 
 
 def _verdict(findings: BenchmarkFindings, kind: str) -> str:
