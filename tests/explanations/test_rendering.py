@@ -12,7 +12,7 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.explanations.document import build_document
 from boosters_eval.explanations.rendering import print_importances, render
 from explained import LIBRARIES, Cells
-from factories import RECORDED_AT
+from factories import RECORDED_AT, error
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +113,25 @@ def test_a_run_without_results_is_an_empty_report(tmp_path):
     document = build_document(Cells(tmp_path).run(), now=RECORDED_AT)
     assert "No cell finished." in render(document, "markdown")
     assert "<html" in render(document, "html")
+
+
+def test_a_report_in_which_every_cell_failed_has_the_reasons(tmp_path):
+    failed = [error("toy/gbdt", "alpha", seed, error_message="no memory\nleft") for seed in (1, 2)]
+    document = build_document(Cells(tmp_path).run(errors=failed), now=RECORDED_AT)
+    assert document.headline == (
+        "Do they agree for the same reasons? That cannot be said: no cell finished.",
+        "alpha: 2 of 2 cells failed (WorkerDied: no memory).",
+    )
+    for format_ in ("markdown", "html"):
+        text = render(document, format_)
+        assert "Errors" in text
+        assert "Signal: SIGSEGV" in text
+
+
+def test_failures_of_a_benchmark_without_results_are_told_beside_the_others(tmp_path):
+    cells = Cells(tmp_path)
+    document = cells.run(cells.cell("alpha"), cells.cell("beta"), errors=[error("other/gbdt", "alpha")]).document()
+    assert document.headline[0].startswith("toy/gbdt: Do they agree")
+    assert "other/gbdt: alpha: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.headline
+    (section,) = [one for one in document.sections if one.anchor == "errors"]
+    assert section.blocks[0].rows[0][0] == "other/gbdt"

@@ -42,6 +42,7 @@ def render_importances_page(document: ImportancesDocument) -> str:
         ("predictions", "Predictions", _about(document, "predictions", {})),
         ("attributions", "Attributions", "".join(_swarm(one, document) for one in document.findings)),
         *(_rows(one, document) for one in document.findings),
+        *((one.anchor, one.title, sections.further(one)) for one in document.sections if one.anchor == "errors"),
         ("notes", "Notes", sections.notes(document)),
         ("environment", "Environment", sections.environment(document.environment)),
         ("reproduce", "Reproduce", sections.reproduce(document)),
