@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boosters_eval.engine.artifacts import save_array
 from boosters_eval.explanations.agreement import MARGIN, top_of, with_readings
 from boosters_eval.explanations.findings import PairAgreement
 from boosters_eval.explanations.reading import read_findings
-from boosters_eval.explanations.records import FeatureUnit, MeasuredKind
+from boosters_eval.explanations.records import Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.explanations.wording import answer, mark_notes, reading_sentence
+from boosters_eval.metrics.task import Task
 from explained import NAMES, WEIGHTS, Cells, features
 from factories import error
 
@@ -247,6 +249,40 @@ def test_rows_of_most_disagreement_have_their_number_and_values(tmp_path):
     assert abs(shown["alpha"][0] - shown["beta"][0]) == pytest.approx(first.difference)
     assert pair(found, "predictions", "alpha", "beta").row == first.row
     assert set(first.attributions) == {"alpha", "beta"}
+
+
+def rows_table(run):
+    """The rows of most disagreement by predictions, as a list of dicts by heading."""
+    (section,) = [one for one in run.document().sections if one.anchor == "rows"]
+    table = next(block for block in section.blocks if block.kind == "table")
+    return [dict(zip(table.headings, row, strict=True)) for row in table.rows]
+
+
+def test_values_of_rows_are_shown_as_the_data_has_them(tmp_path):
+    x = features()
+    x[:, 0], x[:, 1], x[:, 2], x[:, 4] = 105117 + np.arange(400), np.arange(400) % 3, 0.1, np.nan
+    cells = Cells(tmp_path, x=x, weights=[1e-3, 1.0, 0.5, 0.1, 2.0], categorical=(1,), task=Task.BINARY)
+    named = {
+        "category_names": save_array(tmp_path, np.frombuffer(b'{"age": ["young", "old", "none"]}', dtype=np.uint8)),
+        "y": save_array(tmp_path, np.arange(120) % 2 * 1.0),
+    }
+    run = cells.run(*(cells.cell(name, 1, own=0.5, **named) for name in ("alpha", "beta")))
+    (found,) = read_findings(run)
+    for row, shown in zip(found.disputed, rows_table(run), strict=False):
+        assert row.values["age"] == ("young", "old", "none")[row.row % 3]
+        assert row.values["rooms"] == 0.1
+        assert shown["Target"] in ("0", "1")
+        values = dict(value.split(" ") for value in shown["Values"].split(", "))
+        assert values["income"] == str(105117 + row.row)
+        assert (values["age"], values["rooms"], values["latitude"]) == (row.values["age"], "0.1", "–")
+
+
+def test_a_run_without_names_of_categories_has_their_codes(tmp_path):
+    cells = Cells(tmp_path, x=np.floor(features() * 3), categorical=(1,))
+    run = cells.run(*(cells.cell(name, 1, own=0.5) for name in ("alpha", "beta")))
+    first = run.results[0]
+    assert Explanation.model_validate(first.model_dump(exclude={"category_names"})) == first
+    assert {type(row.values["age"]) for row in read_findings(run)[0].disputed} == {float}
 
 
 def test_a_library_is_compared_with_itself_in_rows_that_two_seeds_measured(cells):

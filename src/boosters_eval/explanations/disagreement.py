@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boosters_eval.core.text import clean
 from boosters_eval.explanations.findings import DisputedRow
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class _Rows:
         attributions: Mapping[str, FloatArray],
     ) -> None:
         self.cell, self.predictions, self.attributions = cell, predictions, attributions
+        self.names = explanations.category_names(cell)
         self.rows, self.x, self.y = (explanations.array(digest) for digest in (cell.rows, cell.x, cell.y))
 
     def most(self, by: str, spread: FloatArray) -> list[DisputedRow]:
@@ -63,7 +65,6 @@ class _Rows:
         return [self._row(by, int(index), float(spread[index])) for index in order if spread[index] > 0]
 
     def _row(self, by: str, index: int, difference: float) -> DisputedRow:
-        names = self.cell.feature_names
         return DisputedRow.model_validate(
             {
                 "by": by,
@@ -75,10 +76,20 @@ class _Rows:
                 "predictions": {
                     name: tuple(map(_finite, np.atleast_1d(found[index]))) for name, found in self.predictions.items()
                 },
-                "values": {name: _finite(value) for name, value in zip(names, self.x[index], strict=True)},
+                "values": {
+                    name: self._value(name, value)
+                    for name, value in zip(self.cell.feature_names, self.x[index], strict=True)
+                },
                 "attributions": {name: self._largest(found[index]) for name, found in self.attributions.items()},
             }
         )
+
+    def _value(self, column: str, value: np.float32) -> float | str | None:
+        """A category by its name. A number as the data has it: 0.1 is no 0.10000000149 for having become single."""
+        names = self.names.get(column, ())
+        if not np.isfinite(value):
+            return None
+        return clean(names[int(value)]) if 0 <= value < len(names) else float(str(value))
 
     def _largest(self, attributions: FloatArray) -> dict[str, float]:
         """The largest attributions of a row; of several outputs, that of the largest one."""

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.explanations.wording import marked
 from boosters_eval.reports.document import Details, Paragraph, PlainTable, Section
-from boosters_eval.reports.numbers import MISSING, number
+from boosters_eval.reports.numbers import MISSING, as_given, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boosters_eval.explanations.findings import BenchmarkFindings, DisputedRow
 
+_LONGEST = 60  # characters of a category's name; the JSON has it whole
 _VALUES = 6  # features whose values are shown in one line; a fold has those of all that matter, and the JSON all
 
 
@@ -45,7 +46,7 @@ def _table(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, 
         (
             str(row.row),
             str(row.seed),
-            row.target,
+            _value(row.target, whole=findings.classes),
             row.difference,
             *(_outputs(row.predictions.get(library, ())) for library in libraries),
             *(() if folded else (_values(row), _largest(row))),
@@ -64,7 +65,7 @@ def _fold(row: DisputedRow) -> Details:
     """A row's values and what each library attributes to them."""
     libraries = list(row.attributions)
     cells = [
-        (name, row.values.get(name), *(row.attributions[library].get(name) for library in libraries))
+        (name, _value(row.values.get(name)), *(row.attributions[library].get(name) for library in libraries))
         for name in _features(row)
     ]
     title = f"Row {row.row}"
@@ -87,7 +88,16 @@ def _outputs(values: Sequence[float | None]) -> str | float | None:
 
 def _values(row: DisputedRow) -> str:
     chosen = [name for name in _features(row) if name in row.values][:_VALUES]
-    return ", ".join(f"{name} {MISSING if (v := row.values[name]) is None else number(v, 3)}" for name in chosen)
+    return ", ".join(f"{name} {_value(row.values[name])}" for name in chosen)
+
+
+def _value(value: float | str | None, *, whole: bool = False) -> str:
+    """A value as the data has it; a class is a whole number."""
+    if value is None:
+        return MISSING
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
+    return str(round(value)) if whole else as_given(value)
 
 
 def _largest(row: DisputedRow) -> str:

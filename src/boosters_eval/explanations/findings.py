@@ -90,7 +90,7 @@ class DisputedRow(Model):
     difference: float  # between the two libraries that differ most
     target: float | None
     predictions: dict[str, tuple[float | None, ...]]
-    values: dict[str, float | None]  # of every feature; a category is its code
+    values: dict[str, float | str | None]  # of every column; a category is its name, or its code where it has none
     attributions: dict[str, dict[str, float]]  # by library: the largest, added up over the outputs by their size
 
 
@@ -112,6 +112,7 @@ class BenchmarkFindings(Model):
     seeds: tuple[int, ...]
     n_rows: int
     n_features: int
+    classes: bool = False  # whether targets are classes
     metric: str | None
     checks: tuple[CheckFinding, ...]
     importances: tuple[FeatureImportance, ...]

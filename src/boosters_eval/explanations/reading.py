@@ -82,6 +82,7 @@ def _benchmark(explanations: Explanations, name: str, cells: Cells, top: int) ->
         seeds=tuple(sorted({cell.seed for cell in every})),
         n_rows=first.n_rows,
         n_features=len(first.units),
+        classes=first.task.is_classification,
         metric=first.primary_metric,
         checks=tuple(checks),
         importances=tuple(importances),
