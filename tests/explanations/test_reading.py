@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.explanations.agreement import MARGIN, top_of, with_readings
+from boosters_eval.explanations.disputes import disputed_section
 from boosters_eval.explanations.findings import PairAgreement
 from boosters_eval.explanations.reading import read_findings
 from boosters_eval.explanations.records import Explanation, FeatureUnit, MeasuredKind
 from boosters_eval.explanations.wording import answer, mark_notes, reading_sentence
 from boosters_eval.metrics.task import Task
+from boosters_eval.reports.numbers import MISSING
 from explained import NAMES, WEIGHTS, Cells, features
 from factories import error
 
@@ -274,7 +276,54 @@ def test_values_of_rows_are_shown_as_the_data_has_them(tmp_path):
         assert shown["Target"] in ("0", "1")
         values = dict(value.split(" ") for value in shown["Values"].split(", "))
         assert values["income"] == str(105117 + row.row)
-        assert (values["age"], values["rooms"], values["latitude"]) == (row.values["age"], "0.1", "–")
+        assert (values["age"], values["rooms"], values["latitude"]) == (row.values["age"], "0.1", MISSING)
+
+
+def folds_of(run):
+    """The folded rows of the page by predictions: the cells of each by feature."""
+    document = run.document()
+    section = disputed_section(document.findings[0], document.findings, folded=True)
+    folds = [block.blocks[0] for block in section.blocks if block.kind == "details"]
+    return [{row[0]: row[1:] for row in table.rows} for table in folds]
+
+
+def test_what_matters_to_one_library_is_shown_of_every_library(tmp_path):
+    names = tuple("abcdefghij")
+    one, other = (Cells(tmp_path, names=names, weights=w) for w in (np.r_[5:10, [0.01] * 5], np.r_[[0.01] * 5, 5:10]))
+    run = one.run(one.cell("alpha", 1, spread=0), other.cell("beta", 1, spread=0))
+    (found,) = read_findings(run)
+    for row in found.disputed:
+        assert list(row.attributions["alpha"]) == list(row.attributions["beta"])
+        assert set(row.attributions["alpha"]) == set(names)
+    for fold in folds_of(run):
+        assert all(isinstance(value, float) for _, *values in fold.values() for value in values)
+    for shown in rows_table(run):
+        alpha, beta = (part.partition(": ")[2] for part in shown["Largest attributions"].split("; "))
+        assert [part.split()[0] for part in alpha.split(", ")] == [part.split()[0] for part in beta.split(", ")]
+
+
+def test_a_feature_that_matters_to_no_library_has_its_value_alone(tmp_path):
+    names = tuple("abcdefgh")
+    cells = Cells(tmp_path, names=names, weights=np.r_[4:9, [0.0] * 3])
+    fold = folds_of(cells.run(*(cells.cell(name, 1, own=0.5) for name in ("alpha", "beta"))))[0]
+    assert set(fold) == set(names)
+    assert fold["h"][1:] == ("", "")
+
+
+def test_a_group_has_the_values_of_its_columns(tmp_path):
+    units = (*(FeatureUnit(name=NAMES[i], columns=(i,)) for i in (1, 2, 3)), FeatureUnit(name="place", columns=(0, 4)))
+    cells = Cells(tmp_path, x=np.round(features(), 1), units=units)
+    kinds = {"shap": cells.cell().kinds["shap"]}
+    for changes in ({"kinds": kinds}, {"kinds": {"gain": cells.cell().kinds["gain"]}, "raw": None}):
+        run = cells.run(*(cells.cell(name, 1, own=0.5, **{**changes}) for name in ("alpha", "beta")))
+        (found,) = read_findings(run)
+        assert found.groups == {"place": ("income", "latitude")}
+        first = next(row for row in found.disputed if row.by == "predictions")
+        place = f"income {first.values['income']:g}, latitude {first.values['latitude']:g}"
+        fold = folds_of(run)[0]
+        assert fold["place"][0] == place
+        assert set(fold) == {"age", "rooms", "noise", "place"}
+        assert place in rows_table(run)[0]["Values"]
 
 
 def test_a_run_without_names_of_categories_has_their_codes(tmp_path):

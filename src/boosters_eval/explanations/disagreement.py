@@ -14,13 +14,15 @@ from boosters_eval.explanations.findings import DisputedRow
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from boosters_eval.explanations.records import Explanation
     from boosters_eval.explanations.results import Explanations
     from boosters_eval.stats.inference import FloatArray
 
 
 MOST_ROWS = 10  # of each way to differ
-_MOST_ATTRIBUTIONS = 5  # that are named of each library
+_MOST_ATTRIBUTIONS = 5  # of each library, which are shown of all
 
 
 def widest_spread(sides: Sequence[FloatArray]) -> FloatArray:
@@ -80,7 +82,7 @@ class _Rows:
                     name: self._value(name, value)
                     for name, value in zip(self.cell.feature_names, self.x[index], strict=True)
                 },
-                "attributions": {name: self._largest(found[index]) for name, found in self.attributions.items()},
+                "attributions": self._largest(index),
             }
         )
 
@@ -91,12 +93,24 @@ class _Rows:
             return None
         return clean(names[int(value)]) if 0 <= value < len(names) else float(str(value))
 
-    def _largest(self, attributions: FloatArray) -> dict[str, float]:
-        """The largest attributions of a row; of several outputs, that of the largest one."""
-        place = np.abs(attributions).argmax(axis=1)
-        values = np.take_along_axis(attributions, place[:, None], axis=1)[:, 0]
-        order = np.argsort(-np.abs(values), kind="stable")[:_MOST_ATTRIBUTIONS]
-        return {self.cell.units[i].name: float(values[i]) for i in order if values[i] != 0}
+    def _largest(self, index: int) -> dict[str, dict[str, float]]:
+        """The largest attributions of each library in a row, and what the others attribute to the same features."""
+        values = {name: _over_outputs(found[index]) for name, found in self.attributions.items()}
+        sizes = {name: np.abs(found) for name, found in values.items()}
+        top = {int(i) for size in sizes.values() for i in _order(size)[:_MOST_ATTRIBUTIONS] if size[i] > 0}
+        shown = [i for i in _order(np.max([*sizes.values()], axis=0)) if i in top] if top else []
+        return {name: {self.cell.units[i].name: float(found[i]) for i in shown} for name, found in values.items()}
+
+
+def _order(sizes: FloatArray) -> NDArray[np.int64]:
+    """The places of the largest first."""
+    return np.argsort(-sizes, kind="stable")
+
+
+def _over_outputs(attributions: FloatArray) -> FloatArray:
+    """Of several outputs, the attribution to the one that a feature matters to most."""
+    place = np.abs(attributions).argmax(axis=1)
+    return np.asarray(np.take_along_axis(attributions, place[:, None], axis=1)[:, 0])
 
 
 def most_disputed(found: Iterable[DisputedRow]) -> tuple[DisputedRow, ...]:

@@ -31,7 +31,7 @@ def disputed_section(
         if rows:
             blocks.append(Paragraph(text=f"Where the {by} of two libraries differ most{among}:"))
             blocks.append(_table(findings, rows, f"Rows by {by}{where}", folded=folded))
-            blocks += [_fold(row) for row in rows] if folded else []
+            blocks += [_fold(findings, row) for row in rows] if folded else []
     return Section(
         anchor=f"rows-{place}" if place else "rows",
         title=f"Rows of most disagreement{where}",
@@ -49,7 +49,7 @@ def _table(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, 
             _value(row.target, whole=findings.classes),
             row.difference,
             *(_outputs(row.predictions.get(library, ())) for library in libraries),
-            *(() if folded else (_values(row), _largest(row))),
+            *(() if folded else (_values(findings, row), _largest(row))),
         )
         for row in rows
     ]
@@ -61,12 +61,12 @@ def _table(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, 
     )
 
 
-def _fold(row: DisputedRow) -> Details:
-    """A row's values and what each library attributes to them."""
+def _fold(findings: BenchmarkFindings, row: DisputedRow) -> Details:
+    """A row's values and what each library attributes to them; of features that matter little, the values alone."""
     libraries = list(row.attributions)
     cells = [
-        (name, _value(row.values.get(name)), *(row.attributions[library].get(name) for library in libraries))
-        for name in _features(row)
+        (name, _value_of(findings, row, name), *(row.attributions[library].get(name, "") for library in libraries))
+        for name in _features(findings, row)
     ]
     title = f"Row {row.row}"
     table = PlainTable(name=f"{title} by {row.by}", headings=("Feature", "Value", *libraries), rows=tuple(cells))
@@ -74,10 +74,12 @@ def _fold(row: DisputedRow) -> Details:
     return Details(title=title, aside=aside, blocks=(table,), long=True)
 
 
-def _features(row: DisputedRow) -> list[str]:
-    """Those that matter most in the row, then the others."""
+def _features(findings: BenchmarkFindings, row: DisputedRow) -> list[str]:
+    """Those that matter most in the row, then the others; a group stands for its columns."""
     named = dict.fromkeys(name for found in row.attributions.values() for name in found)
-    return [*named, *(name for name in row.values if name not in named)]
+    grouped = {column for columns in findings.groups.values() for column in columns}
+    alone = [name for name in row.values if name not in grouped]
+    return [*named, *(name for name in (*alone, *findings.groups) if name not in named)]
 
 
 def _outputs(values: Sequence[float | None]) -> str | float | None:
@@ -86,9 +88,16 @@ def _outputs(values: Sequence[float | None]) -> str | float | None:
     return " / ".join(MISSING if value is None else number(value, 2) for value in values) or None
 
 
-def _values(row: DisputedRow) -> str:
-    chosen = [name for name in _features(row) if name in row.values][:_VALUES]
-    return ", ".join(f"{name} {_value(row.values[name])}" for name in chosen)
+def _values(findings: BenchmarkFindings, row: DisputedRow) -> str:
+    members = [column for name in _features(findings, row)[:_VALUES] for column in findings.groups.get(name, (name,))]
+    return ", ".join(f"{column} {_value(row.values[column])}" for column in members)
+
+
+def _value_of(findings: BenchmarkFindings, row: DisputedRow, name: str) -> str:
+    """The value of a column, or those of the columns of a group."""
+    if name not in findings.groups:
+        return _value(row.values[name])
+    return ", ".join(f"{column} {_value(row.values[column])}" for column in findings.groups[name])
 
 
 def _value(value: float | str | None, *, whole: bool = False) -> str:
@@ -101,8 +110,10 @@ def _value(value: float | str | None, *, whole: bool = False) -> str:
 
 
 def _largest(row: DisputedRow) -> str:
+    """The two that matter most to each library, of all libraries."""
+    top = {name for found in row.attributions.values() for name in sorted(found, key=lambda n: -abs(found[n]))[:2]}
     parts = []
     for library, found in row.attributions.items():
-        shown = ", ".join(f"{name} {value:+.2g}" for name, value in list(found.items())[:2])
+        shown = ", ".join(f"{name} {value:+.2g}" for name, value in found.items() if name in top)
         parts.append(f"{library}: {shown}")
     return "; ".join(parts)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from boosters_eval.core.model import Model
 from boosters_eval.explanations.records import Kind
 
@@ -91,7 +93,8 @@ class DisputedRow(Model):
     target: float | None
     predictions: dict[str, tuple[float | None, ...]]
     values: dict[str, float | str | None]  # of every column; a category is its name, or its code where it has none
-    attributions: dict[str, dict[str, float]]  # by library: the largest, added up over the outputs by their size
+    # By library, of the same features: those that are among the largest of any library. Of several outputs, the largest.
+    attributions: dict[str, dict[str, float]]
 
 
 class SwarmFeature(Model):
@@ -112,6 +115,7 @@ class BenchmarkFindings(Model):
     seeds: tuple[int, ...]
     n_rows: int
     n_features: int
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # columns that are ranked together, by their name
     classes: bool = False  # whether targets are classes
     metric: str | None
     checks: tuple[CheckFinding, ...]

@@ -82,6 +82,7 @@ def _benchmark(explanations: Explanations, name: str, cells: Cells, top: int) ->
         seeds=tuple(sorted({cell.seed for cell in every})),
         n_rows=first.n_rows,
         n_features=len(first.units),
+        groups=_groups(first),
         classes=first.task.is_classification,
         metric=first.primary_metric,
         checks=tuple(checks),
@@ -201,6 +202,11 @@ def _swarm(
 
 def _over_outputs(values: FloatArray) -> FloatArray:
     return values[:, 0] if values.shape[1] == 1 else np.asarray(np.abs(values).sum(axis=1))
+
+
+def _groups(cell: Explanation) -> dict[str, tuple[str, ...]]:
+    columns = {unit.name: tuple(cell.feature_names[column] for column in unit.columns) for unit in cell.units}
+    return {name: members for name, members in columns.items() if members != (name,)}
 
 
 def _not_offered(cells: Cells) -> dict[str, dict[str, str]]:
