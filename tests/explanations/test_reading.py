@@ -11,6 +11,7 @@ from boosters_eval.explanations.disputes import disputed_section
 from boosters_eval.explanations.findings import PairAgreement
 from boosters_eval.explanations.reading import read_findings
 from boosters_eval.explanations.records import Explanation, FeatureUnit, MeasuredKind
+from boosters_eval.explanations.rendering import render
 from boosters_eval.explanations.wording import answer, mark_notes, reading_sentence
 from boosters_eval.metrics.task import Task
 from boosters_eval.reports.numbers import MISSING
@@ -315,7 +316,7 @@ def test_a_group_has_the_values_of_its_columns(tmp_path):
     cells = Cells(tmp_path, x=np.round(features(), 1), units=units)
     kinds = {"shap": cells.cell().kinds["shap"]}
     for changes in ({"kinds": kinds}, {"kinds": {"gain": cells.cell().kinds["gain"]}, "raw": None}):
-        run = cells.run(*(cells.cell(name, 1, own=0.5, **{**changes}) for name in ("alpha", "beta")))
+        run = cells.run(*(cells.cell(name, 1, own=0.5, **changes) for name in ("alpha", "beta")))
         (found,) = read_findings(run)
         assert found.groups == {"place": ("income", "latitude")}
         first = next(row for row in found.disputed if row.by == "predictions")
@@ -362,6 +363,66 @@ def test_several_outputs_are_added_up_by_size(tmp_path):
     income = next(one for one in found.importances if (one.kind, one.feature) == ("shap", "income"))
     assert income.rank == 1
     assert min(value for one in found.swarm for value in one.attributions["alpha"]) >= 0
+
+
+@pytest.fixture
+def classes(tmp_path):
+    """Libraries that predict three classes, each one's probabilities of its own."""
+    cells = Cells(tmp_path, outputs=3, task=Task.MULTICLASS)
+
+    def cell(name, seed):
+        likely = np.random.default_rng([len(name), seed]).dirichlet(np.ones(3), 120)
+        target = save_array(tmp_path, np.arange(120) % 3 * 1.0)
+        return cells.cell(name, seed, own=0.5, predictions=save_array(tmp_path, likely), y=target)
+
+    return cells.run(*(cell(name, seed) for name in ("alpha", "beta", "gamma_") for seed in (1, 2)))
+
+
+@pytest.mark.parametrize(("by", "kind"), [("predictions", "predictions"), ("attributions", "shap")])
+def test_the_difference_of_a_row_is_that_of_the_tables(classes, by, kind):
+    (found,) = read_findings(classes)
+    first = next(row for row in found.disputed if row.by == by)
+    largest = max((one for one in found.agreement if one.kind == kind and not one.own), key=lambda one: one.largest)
+    assert (first.difference, first.row) == (largest.largest, largest.row)
+
+
+def test_the_difference_and_the_attributions_of_a_row_are_of_one_class(classes):
+    (found,) = read_findings(classes)
+    for row in found.disputed:
+        if row.by == "predictions":
+            of_class = [values[row.output] for values in row.predictions.values()]
+            assert max(of_class) - min(of_class) == row.difference
+        cell = next(one for one in classes.results if one.library == "alpha" and one.seed == row.seed)
+        place = classes.array(cell.rows).tolist().index(row.row)
+        income = classes.measured(cell, "shap")[place, 0, row.output]
+        assert row.attributions["alpha"].get("income", income) == income
+
+
+def test_of_classes_the_predicted_one_is_shown_with_its_probability(classes):
+    document = classes.document()
+    (found,) = document.findings
+    rows = [row for row in found.disputed if row.by == "predictions"]
+    for row, shown in zip(rows, rows_table(classes), strict=True):
+        likely = max(row.predictions["alpha"])
+        assert shown["alpha"] == f"{row.predictions['alpha'].index(likely)} ({likely:.2f})"
+        assert shown["Of"] == f"class {row.output}"
+        assert shown["Target"] in ("0", "1", "2")
+    text = render(document, "markdown")
+    assert "The difference is that of the probability of one class, which is named beside it" in text
+    assert "Shown of each library: the class that it predicts, with its probability." in text
+    assert "Attributions to the raw scores of all 3 classes are added up by size." in text
+    assert "The largest difference is that of the probability of one class." in text
+    page = render(document, "html")
+    assert "size of attributions, summed over 3 classes" in page
+    assert f"largest attributions to class {rows[0].output}" in page
+    assert "attribution to the raw score<" not in page
+
+
+def test_of_two_classes_the_probability_is_that_of_class_1(tmp_path):
+    cells = Cells(tmp_path, task=Task.BINARY)
+    text = render(cells.run(*(cells.cell(name, own=0.5) for name in ("alpha", "beta"))).document(), "markdown")
+    assert "Shown of each library: the probability of class 1." in text
+    assert "| Of " not in text
 
 
 def test_shares_are_of_the_sum_and_ranks_start_at_one(cells):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -25,12 +26,21 @@ MOST_ROWS = 10  # of each way to differ
 _MOST_ATTRIBUTIONS = 5  # of each library, which are shown of all
 
 
-def widest_spread(sides: Sequence[FloatArray]) -> FloatArray:
-    """For each row, how far the two sides are apart that differ most in it: the sum of |a - b|."""
-    found = np.zeros(len(sides[0]))
-    for a, b in combinations(sides, 2):
-        found = np.maximum(found, np.abs(a - b).reshape(len(a), -1).sum(axis=1))
-    return found
+@dataclass(frozen=True)
+class _Differences:
+    """For each row, the largest difference of one number between two sides, and the output that it is of."""
+
+    sizes: FloatArray
+    outputs: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sides: Sequence[FloatArray]) -> _Differences:
+        """Sides are (n,), or end with outputs: (n, outputs) or (n, units, outputs)."""
+        n, outputs = len(sides[0]), 1 if sides[0].ndim == 1 else sides[0].shape[-1]
+        found = np.zeros((n, outputs))
+        for a, b in combinations(sides, 2):
+            found = np.maximum(found, np.abs(a - b).reshape(n, -1, outputs).max(axis=1))
+        return cls(found.max(axis=1), found.argmax(axis=1))
 
 
 def disputed_rows(
@@ -42,9 +52,9 @@ def disputed_rows(
     first = next(iter(cells.values()))
     predictions = {name: explanations.array(cell.predictions) for name, cell in cells.items()}
     shown = _Rows(explanations, first, predictions, attributions)
-    out = shown.most("predictions", widest_spread(list(predictions.values())))
+    out = shown.most("predictions", _Differences.of(list(predictions.values())))
     if len(attributions) > 1:
-        out += shown.most("attributions", widest_spread(list(attributions.values())))
+        out += shown.most("attributions", _Differences.of(list(attributions.values())))
     return out
 
 
@@ -62,18 +72,21 @@ class _Rows:
         self.names = explanations.category_names(cell)
         self.rows, self.x, self.y = (explanations.array(digest) for digest in (cell.rows, cell.x, cell.y))
 
-    def most(self, by: str, spread: FloatArray) -> list[DisputedRow]:
-        order = np.argsort(-spread, kind="stable")[:MOST_ROWS]
-        return [self._row(by, int(index), float(spread[index])) for index in order if spread[index] > 0]
+    def most(self, by: str, found: _Differences) -> list[DisputedRow]:
+        order = np.argsort(-found.sizes, kind="stable")[:MOST_ROWS]
+        return [self._row(by, int(index), found) for index in order if found.sizes[index] > 0]
 
-    def _row(self, by: str, index: int, difference: float) -> DisputedRow:
+    def _row(self, by: str, index: int, differences: _Differences) -> DisputedRow:
+        several = next(iter(self.predictions.values())).ndim > 1
+        output = int(differences.outputs[index])
         return DisputedRow.model_validate(
             {
                 "by": by,
                 "row": int(self.rows[index]),
                 "seed": self.cell.seed,
                 "fold": self.cell.fold,
-                "difference": difference,
+                "difference": float(differences.sizes[index]),
+                "output": output if several else None,
                 "target": _finite(self.y[index]),
                 "predictions": {
                     name: tuple(map(_finite, np.atleast_1d(found[index]))) for name, found in self.predictions.items()
@@ -82,7 +95,7 @@ class _Rows:
                     name: self._value(name, value)
                     for name, value in zip(self.cell.feature_names, self.x[index], strict=True)
                 },
-                "attributions": self._largest(index),
+                "attributions": self._largest(index, output),
             }
         )
 
@@ -93,24 +106,18 @@ class _Rows:
             return None
         return clean(names[int(value)]) if 0 <= value < len(names) else float(str(value))
 
-    def _largest(self, index: int) -> dict[str, dict[str, float]]:
+    def _largest(self, index: int, output: int) -> dict[str, dict[str, float]]:
         """The largest attributions of each library in a row, and what the others attribute to the same features."""
-        values = {name: _over_outputs(found[index]) for name, found in self.attributions.items()}
+        values = {name: found[index, :, output] for name, found in self.attributions.items()}
         sizes = {name: np.abs(found) for name, found in values.items()}
         top = {int(i) for size in sizes.values() for i in _order(size)[:_MOST_ATTRIBUTIONS] if size[i] > 0}
-        shown = [i for i in _order(np.max([*sizes.values()], axis=0)) if i in top] if top else []
+        shown = [i for i in _order(np.stack([*sizes.values()]).max(axis=0)) if i in top] if top else []
         return {name: {self.cell.units[i].name: float(found[i]) for i in shown} for name, found in values.items()}
 
 
 def _order(sizes: FloatArray) -> NDArray[np.int64]:
     """The places of the largest first."""
     return np.argsort(-sizes, kind="stable")
-
-
-def _over_outputs(attributions: FloatArray) -> FloatArray:
-    """Of several outputs, the attribution to the one that a feature matters to most."""
-    place = np.abs(attributions).argmax(axis=1)
-    return np.asarray(np.take_along_axis(attributions, place[:, None], axis=1)[:, 0])
 
 
 def most_disputed(found: Iterable[DisputedRow]) -> tuple[DisputedRow, ...]:

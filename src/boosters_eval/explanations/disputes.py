@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from boosters_eval.explanations.wording import marked
@@ -9,7 +10,7 @@ from boosters_eval.reports.document import Details, Paragraph, PlainTable, Secti
 from boosters_eval.reports.numbers import MISSING, as_given, number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from boosters_eval.explanations.findings import BenchmarkFindings, DisputedRow
 
@@ -29,7 +30,8 @@ def disputed_section(
     for by, among in (("predictions", ""), ("attributions", ", among libraries that fail no check of them")):
         rows = [row for row in findings.disputed if row.by == by]
         if rows:
-            blocks.append(Paragraph(text=f"Where the {by} of two libraries differ most{among}:"))
+            about = " ".join([f"Where the {by} of two libraries differ most{among}.", *_definitions(findings, by)])
+            blocks.append(Paragraph(text=about))
             blocks.append(_table(findings, rows, f"Rows by {by}{where}", folded=folded))
             blocks += [_fold(findings, row) for row in rows] if folded else []
     return Section(
@@ -48,15 +50,25 @@ def _table(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, 
             str(row.seed),
             _value(row.target, whole=findings.classes),
             row.difference,
-            *(_outputs(row.predictions.get(library, ())) for library in libraries),
+            *(() if row.output is None else (findings.outputs[row.output],)),
+            *(_outputs(findings, row.predictions.get(library, ())) for library in libraries),
             *(() if folded else (_values(findings, row), _largest(row))),
         )
         for row in rows
     ]
+    of = ("Of",) if findings.outputs else ()
     further = () if folded else ("Values", "Largest attributions")
     return PlainTable(
         name=name,
-        headings=("Row", "Seed", "Target", "Difference", *(marked(findings, name) for name in libraries), *further),
+        headings=(
+            "Row",
+            "Seed",
+            "Target",
+            "Difference",
+            *of,
+            *(marked(findings, name) for name in libraries),
+            *further,
+        ),
         rows=tuple(cells),
     )
 
@@ -70,7 +82,8 @@ def _fold(findings: BenchmarkFindings, row: DisputedRow) -> Details:
     ]
     title = f"Row {row.row}"
     table = PlainTable(name=f"{title} by {row.by}", headings=("Feature", "Value", *libraries), rows=tuple(cells))
-    aside = "values, and the largest attributions" if libraries else "values"
+    to = "" if row.output is None else f" to {findings.outputs[row.output]}"
+    aside = f"values, and the largest attributions{to}" if libraries else "values"
     return Details(title=title, aside=aside, blocks=(table,), long=True)
 
 
@@ -82,9 +95,24 @@ def _features(findings: BenchmarkFindings, row: DisputedRow) -> list[str]:
     return [*named, *(name for name in (*alone, *findings.groups) if name not in named)]
 
 
-def _outputs(values: Sequence[float | None]) -> str | float | None:
+def _definitions(findings: BenchmarkFindings, by: str) -> Iterator[str]:
+    """What is shown, where that is not plain."""
+    noun = findings.output_noun
+    if findings.outputs:
+        what = "one attribution to the raw score" if by == "attributions" else "the probability"
+        what = what if findings.classes or by == "attributions" else "the prediction"
+        yield f"The difference is that of {what} of one {noun}, which is named beside it; attributions are to the same."
+    if findings.classes:
+        shown = "the class that it predicts, with its probability" if findings.outputs else "the probability of class 1"
+        yield f"Shown of each library: {shown}."
+
+
+def _outputs(findings: BenchmarkFindings, values: Sequence[float | None]) -> str | float | None:
     if len(values) == 1:
         return values[0]
+    known = [-math.inf if value is None else value for value in values]
+    if findings.classes and known:
+        return f"{known.index(max(known))} ({max(known):.2f})"
     return " / ".join(MISSING if value is None else number(value, 2) for value in values) or None
 
 

@@ -89,11 +89,12 @@ class DisputedRow(Model):
     row: int  # its number in the data set
     seed: int
     fold: int | None = None
-    difference: float  # between the two libraries that differ most
+    difference: float  # of one prediction or attribution, between the two libraries that differ most
+    output: int | None = None  # of several classes or quantiles, the one that the difference is of
     target: float | None
     predictions: dict[str, tuple[float | None, ...]]
     values: dict[str, float | str | None]  # of every column; a category is its name, or its code where it has none
-    # By library, of the same features: those that are among the largest of any library. Of several outputs, the largest.
+    # By library, of the same features: those among the largest of any library; of several outputs, to `output`
     attributions: dict[str, dict[str, float]]
 
 
@@ -117,6 +118,7 @@ class BenchmarkFindings(Model):
     n_features: int
     groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # columns that are ranked together, by their name
     classes: bool = False  # whether targets are classes
+    outputs: tuple[str, ...] = ()  # the names of several outputs, such as "class 0"; empty where there is one
     metric: str | None
     checks: tuple[CheckFinding, ...]
     importances: tuple[FeatureImportance, ...]
@@ -127,6 +129,16 @@ class BenchmarkFindings(Model):
     n_swarm: int  # rows of the swarm
     not_offered: dict[str, dict[str, str]]  # by library and kind, why
     notes: tuple[str, ...]
+
+    @property
+    def output_noun(self) -> str:
+        """What one of several outputs is."""
+        return "class" if self.classes else "output"
+
+    @property
+    def all_outputs(self) -> str:
+        """How many outputs there are."""
+        return f"{len(self.outputs)} {'classes' if self.classes else 'outputs'}"
 
     def failed(self, library: str) -> tuple[CheckFinding, ...]:
         """The checks that a library fails."""

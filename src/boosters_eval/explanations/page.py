@@ -120,9 +120,10 @@ def _swarm(one: BenchmarkFindings, document: ImportancesDocument) -> str:
     panels = {
         marked(one, name): {f.feature: Bees(f.attributions[name], _shades(f)) for f in features} for name in libraries
     }
+    axis = f"size of attributions, summed over {one.all_outputs}" if one.outputs else "attribution to the raw score"
     drawn = bee_charts(
         f"Attributions on {one.benchmark}",
-        "attribution to the raw score",
+        axis,
         [feature.feature for feature in features],
         panels,
         ("low value", "high"),

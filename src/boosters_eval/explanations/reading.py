@@ -84,6 +84,7 @@ def _benchmark(explanations: Explanations, name: str, cells: Cells, top: int) ->
         n_features=len(first.units),
         groups=_groups(first),
         classes=first.task.is_classification,
+        outputs=_outputs(explanations, first),
         metric=first.primary_metric,
         checks=tuple(checks),
         importances=tuple(importances),
@@ -202,6 +203,14 @@ def _swarm(
 
 def _over_outputs(values: FloatArray) -> FloatArray:
     return values[:, 0] if values.shape[1] == 1 else np.asarray(np.abs(values).sum(axis=1))
+
+
+def _outputs(explanations: Explanations, cell: Explanation) -> tuple[str, ...]:
+    predictions = explanations.array(cell.predictions)
+    if predictions.ndim < 2:
+        return ()
+    noun, first = ("class", 0) if cell.task.is_classification else ("output", 1)
+    return tuple(f"{noun} {place + first}" for place in range(predictions.shape[1]))
 
 
 def _groups(cell: Explanation) -> dict[str, tuple[str, ...]]:

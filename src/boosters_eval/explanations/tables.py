@@ -98,8 +98,20 @@ def _importances(findings: BenchmarkFindings, kind: Kind, top: int) -> ReportTab
     more = (f"The {top} most important of {len(order)} features; the JSON has all.",) if hidden > 0 else ()
     return _table(
         findings, f"importance by {LABELS[kind]}", ("Feature",), columns, rows, "",
-        notes=(what, RANKS, *more, *absences(findings, kind), *mark_notes(findings)), kind=kind,
+        kind=kind,
+        notes=(what, *_summed(findings, kind), RANKS, *more, *absences(findings, kind), *mark_notes(findings)),
     )  # fmt: skip
+
+
+def _summed(findings: BenchmarkFindings, kind: Kind) -> Iterator[str]:
+    if kind == "shap" and findings.outputs:
+        yield f"Attributions to the raw scores of all {findings.all_outputs} are added up by size."
+
+
+def _of_one(findings: BenchmarkFindings, what: str) -> Iterator[str]:
+    """What the largest difference is of, where there are several outputs."""
+    if findings.outputs:
+        yield f"The largest difference is that of {what} of one {findings.output_noun}."
 
 
 def shown_order(findings: BenchmarkFindings, kind: Kind) -> list[str]:
@@ -139,7 +151,8 @@ def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
     said = reading_sentence(findings, kind) if pairs else ""
     said = f"{said[0].upper()}{said[1:]}" if said.startswith(("by ", "the ")) else said  # a name stays as it is
     out = broken_in(findings, kind)
-    notes = (f"Left out because of a failed check: {', '.join(out)}.",) if out else ()
+    notes = [f"Left out because of a failed check: {', '.join(out)}."] if out else []
+    notes += _of_one(findings, "one attribution to the raw score") if kind == "shap" and pairs else ()
     return _table(
         findings, f"agreement by {LABELS[kind]}", ("A", "B"), tuple(columns), rows, said,
         notes=(*notes, *mark_notes(findings)), kind=kind,
@@ -212,7 +225,9 @@ def _predictions(findings: BenchmarkFindings) -> ReportTable:
         )
         rows.append(Row(_names(findings, pair), cells, n=pair.n))
     note = "A library is compared with itself in rows that two seeds both measured: models of other training rows."
-    return _table(findings, "predictions", ("A", "B"), columns, tuple(rows), "", notes=(note, *mark_notes(findings)))
+    what = "the probability" if findings.classes else "the prediction"
+    notes = (note, *_of_one(findings, what), *mark_notes(findings))
+    return _table(findings, "predictions", ("A", "B"), columns, tuple(rows), "", notes=notes)
 
 
 def _column(name: str, heading: str) -> Column:
