@@ -408,7 +408,10 @@ def test_of_classes_the_predicted_one_is_shown_with_its_probability(classes):
         assert shown["Of"] == f"class {row.output}"
         assert shown["Target"] in ("0", "1", "2")
     text = render(document, "markdown")
-    assert "The difference is that of the probability of one class, which is named beside it" in text
+    assert (
+        "The difference is that of the probability of one class, named beside it; attributions are to the same class."
+        in text
+    )
     assert "Shown of each library: the class that it predicts, with its probability." in text
     assert "Attributions to the raw scores of all 3 classes are added up by size." in text
     assert "The largest difference is that of the probability of one class." in text
@@ -432,6 +435,14 @@ def test_shares_are_of_the_sum_and_ranks_start_at_one(cells):
     assert sorted(one.rank for one in found.importances if one.kind == "gain") == [1, 2, 3, 4, 5]
     permutation = [one for one in found.importances if one.kind == "permutation"]
     assert {one.share for one in permutation} == {None}
+
+
+def test_the_interval_of_a_share_holds_nothing_that_is_no_share(cells):
+    (found,) = read_findings(cells.grid(("alpha",), seeds=3, spread=3.0))
+    shares = [one for one in found.importances if one.kind != "permutation"]
+    assert all(0 <= one.low <= one.high <= 1 for one in shares)
+    assert {0.0, 1.0} & {bound for one in shares for bound in (one.low, one.high)}
+    assert min(one.low for one in found.importances if one.kind == "permutation") < 0
 
 
 def test_kinds_that_are_not_offered_and_samples_are_told(cells):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -107,6 +108,31 @@ def test_fifty_features_and_five_libraries_stay_below_two_megabytes(tmp_path):
     cells = Cells(tmp_path, names=names, weights=np.linspace(0.1, 3, 50), x=x)
     page = render(cells.grid(("a", "bb", "ccc", "dddd", "eeeee"), seeds=2).document(50), "html")
     assert len(page.encode()) < 2_000_000
+
+
+def test_the_numbers_of_a_column_have_the_same_decimals(tmp_path):
+    run = Cells(tmp_path).grid(("alpha", "beta", "delta_"), own=1.0, seeds=3, spread=0.4)
+    for table in run.document().tables:
+        for place, column in enumerate(table.columns):
+            about = table.keys["about"]
+            texts = [row.cells[place].text for row in table.rows if row.cells[place].mean is not None]
+            if about == "importance":
+                texts = [text.rpartition("(")[2].rstrip(")") for text in texts]  # the ranks
+            elif about not in ("agreement", "predictions"):
+                continue
+            decimals = {len(text.partition(" ")[0].partition(".")[2]) for text in texts}
+            assert len(decimals) <= 1, (table.name, column.label, texts)
+
+
+def test_one_tau_has_one_shade_in_every_heat_map(tmp_path):
+    page = render(Cells(tmp_path).grid(own=1.0, seeds=4, spread=0.4).document(), "html")
+    cells = re.findall(r'class="heat"[^>]*fill-opacity="([\d.]+)"><title>[^<]*: (-?[\d.]+)</title>', page)
+    shades = {}
+    for shade, tau in cells:
+        shades.setdefault(tau, set()).add(shade)
+    assert len(cells) > len(shades) > 1
+    assert all(max(map(float, found)) - min(map(float, found)) <= 0.03 for found in shades.values())  # tau is rounded
+    assert "by the same shades for every kind" in page
 
 
 def test_a_run_without_results_is_an_empty_report(tmp_path):

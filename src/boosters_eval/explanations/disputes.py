@@ -97,11 +97,12 @@ def _features(findings: BenchmarkFindings, row: DisputedRow) -> list[str]:
 
 def _definitions(findings: BenchmarkFindings, by: str) -> Iterator[str]:
     """What is shown, where that is not plain."""
-    noun = findings.output_noun
-    if findings.outputs:
-        what = "one attribution to the raw score" if by == "attributions" else "the probability"
-        what = what if findings.classes or by == "attributions" else "the prediction"
-        yield f"The difference is that of {what} of one {noun}, which is named beside it; attributions are to the same."
+    what = "one attribution to the raw score" if by == "attributions" else "one prediction"
+    what = "the probability" if by == "predictions" and findings.classes else what
+    if noun := findings.output_noun if findings.outputs else "":
+        yield f"The difference is that of {what} of one {noun}, named beside it; attributions are to the same {noun}."
+    elif by == "attributions":
+        yield f"The difference is that of {what}."
     if findings.classes:
         shown = "the class that it predicts, with its probability" if findings.outputs else "the probability of class 1"
         yield f"Shown of each library: {shown}."

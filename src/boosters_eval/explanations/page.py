@@ -105,7 +105,10 @@ def _heats(document: ImportancesDocument) -> Drawn:
             pairs = [pair for pair in one.agreement if pair.kind == kind]
             values = {(marked(one, pair.a), marked(one, pair.b)): pair.tau for pair in pairs}
             names = [name for library in one.libraries if ((name := marked(one, library)), name) in values]
-            told = "Kendall's tau: darker is closer to 1. On the diagonal, each library with itself over seeds"
+            told = (
+                "Kendall's tau: darker is closer to 1, by the same shades for every kind. On the diagonal, each library"
+                " with itself over seeds"
+            )
             figure = heat_chart(f"Agreement by {LABELS[kind]} on {one.benchmark}", names, values, told)
             out[one.benchmark, kind] = [figure] if figure is not None and len(names) > 1 else []
     return out

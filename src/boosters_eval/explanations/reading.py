@@ -120,6 +120,8 @@ def _importances(kind: Kind, values: Values, cells: Cells) -> Iterator[FeatureIm
                 for repeat, share in zip(by_repeat, shares[:, place], strict=True)
             }
             bounds = resampled_interval(drawn) if np.isfinite(shares[:, place]).all() else None
+            if bounds and kind != "permutation":
+                bounds = min(max(bounds[0], 0.0), 1.0), min(max(bounds[1], 0.0), 1.0)  # a share is never beyond
             mean, std = mean_and_std(stacked[:, place].tolist())
             share = fmean(shares[:, place].tolist())
             yield FeatureImportance(

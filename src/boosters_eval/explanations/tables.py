@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import in_sentence
-from boosters_eval.explanations.checks import LABELS
+from boosters_eval.explanations.checks import LABELS, rough
 from boosters_eval.explanations.reading import feature_order
 from boosters_eval.explanations.records import KINDS
 from boosters_eval.explanations.wording import (
@@ -75,7 +75,7 @@ def _check_cell(check: CheckFinding | None) -> TableCell:
         return TableCell(None, None, 0, MISSING, status="skipped")
     error = check.error
     value = error / check.scale if error is not None and check.scale else error
-    shown = MISSING if check.verdict in ("not offered", "not checked") else "NaN" if value is None else number(value, 2)
+    shown = MISSING if check.verdict in ("not offered", "not checked") else "NaN" if value is None else rough(value)
     return TableCell(value, None, 1, shown, status=_STATUS[check.verdict])
 
 
@@ -84,8 +84,9 @@ def _importances(findings: BenchmarkFindings, kind: Kind, top: int) -> ReportTab
     order = shown_order(findings, kind)
     libraries = [name for name in findings.libraries if any(library == name for _, library in found)]
     columns = tuple(_column(name, marked(findings, name)) for name in libraries)
+    decimals = 0 if all(one.rank.is_integer() for one in found.values()) else 1
     rows = tuple(
-        Row((feature,), tuple(_importance_cell(found.get((feature, name))) for name in libraries))
+        Row((feature,), tuple(_importance_cell(found.get((feature, name)), decimals) for name in libraries))
         for feature in order[:top]
     )
     metric = in_sentence(metric_label(findings.metric)) if findings.metric else "the metric"
@@ -121,19 +122,20 @@ def shown_order(findings: BenchmarkFindings, kind: Kind) -> list[str]:
     return feature_order([one for one in every if one.library in sound] or every)
 
 
-def _importance_cell(found: FeatureImportance | None) -> TableCell:
+def _importance_cell(found: FeatureImportance | None, decimals: int) -> TableCell:
     if found is None:
         return TableCell(None, None, 0, MISSING, status="missing")
     value = found.mean if found.share is None else found.share
     shown = estimate(found.mean, found.std) if found.share is None else f"{found.share:.3f}"
     shown = shown if value is not None else "not finite"
-    return TableCell(value, found.std, found.n, f"{shown} ({found.rank:.3g})", low=found.low, high=found.high)
+    return TableCell(value, found.std, found.n, f"{shown} ({found.rank:.{decimals}f})", low=found.low, high=found.high)
 
 
 def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
     pairs = pairs_of(findings, kind)
     alone = [pair for pair in findings.agreement if pair.kind == kind and pair.own]
-    rows = tuple(_pair_row(findings, pair) for pair in (*pairs, *alone))
+    shown = _aligned([pair.largest for pair in (*pairs, *alone)])
+    rows = tuple(_pair_row(findings, pair, largest) for pair, largest in zip((*pairs, *alone), shown, strict=True))
     top = next((pair.top for pair in pairs or alone), None)
     columns = [
         _column("tau", "Tau (95 % interval)"),
@@ -159,7 +161,7 @@ def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
     )  # fmt: skip
 
 
-def _pair_row(findings: BenchmarkFindings, pair: PairAgreement) -> Row:
+def _pair_row(findings: BenchmarkFindings, pair: PairAgreement, largest: str) -> Row:
     cells = [
         TableCell(pair.tau, None, pair.n, _with_interval(pair), low=pair.low, high=pair.high),
         *(_number(one, "tau") for one in _selves(findings, pair)),
@@ -167,7 +169,7 @@ def _pair_row(findings: BenchmarkFindings, pair: PairAgreement) -> Row:
         _number(pair, "overlap"),
     ]
     if pair.kind == "shap":
-        cells += [_number(pair, "cosine", 3), _number(pair, "distance"), _number(pair, "largest", 3)]
+        cells += [_number(pair, "cosine", 3), _number(pair, "distance"), _largest(pair, largest)]
     return Row(_names(findings, pair), tuple(cells), n=pair.n)
 
 
@@ -197,10 +199,24 @@ def _with_interval(pair: PairAgreement) -> str:
     return f"{pair.tau:.2f}{bounds}"
 
 
-def _number(pair: PairAgreement | None, name: str, digits: int = 2) -> TableCell:
+def _number(pair: PairAgreement | None, name: str, decimals: int = 2) -> TableCell:
+    """A number between -1 and 1, with the same decimals in every row."""
     value = None if pair is None else getattr(pair, name)
-    shown = MISSING if value is None else number(value, digits)
-    return TableCell(value, None, 0 if pair is None else pair.n, shown)
+    return TableCell(value, None, 0 if pair is None else pair.n, MISSING if value is None else f"{value:.{decimals}f}")
+
+
+def _largest(pair: PairAgreement, shown: str) -> TableCell:
+    return TableCell(pair.largest, None, pair.n, shown)
+
+
+def _aligned(values: Sequence[float | None]) -> list[str]:
+    """The numbers of a column, with as many decimals as the smallest needs for two digits."""
+    sizes = [abs(value) for value in values if value]
+    shown = [number(size, 2) for size in sizes]
+    if any("e" in text for text in shown):
+        return [MISSING if value is None else number(value, 2) for value in values]
+    decimals = max((len(text.partition(".")[2]) for text in shown), default=0)
+    return [MISSING if value is None else f"{value:.{decimals}f}" for value in values]
 
 
 def _predictions(findings: BenchmarkFindings) -> ReportTable:
@@ -212,7 +228,8 @@ def _predictions(findings: BenchmarkFindings) -> ReportTable:
         _column("row", "In row"),
     )
     rows = []
-    for pair in (pair for pair in findings.agreement if pair.kind == "predictions"):
+    pairs = [pair for pair in findings.agreement if pair.kind == "predictions"]
+    for pair, largest in zip(pairs, _aligned([pair.largest for pair in pairs]), strict=True):
         own = _selves(findings, pair)
         where = TableCell(
             None if pair.row is None else float(pair.row), None, pair.n, MISSING if pair.row is None else str(pair.row)
@@ -220,7 +237,7 @@ def _predictions(findings: BenchmarkFindings) -> ReportTable:
         cells = (
             _number(pair, "correlation", 4),
             *(_number(one, "correlation", 4) for one in own),
-            _number(pair, "largest"),
+            _largest(pair, largest),
             where,
         )
         rows.append(Row(_names(findings, pair), cells, n=pair.n))
