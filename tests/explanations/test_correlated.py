@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from boosters_eval.explanations.correlated import correlated_columns
+from boosters_eval.explanations.correlated import FEWEST_VARIED, correlated_columns
 
 RNG = np.random.default_rng(3)
 A, B = RNG.normal(size=(2, 500))
@@ -48,3 +48,32 @@ def test_categories_are_compared_with_categories_alone():
 def test_categories_that_hardly_repeat_say_nothing():
     many = np.arange(100.0)
     assert correlated_columns(np.column_stack([many, many]), ("a", "b"), categorical=(0, 1)) == ()
+
+
+def rare(n_rows, others):
+    """A column of zeros but for some rows."""
+    column = np.zeros(n_rows)
+    column[:others] = np.arange(1, others + 1) % 2 + 1
+    return column
+
+
+@pytest.mark.parametrize("n_rows", [30, 359])
+@pytest.mark.parametrize("categorical", [(), (0, 1)])
+def test_a_handful_of_rows_tells_nothing_of_two_columns(n_rows, categorical):
+    for others, told in ((1, 0), (FEWEST_VARIED - 1, 0), (FEWEST_VARIED, 1)):
+        x = np.column_stack([rare(n_rows, others)] * 2)
+        assert len(correlated_columns(x, ("a", "b"), categorical)) == told
+
+
+@pytest.mark.parametrize("categorical", [(), (0, 1)])
+def test_missing_is_a_value_and_those_present_must_not_be_a_handful(categorical):
+    few = np.full(200, np.nan)
+    few[: FEWEST_VARIED - 1] = [1, 2, 3] * 3
+    assert correlated_columns(np.column_stack([few, few]), ("a", "b"), categorical) == ()
+    few[: FEWEST_VARIED + 2] = [1, 2, 3] * 4
+    assert len(correlated_columns(np.column_stack([few, few]), ("a", "b"), categorical)) == 1
+
+
+def test_duplicates_in_small_data_are_told():
+    (found,) = correlated_columns(np.column_stack([A[:30], A[:30]]), ("a", "b"))
+    assert found.value == pytest.approx(1)

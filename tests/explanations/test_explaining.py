@@ -12,6 +12,7 @@ from boosters_eval import (
     ConfigError,
     DatasetConfig,
     RunError,
+    Table,
     Task,
     TrainingConfig,
     UnknownNameError,
@@ -117,6 +118,22 @@ def test_rows_and_their_values_are_those_of_the_data_and_the_same_for_every_libr
         assert result.sampled == "measured on 30 of the 80 validation rows, the same for every library"
         assert np.array_equal(found.array(result.x), x[chosen])
         assert np.array_equal(found.array(result.y), y[chosen])
+
+
+def test_the_names_of_categories_are_stored_once_for_all_cells(home):
+    table = Table(
+        x=np.column_stack([np.arange(ROWS) % 2, rows()[0][:, 1]]).astype(np.float32),
+        y=rows()[1],
+        categorical=(0,),
+        feature_names=("colour", "size"),
+        category_names={"colour": ["rot", "grün"]},
+    )
+    data = DatasetConfig(name="made-named", task=Task.REGRESSION, loader=lambda: table)
+    found = importances(data, LIBRARIES[:2], seeds=2, kinds="permutation", training=FEW)
+    assert len({result.category_names for result in found.results}) == 1
+    assert found.category_names(found.results[0]) == {"colour": ["rot", "grün"]}
+    assert found.results[0].category_names in found.results[0].digests
+    assert {row.values["colour"] for row in found.document().findings[0].disputed} <= {"rot", "grün"}
 
 
 def test_attributions_are_never_larger_than_may_be_stored(home):

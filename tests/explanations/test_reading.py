@@ -5,11 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boosters_eval.engine.artifacts import save_array
 from boosters_eval.explanations.agreement import MARGIN, top_of, with_readings
+from boosters_eval.explanations.disputes import disputed_section
 from boosters_eval.explanations.findings import PairAgreement
 from boosters_eval.explanations.reading import read_findings
-from boosters_eval.explanations.records import FeatureUnit, MeasuredKind
+from boosters_eval.explanations.records import Explanation, FeatureUnit, MeasuredKind
+from boosters_eval.explanations.rendering import render
 from boosters_eval.explanations.wording import answer, mark_notes, reading_sentence
+from boosters_eval.metrics.task import Task
+from boosters_eval.reports.numbers import MISSING
 from explained import NAMES, WEIGHTS, Cells, features
 from factories import error
 
@@ -148,6 +153,22 @@ def test_libraries_that_differ_more_than_seeds_do_are_named(tmp_path):
     assert answer(found).startswith("Do they agree for the same reasons? No: by SHAP")
 
 
+def test_each_group_of_pairs_has_its_own_range_of_tau(tmp_path):
+    names = tuple("abcdefghij")
+    alike, other = (Cells(tmp_path, names=names, weights=w) for w in (np.linspace(1, 10, 10), np.linspace(10, 1, 10)))
+    run = alike.run(
+        *(alike.cell(name, seed, spread=0.01) for name in ("alpha", "beta") for seed in range(1, 7)),
+        *(other.cell("delta", seed, spread=0.01) for seed in range(1, 7)),
+    )
+    (found,) = read_findings(run)
+    assert reading_sentence(found, "gain") == (
+        "by gain, 2 of 3 pairs rank the features less alike than each does with itself over seeds (tau -1.00):"
+        " alpha and delta (tau -1.00 against 1.00 and 1.00), beta and delta (tau -1.00 against 1.00 and 1.00);"
+        " 1 of 3 pairs ranks the features as much alike as each does with itself over seeds, or more (tau 1.00);"
+        " with themselves, tau 1.00."
+    )
+
+
 def test_one_split_has_nothing_to_be_held_against(cells):
     (found,) = read_findings(cells.grid(seeds=1))
     assert "there is one split only" in answer(found)
@@ -157,6 +178,41 @@ def test_one_split_has_nothing_to_be_held_against(cells):
 def test_one_library_cannot_agree_and_says_so(cells):
     (found,) = read_findings(cells.grid(("alpha",)))
     assert answer(found).endswith("That cannot be said: only one library was measured.")
+
+
+def test_why_no_two_libraries_can_be_compared_is_said_as_it_is(cells):
+    said = "Do they agree for the same reasons? That cannot be said: no two libraries have values that can be compared:"
+    none = {"gain": MeasuredKind(reason="it keeps none")}
+    gain = {"gain": cells.cell().kinds["gain"]}
+    (found,) = read_findings(cells.run(cells.cell("alpha", kinds=none), cells.cell("beta", kinds=gain)))
+    assert answer(found) == f"{said} by gain, alpha has none."
+    shap = {"shap": cells.cell().kinds["shap"]}
+    broken = cells.cell("beta", off=7.0)
+    (found,) = read_findings(
+        cells.run(cells.cell("alpha", kinds=shap), broken.model_copy(update={"kinds": {"shap": broken.kinds["shap"]}}))
+    )
+    assert answer(found) == f"{said} by SHAP, beta fails a check."
+    both = broken.model_copy(update={"kinds": {**none, "shap": broken.kinds["shap"]}})
+    (found,) = read_findings(
+        cells.run(cells.cell("alpha", kinds={**none, **shap}), both, both.model_copy(update={"library": "gamma"}))
+    )
+    assert answer(found) == f"{said} by SHAP, beta, gamma fail a check; by gain, alpha, beta, gamma have none."
+
+
+def test_where_no_importance_was_measured_the_answer_has_the_reason(cells):
+    document = cells.run(cells.cell("alpha", kinds={"gain": MeasuredKind(reason="it keeps none")}, raw=None)).document()
+    assert document.headline[0] == (
+        "Do they agree for the same reasons? That cannot be said: no importance was measured. alpha has no gain"
+        " importance: it keeps none."
+    )
+
+
+def test_what_was_not_checked_is_not_said_to_hold(cells):
+    none = {"gain": MeasuredKind(reason="it keeps none")}
+    bare = {"kinds": none, "raw": None, "probe": None, "interactions": None}
+    assert cells.run(cells.cell("alpha", **bare)).document().tables[0].answer == "Nothing could be checked."
+    both = cells.run(cells.cell("alpha", **bare), cells.cell("beta")).document()
+    assert both.tables[0].answer == "beta: no check fails."
 
 
 def test_a_model_that_uses_nothing_has_no_agreement(tmp_path):
@@ -198,6 +254,87 @@ def test_rows_of_most_disagreement_have_their_number_and_values(tmp_path):
     assert set(first.attributions) == {"alpha", "beta"}
 
 
+def rows_table(run):
+    """The rows of most disagreement by predictions, as a list of dicts by heading."""
+    (section,) = [one for one in run.document().sections if one.anchor == "rows"]
+    table = next(block for block in section.blocks if block.kind == "table")
+    return [dict(zip(table.headings, row, strict=True)) for row in table.rows]
+
+
+def test_values_of_rows_are_shown_as_the_data_has_them(tmp_path):
+    x = features()
+    x[:, 0], x[:, 1], x[:, 2], x[:, 4] = 105117 + np.arange(400), np.arange(400) % 3, 0.1, np.nan
+    cells = Cells(tmp_path, x=x, weights=[1e-3, 1.0, 0.5, 0.1, 2.0], categorical=(1,), task=Task.BINARY)
+    named = {
+        "category_names": save_array(tmp_path, np.frombuffer(b'{"age": ["young", "old", "none"]}', dtype=np.uint8)),
+        "y": save_array(tmp_path, np.arange(120) % 2 * 1.0),
+    }
+    run = cells.run(*(cells.cell(name, 1, own=0.5, **named) for name in ("alpha", "beta")))
+    (found,) = read_findings(run)
+    for row, shown in zip(found.disputed, rows_table(run), strict=False):
+        assert row.values["age"] == ("young", "old", "none")[row.row % 3]
+        assert row.values["rooms"] == 0.1
+        assert shown["Target"] in ("0", "1")
+        values = dict(value.split(" ") for value in shown["Values"].split(", "))
+        assert values["income"] == str(105117 + row.row)
+        assert (values["age"], values["rooms"], values["latitude"]) == (row.values["age"], "0.1", MISSING)
+
+
+def folds_of(run):
+    """The folded rows of the page by predictions: the cells of each by feature."""
+    document = run.document()
+    section = disputed_section(document.findings[0], document.findings, folded=True)
+    folds = [block.blocks[0] for block in section.blocks if block.kind == "details"]
+    return [{row[0]: row[1:] for row in table.rows} for table in folds]
+
+
+def test_what_matters_to_one_library_is_shown_of_every_library(tmp_path):
+    names = tuple("abcdefghij")
+    one, other = (Cells(tmp_path, names=names, weights=w) for w in (np.r_[5:10, [0.01] * 5], np.r_[[0.01] * 5, 5:10]))
+    run = one.run(one.cell("alpha", 1, spread=0), other.cell("beta", 1, spread=0))
+    (found,) = read_findings(run)
+    for row in found.disputed:
+        assert list(row.attributions["alpha"]) == list(row.attributions["beta"])
+        assert set(row.attributions["alpha"]) == set(names)
+    for fold in folds_of(run):
+        assert all(isinstance(value, float) for _, *values in fold.values() for value in values)
+    for shown in rows_table(run):
+        alpha, beta = (part.partition(": ")[2] for part in shown["Largest attributions"].split("; "))
+        assert [part.split()[0] for part in alpha.split(", ")] == [part.split()[0] for part in beta.split(", ")]
+
+
+def test_a_feature_that_matters_to_no_library_has_its_value_alone(tmp_path):
+    names = tuple("abcdefgh")
+    cells = Cells(tmp_path, names=names, weights=np.r_[4:9, [0.0] * 3])
+    fold = folds_of(cells.run(*(cells.cell(name, 1, own=0.5) for name in ("alpha", "beta"))))[0]
+    assert set(fold) == set(names)
+    assert fold["h"][1:] == ("", "")
+
+
+def test_a_group_has_the_values_of_its_columns(tmp_path):
+    units = (*(FeatureUnit(name=NAMES[i], columns=(i,)) for i in (1, 2, 3)), FeatureUnit(name="place", columns=(0, 4)))
+    cells = Cells(tmp_path, x=np.round(features(), 1), units=units)
+    kinds = {"shap": cells.cell().kinds["shap"]}
+    for changes in ({"kinds": kinds}, {"kinds": {"gain": cells.cell().kinds["gain"]}, "raw": None}):
+        run = cells.run(*(cells.cell(name, 1, own=0.5, **changes) for name in ("alpha", "beta")))
+        (found,) = read_findings(run)
+        assert found.groups == {"place": ("income", "latitude")}
+        first = next(row for row in found.disputed if row.by == "predictions")
+        place = f"income {first.values['income']:g}, latitude {first.values['latitude']:g}"
+        fold = folds_of(run)[0]
+        assert fold["place"][0] == place
+        assert set(fold) == {"age", "rooms", "noise", "place"}
+        assert place in rows_table(run)[0]["Values"]
+
+
+def test_a_run_without_names_of_categories_has_their_codes(tmp_path):
+    cells = Cells(tmp_path, x=np.floor(features() * 3), categorical=(1,))
+    run = cells.run(*(cells.cell(name, 1, own=0.5) for name in ("alpha", "beta")))
+    first = run.results[0]
+    assert Explanation.model_validate(first.model_dump(exclude={"category_names"})) == first
+    assert {type(row.values["age"]) for row in read_findings(run)[0].disputed} == {float}
+
+
 def test_a_library_is_compared_with_itself_in_rows_that_two_seeds_measured(cells):
     (found,) = read_findings(cells.grid(("alpha", "beta"), seeds=3))
     own = pair(found, "shap", "alpha", "alpha")
@@ -228,6 +365,69 @@ def test_several_outputs_are_added_up_by_size(tmp_path):
     assert min(value for one in found.swarm for value in one.attributions["alpha"]) >= 0
 
 
+@pytest.fixture
+def classes(tmp_path):
+    """Libraries that predict three classes, each one's probabilities of its own."""
+    cells = Cells(tmp_path, outputs=3, task=Task.MULTICLASS)
+
+    def cell(name, seed):
+        likely = np.random.default_rng([len(name), seed]).dirichlet(np.ones(3), 120)
+        target = save_array(tmp_path, np.arange(120) % 3 * 1.0)
+        return cells.cell(name, seed, own=0.5, predictions=save_array(tmp_path, likely), y=target)
+
+    return cells.run(*(cell(name, seed) for name in ("alpha", "beta", "gamma_") for seed in (1, 2)))
+
+
+@pytest.mark.parametrize(("by", "kind"), [("predictions", "predictions"), ("attributions", "shap")])
+def test_the_difference_of_a_row_is_that_of_the_tables(classes, by, kind):
+    (found,) = read_findings(classes)
+    first = next(row for row in found.disputed if row.by == by)
+    largest = max((one for one in found.agreement if one.kind == kind and not one.own), key=lambda one: one.largest)
+    assert (first.difference, first.row) == (largest.largest, largest.row)
+
+
+def test_the_difference_and_the_attributions_of_a_row_are_of_one_class(classes):
+    (found,) = read_findings(classes)
+    for row in found.disputed:
+        if row.by == "predictions":
+            of_class = [values[row.output] for values in row.predictions.values()]
+            assert max(of_class) - min(of_class) == row.difference
+        cell = next(one for one in classes.results if one.library == "alpha" and one.seed == row.seed)
+        place = classes.array(cell.rows).tolist().index(row.row)
+        income = classes.measured(cell, "shap")[place, 0, row.output]
+        assert row.attributions["alpha"].get("income", income) == income
+
+
+def test_of_classes_the_predicted_one_is_shown_with_its_probability(classes):
+    document = classes.document()
+    (found,) = document.findings
+    rows = [row for row in found.disputed if row.by == "predictions"]
+    for row, shown in zip(rows, rows_table(classes), strict=True):
+        likely = max(row.predictions["alpha"])
+        assert shown["alpha"] == f"{row.predictions['alpha'].index(likely)} ({likely:.2f})"
+        assert shown["Of"] == f"class {row.output}"
+        assert shown["Target"] in ("0", "1", "2")
+    text = render(document, "markdown")
+    assert (
+        "The difference is that of the probability of one class, named beside it; attributions are to the same class."
+        in text
+    )
+    assert "Shown of each library: the class that it predicts, with its probability." in text
+    assert "Attributions to the raw scores of all 3 classes are added up by size." in text
+    assert "The largest difference is that of the probability of one class." in text
+    page = render(document, "html")
+    assert "size of attributions, summed over 3 classes" in page
+    assert f"largest attributions to class {rows[0].output}" in page
+    assert "attribution to the raw score<" not in page
+
+
+def test_of_two_classes_the_probability_is_that_of_class_1(tmp_path):
+    cells = Cells(tmp_path, task=Task.BINARY)
+    text = render(cells.run(*(cells.cell(name, own=0.5) for name in ("alpha", "beta"))).document(), "markdown")
+    assert "Shown of each library: the probability of class 1." in text
+    assert "| Of " not in text
+
+
 def test_shares_are_of_the_sum_and_ranks_start_at_one(cells):
     (found,) = read_findings(cells.grid(("alpha",)))
     shares = [one.share for one in found.importances if one.kind == "gain"]
@@ -235,6 +435,14 @@ def test_shares_are_of_the_sum_and_ranks_start_at_one(cells):
     assert sorted(one.rank for one in found.importances if one.kind == "gain") == [1, 2, 3, 4, 5]
     permutation = [one for one in found.importances if one.kind == "permutation"]
     assert {one.share for one in permutation} == {None}
+
+
+def test_the_interval_of_a_share_holds_nothing_that_is_no_share(cells):
+    (found,) = read_findings(cells.grid(("alpha",), seeds=3, spread=3.0))
+    shares = [one for one in found.importances if one.kind != "permutation"]
+    assert all(0 <= one.low <= one.high <= 1 for one in shares)
+    assert {0.0, 1.0} & {bound for one in shares for bound in (one.low, one.high)}
+    assert min(one.low for one in found.importances if one.kind == "permutation") < 0
 
 
 def test_kinds_that_are_not_offered_and_samples_are_told(cells):
@@ -247,7 +455,7 @@ def test_kinds_that_are_not_offered_and_samples_are_told(cells):
     document = run.document()
     (told,) = [table for table in document.tables if "alpha has no gain importance: it keeps none." in table.notes]
     assert told.keys["kind"] == "gain"
-    assert f"{error('toy/gbdt').library}: 1 cell failed, of which nothing is known." in document.headline
+    assert "boosters: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.headline
     assert found.notes[0] in document.notes
 
 

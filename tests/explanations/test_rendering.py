@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.explanations.document import build_document
 from boosters_eval.explanations.rendering import print_importances, render
 from explained import LIBRARIES, Cells
-from factories import RECORDED_AT
+from factories import RECORDED_AT, error
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +110,54 @@ def test_fifty_features_and_five_libraries_stay_below_two_megabytes(tmp_path):
     assert len(page.encode()) < 2_000_000
 
 
+def test_the_numbers_of_a_column_have_the_same_decimals(tmp_path):
+    run = Cells(tmp_path).grid(("alpha", "beta", "delta_"), own=1.0, seeds=3, spread=0.4)
+    for table in run.document().tables:
+        for place, column in enumerate(table.columns):
+            about = table.keys["about"]
+            texts = [row.cells[place].text for row in table.rows if row.cells[place].mean is not None]
+            if about == "importance":
+                texts = [text.rpartition("(")[2].rstrip(")") for text in texts]  # the ranks
+            elif about not in ("agreement", "predictions"):
+                continue
+            decimals = {len(text.partition(" ")[0].partition(".")[2]) for text in texts}
+            assert len(decimals) <= 1, (table.name, column.label, texts)
+
+
+def test_one_tau_has_one_shade_in_every_heat_map(tmp_path):
+    page = render(Cells(tmp_path).grid(own=1.0, seeds=4, spread=0.4).document(), "html")
+    cells = re.findall(r'class="heat"[^>]*fill-opacity="([\d.]+)"><title>[^<]*: (-?[\d.]+)</title>', page)
+    shades = {}
+    for shade, tau in cells:
+        shades.setdefault(tau, set()).add(shade)
+    assert len(cells) > len(shades) > 1
+    assert all(max(map(float, found)) - min(map(float, found)) <= 0.03 for found in shades.values())  # tau is rounded
+    assert "by the same shades for every kind" in page
+
+
 def test_a_run_without_results_is_an_empty_report(tmp_path):
     document = build_document(Cells(tmp_path).run(), now=RECORDED_AT)
     assert "No cell finished." in render(document, "markdown")
     assert "<html" in render(document, "html")
+
+
+def test_a_report_in_which_every_cell_failed_has_the_reasons(tmp_path):
+    failed = [error("toy/gbdt", "alpha", seed, error_message="no memory\nleft") for seed in (1, 2)]
+    document = build_document(Cells(tmp_path).run(errors=failed), now=RECORDED_AT)
+    assert document.headline == (
+        "Do they agree for the same reasons? That cannot be said: no cell finished.",
+        "alpha: 2 of 2 cells failed (WorkerDied: no memory).",
+    )
+    for format_ in ("markdown", "html"):
+        text = render(document, format_)
+        assert "Errors" in text
+        assert "Signal: SIGSEGV" in text
+
+
+def test_failures_of_a_benchmark_without_results_are_told_beside_the_others(tmp_path):
+    cells = Cells(tmp_path)
+    document = cells.run(cells.cell("alpha"), cells.cell("beta"), errors=[error("other/gbdt", "alpha")]).document()
+    assert document.headline[0].startswith("toy/gbdt: Do they agree")
+    assert "other/gbdt: alpha: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.headline
+    (section,) = [one for one in document.sections if one.anchor == "errors"]
+    assert section.blocks[0].rows[0][0] == "other/gbdt"

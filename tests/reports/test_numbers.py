@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boosters_eval.reports.html.svg import fit
-from boosters_eval.reports.numbers import count, estimate, mean_and_std, number, p_value, percent
+from boosters_eval.reports.numbers import as_given, count, estimate, mean_and_std, number, p_value, percent
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,11 @@ def test_the_largest_and_smallest_numbers_have_a_mean_and_a_deviation():
     assert mean_and_std([1e300, 3e300, 2e300]) == pytest.approx((2e300, 1e300))
     assert mean_and_std([1e-300, 3e-300, 2e-300]) == pytest.approx((2e-300, 1e-300))
     assert mean_and_std([-1.7e308, 1.7e308]) == (0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(105117.0, "105117"), (20150101.0, "20150101"), (-3.0, "-3"), (0.1, "0.1"), (37.880001, "37.88"), (1e20, "1e+20")],
+)
+def test_a_value_of_the_data_keeps_the_digits_by_which_it_is_recognised(value, shown):
+    assert as_given(value) == shown

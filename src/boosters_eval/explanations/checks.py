@@ -26,8 +26,14 @@ _COARSEST = (
     0.1  # the share of the spread that rounding may take: where it takes more, a sum that is right proves nothing
 )
 LABELS = {"permutation": "permutation", "gain": "gain", "split": "split count", "shap": "SHAP"}
+_LARGE = 1e5  # from here on, a rough number has an exponent
 _TREES = 1000  # where a library does not tell how many it has
 _WHAT = {"local accuracy": "attributions", "interactions": "sums of interactions"}
+
+
+def rough(value: float) -> str:
+    """A number to two digits; zeros that stand for unknown digits are not written."""
+    return f"{value:.1e}" if abs(value) >= _LARGE else number(value, 2)
 
 
 def check_library(explanations: Explanations, results: Sequence[Explanation]) -> tuple[CheckFinding, ...]:
@@ -97,7 +103,7 @@ class _Sums:
     def off(self) -> str:
         if not math.isfinite(self.error):
             return "not numbers"
-        return f"off by {number(self.error, 2)} where {self.beside} {number(self.scale, 2)}"
+        return f"off by {rough(self.error)} where {self.beside} {rough(self.scale)}"
 
 
 def _sums_of(explanations: Explanations, result: Explanation) -> _Sums | None:
@@ -134,7 +140,7 @@ def _summed(check: CheckName, results: Sequence[Explanation], found: Sequence[_S
     worst = max(found, key=lambda sums: sums.excess)
     coarse = worst.right and any(sums.coarse for sums in found)
     words = f"add up ({worst.off})" if worst.right else f"do not add up: {worst.off}"
-    unknown = f"cannot be checked: raw scores differ by {number(worst.scale, 2)} and are rounded by as much"
+    unknown = f"cannot be checked: raw scores differ by {rough(worst.scale)} and are rounded by as much"
     return CheckFinding(
         library=library,
         check=check,
@@ -174,7 +180,7 @@ def _constant_columns(explanations: Explanations, results: Sequence[Explanation]
             error=worst if math.isfinite(worst) else None,
             tolerance=0.0,
             verdict="holds" if worst == 0 else "fails",
-            text=f"a constant column gets {number(worst, 2) if math.isfinite(worst) else 'no number'} by {name}",
+            text=f"a constant column gets {rough(worst) if math.isfinite(worst) else 'no number'} by {name}",
         )
 
 

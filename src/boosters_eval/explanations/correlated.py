@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 ALIKE = 0.95  # from which two columns are told to be correlated
 _MOST_CATEGORICAL = 60  # columns between which Cramér's V is computed
+# Rows in which a column must differ from its most frequent value. Where two columns are 0 in all rows but one or two,
+# these alone decide, and they may coincide by chance; that ten do, chance does not explain.
+FEWEST_VARIED = 10
 
 
 def correlated_columns(
@@ -27,12 +30,20 @@ def correlated_columns(
     """Pairs of columns, the most alike first: numbers by Spearman's correlation, categories by Cramér's V.
 
     Trees see the order of numbers alone, so ranks are what is compared. A missing value counts as one in the middle. A
-    number and a category are not compared.
+    number and a category are not compared, nor is a column that hardly varies.
     """
     chosen = set(categorical)
-    numbers = [column for column in range(x.shape[1]) if column not in chosen]
-    found = [*_numbers(x, numbers, names), *_categories(x, sorted(chosen)[:_MOST_CATEGORICAL], names)]
+    varied = [column for column in range(x.shape[1]) if _n_varied(x[:, column]) >= FEWEST_VARIED]
+    numbers = [column for column in varied if column not in chosen]
+    categories = [column for column in varied if column in chosen]
+    found = [*_numbers(x, numbers, names), *_categories(x, categories[:_MOST_CATEGORICAL], names)]
     return tuple(sorted(found, key=lambda pair: -abs(pair.value)))
+
+
+def _n_varied(values: FloatArray) -> int:
+    """The rows in which a column differs from its most frequent value; missing is a value."""
+    _, counts = np.unique(values, return_counts=True)
+    return len(values) - int(counts.max(initial=0))
 
 
 def _numbers(x: FloatArray, columns: Sequence[int], names: Sequence[str]) -> Iterator[CorrelatedColumns]:

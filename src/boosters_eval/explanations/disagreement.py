@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boosters_eval.core.text import clean
 from boosters_eval.explanations.findings import DisputedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from boosters_eval.explanations.records import Explanation
     from boosters_eval.explanations.results import Explanations
@@ -19,15 +23,24 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 10  # of each way to differ
-_MOST_ATTRIBUTIONS = 5  # that are named of each library
+_MOST_ATTRIBUTIONS = 5  # of each library, which are shown of all
 
 
-def widest_spread(sides: Sequence[FloatArray]) -> FloatArray:
-    """For each row, how far the two sides are apart that differ most in it: the sum of |a - b|."""
-    found = np.zeros(len(sides[0]))
-    for a, b in combinations(sides, 2):
-        found = np.maximum(found, np.abs(a - b).reshape(len(a), -1).sum(axis=1))
-    return found
+@dataclass(frozen=True)
+class _Differences:
+    """For each row, the largest difference of one number between two sides, and the output that it is of."""
+
+    sizes: FloatArray
+    outputs: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sides: Sequence[FloatArray]) -> _Differences:
+        """Sides are (n,), or end with outputs: (n, outputs) or (n, units, outputs)."""
+        n, outputs = len(sides[0]), 1 if sides[0].ndim == 1 else sides[0].shape[-1]
+        found = np.zeros((n, outputs))
+        for a, b in combinations(sides, 2):
+            found = np.maximum(found, np.abs(a - b).reshape(n, -1, outputs).max(axis=1))
+        return cls(found.max(axis=1), found.argmax(axis=1))
 
 
 def disputed_rows(
@@ -39,9 +52,9 @@ def disputed_rows(
     first = next(iter(cells.values()))
     predictions = {name: explanations.array(cell.predictions) for name, cell in cells.items()}
     shown = _Rows(explanations, first, predictions, attributions)
-    out = shown.most("predictions", widest_spread(list(predictions.values())))
+    out = shown.most("predictions", _Differences.of(list(predictions.values())))
     if len(attributions) > 1:
-        out += shown.most("attributions", widest_spread(list(attributions.values())))
+        out += shown.most("attributions", _Differences.of(list(attributions.values())))
     return out
 
 
@@ -56,36 +69,55 @@ class _Rows:
         attributions: Mapping[str, FloatArray],
     ) -> None:
         self.cell, self.predictions, self.attributions = cell, predictions, attributions
+        self.names = explanations.category_names(cell)
         self.rows, self.x, self.y = (explanations.array(digest) for digest in (cell.rows, cell.x, cell.y))
 
-    def most(self, by: str, spread: FloatArray) -> list[DisputedRow]:
-        order = np.argsort(-spread, kind="stable")[:MOST_ROWS]
-        return [self._row(by, int(index), float(spread[index])) for index in order if spread[index] > 0]
+    def most(self, by: str, found: _Differences) -> list[DisputedRow]:
+        order = np.argsort(-found.sizes, kind="stable")[:MOST_ROWS]
+        return [self._row(by, int(index), found) for index in order if found.sizes[index] > 0]
 
-    def _row(self, by: str, index: int, difference: float) -> DisputedRow:
-        names = self.cell.feature_names
+    def _row(self, by: str, index: int, differences: _Differences) -> DisputedRow:
+        several = next(iter(self.predictions.values())).ndim > 1
+        output = int(differences.outputs[index])
         return DisputedRow.model_validate(
             {
                 "by": by,
                 "row": int(self.rows[index]),
                 "seed": self.cell.seed,
                 "fold": self.cell.fold,
-                "difference": difference,
+                "difference": float(differences.sizes[index]),
+                "output": output if several else None,
                 "target": _finite(self.y[index]),
                 "predictions": {
                     name: tuple(map(_finite, np.atleast_1d(found[index]))) for name, found in self.predictions.items()
                 },
-                "values": {name: _finite(value) for name, value in zip(names, self.x[index], strict=True)},
-                "attributions": {name: self._largest(found[index]) for name, found in self.attributions.items()},
+                "values": {
+                    name: self._value(name, value)
+                    for name, value in zip(self.cell.feature_names, self.x[index], strict=True)
+                },
+                "attributions": self._largest(index, output),
             }
         )
 
-    def _largest(self, attributions: FloatArray) -> dict[str, float]:
-        """The largest attributions of a row; of several outputs, that of the largest one."""
-        place = np.abs(attributions).argmax(axis=1)
-        values = np.take_along_axis(attributions, place[:, None], axis=1)[:, 0]
-        order = np.argsort(-np.abs(values), kind="stable")[:_MOST_ATTRIBUTIONS]
-        return {self.cell.units[i].name: float(values[i]) for i in order if values[i] != 0}
+    def _value(self, column: str, value: np.float32) -> float | str | None:
+        """A category by its name. A number as the data has it: 0.1 is no 0.10000000149 for having become single."""
+        names = self.names.get(column, ())
+        if not np.isfinite(value):
+            return None
+        return clean(names[int(value)]) if 0 <= value < len(names) else float(str(value))
+
+    def _largest(self, index: int, output: int) -> dict[str, dict[str, float]]:
+        """The largest attributions of each library in a row, and what the others attribute to the same features."""
+        values = {name: found[index, :, output] for name, found in self.attributions.items()}
+        sizes = {name: np.abs(found) for name, found in values.items()}
+        top = {int(i) for size in sizes.values() for i in _order(size)[:_MOST_ATTRIBUTIONS] if size[i] > 0}
+        shown = [i for i in _order(np.stack([*sizes.values()]).max(axis=0)) if i in top] if top else []
+        return {name: {self.cell.units[i].name: float(found[i]) for i in shown} for name, found in values.items()}
+
+
+def _order(sizes: FloatArray) -> NDArray[np.int64]:
+    """The places of the largest first."""
+    return np.argsort(-sizes, kind="stable")
 
 
 def most_disputed(found: Iterable[DisputedRow]) -> tuple[DisputedRow, ...]:

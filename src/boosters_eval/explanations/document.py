@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Literal
 
 from boosters_eval.benchmark.tables import notes as benchmark_notes
 from boosters_eval.benchmark.tables import reproduce
+from boosters_eval.benchmark.tables.data import absent_pairs, failed_cells
 from boosters_eval.benchmark.tables.environment import Environment, builds_of, library_versions
-from boosters_eval.core.text import counted
+from boosters_eval.benchmark.tables.failures import errors_section
+from boosters_eval.core.text import clean, counted
 from boosters_eval.explanations.checks import TOLERANCE, TOLERANCE_DOUBLE
 from boosters_eval.explanations.disputes import disputed_section
 from boosters_eval.explanations.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
 from boosters_eval.explanations.reading import read_findings
 from boosters_eval.explanations.records import KINDS
 from boosters_eval.explanations.tables import build_tables
-from boosters_eval.explanations.wording import absences, answer, mark_notes
+from boosters_eval.explanations.wording import QUESTION, absences, answer, mark_notes
 from boosters_eval.reports.document import Fact, ReportDocument
 from boosters_eval.reports.numbers import MISSING, count
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.explanations.results import Explanations
+    from boosters_eval.reports.document import Section
 
 DEFAULT_TOP = 10
 _MOST_PAIRS = 10  # of correlated columns that are named
@@ -58,7 +62,7 @@ def build_document(
         table_noun="table",
         empty="No cell finished.",
         notes=tuple(_notes(findings, explanations)),
-        sections=tuple(s for one in findings if (s := disputed_section(one, findings)) is not None),
+        sections=tuple(_sections(findings, results)),
         reproduce=_commands(explanations),
         run_id=explanations.run_id,
         top=top,
@@ -77,16 +81,34 @@ def _commands(explanations: Explanations) -> tuple[str, ...]:
 
 
 def _headline(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[str]:
-    failed = Counter((error.config_name, error.library) for error in explanations.errors)
-    for one in findings:
-        where = f"{one.benchmark}: " if len(findings) > 1 else ""
-        yield f"{where}{answer(one)}"
-        yield from (f"{where}{note.removeprefix('* ')}" for note in mark_notes(one))
-        for (benchmark, library), number in failed.items():
-            if benchmark == one.benchmark:
-                yield f"{where}{library}: {counted(number, 'cell')} failed, of which nothing is known."
-        if one.correlated:
-            yield f"{where}{one.correlated[0].text}"
+    found = {one.benchmark: one for one in findings}
+    benchmarks = dict.fromkeys([*found, *(error.config_name for error in explanations.errors)])
+    if explanations.errors and not findings:
+        yield f"{QUESTION} That cannot be said: no cell finished."
+    for benchmark in benchmarks:
+        where = f"{benchmark}: " if len(benchmarks) > 1 else ""
+        yield from (f"{where}{text}" for text in _told(found.get(benchmark), benchmark, explanations))
+
+
+def _told(one: BenchmarkFindings | None, benchmark: str, explanations: Explanations) -> Iterator[str]:
+    """The answer on a benchmark, and what casts doubt on it."""
+    if one is not None:
+        yield answer(one)
+        yield from (note.removeprefix("* ") for note in mark_notes(one))
+    errors = [error for error in explanations.errors if error.config_name == benchmark]
+    finished = Counter(cell.library for cell in explanations.results if cell.config_name == benchmark)
+    for library in dict.fromkeys(error.library for error in errors):
+        failed = [error for error in errors if error.library == library]
+        yield clean(benchmark_notes.failure(library, failed, finished[library]))
+    if one is not None and one.correlated:
+        yield one.correlated[0].text
+
+
+def _sections(findings: Sequence[BenchmarkFindings], results: ResultCollection) -> Iterator[Section]:
+    rows = (disputed_section(one, findings) for one in findings)
+    absent = absent_pairs(results.unsupported), absent_pairs(results.unavailable)
+    failed = errors_section(failed_cells(results), *absent)
+    yield from (section for section in (*rows, failed) if section is not None)
 
 
 def _facts(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[Fact]:

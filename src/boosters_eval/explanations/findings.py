@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from boosters_eval.core.model import Model
 from boosters_eval.explanations.records import Kind
 
@@ -87,11 +89,13 @@ class DisputedRow(Model):
     row: int  # its number in the data set
     seed: int
     fold: int | None = None
-    difference: float  # between the two libraries that differ most
+    difference: float  # of one prediction or attribution, between the two libraries that differ most
+    output: int | None = None  # of several classes or quantiles, the one that the difference is of
     target: float | None
     predictions: dict[str, tuple[float | None, ...]]
-    values: dict[str, float | None]  # of every feature; a category is its code
-    attributions: dict[str, dict[str, float]]  # by library: the largest, added up over the outputs by their size
+    values: dict[str, float | str | None]  # of every column; a category is its name, or its code where it has none
+    # By library, of the same features: those among the largest of any library; of several outputs, to `output`
+    attributions: dict[str, dict[str, float]]
 
 
 class SwarmFeature(Model):
@@ -112,6 +116,9 @@ class BenchmarkFindings(Model):
     seeds: tuple[int, ...]
     n_rows: int
     n_features: int
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # columns that are ranked together, by their name
+    classes: bool = False  # whether targets are classes
+    outputs: tuple[str, ...] = ()  # the names of several outputs, such as "class 0"; empty where there is one
     metric: str | None
     checks: tuple[CheckFinding, ...]
     importances: tuple[FeatureImportance, ...]
@@ -122,6 +129,16 @@ class BenchmarkFindings(Model):
     n_swarm: int  # rows of the swarm
     not_offered: dict[str, dict[str, str]]  # by library and kind, why
     notes: tuple[str, ...]
+
+    @property
+    def output_noun(self) -> str:
+        """What one of several outputs is."""
+        return "class" if self.classes else "output"
+
+    @property
+    def all_outputs(self) -> str:
+        """How many outputs there are."""
+        return f"{len(self.outputs)} {'classes' if self.classes else 'outputs'}"
 
     def failed(self, library: str) -> tuple[CheckFinding, ...]:
         """The checks that a library fails."""

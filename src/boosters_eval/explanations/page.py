@@ -42,6 +42,7 @@ def render_importances_page(document: ImportancesDocument) -> str:
         ("predictions", "Predictions", _about(document, "predictions", {})),
         ("attributions", "Attributions", "".join(_swarm(one, document) for one in document.findings)),
         *(_rows(one, document) for one in document.findings),
+        *((one.anchor, one.title, sections.further(one)) for one in document.sections if one.anchor == "errors"),
         ("notes", "Notes", sections.notes(document)),
         ("environment", "Environment", sections.environment(document.environment)),
         ("reproduce", "Reproduce", sections.reproduce(document)),
@@ -104,7 +105,10 @@ def _heats(document: ImportancesDocument) -> Drawn:
             pairs = [pair for pair in one.agreement if pair.kind == kind]
             values = {(marked(one, pair.a), marked(one, pair.b)): pair.tau for pair in pairs}
             names = [name for library in one.libraries if ((name := marked(one, library)), name) in values]
-            told = "Kendall's tau: darker is closer to 1. On the diagonal, each library with itself over seeds"
+            told = (
+                "Kendall's tau: darker is closer to 1, by the same shades for every kind. On the diagonal, each library"
+                " with itself over seeds"
+            )
             figure = heat_chart(f"Agreement by {LABELS[kind]} on {one.benchmark}", names, values, told)
             out[one.benchmark, kind] = [figure] if figure is not None and len(names) > 1 else []
     return out
@@ -119,9 +123,10 @@ def _swarm(one: BenchmarkFindings, document: ImportancesDocument) -> str:
     panels = {
         marked(one, name): {f.feature: Bees(f.attributions[name], _shades(f)) for f in features} for name in libraries
     }
+    axis = f"size of attributions, summed over {one.all_outputs}" if one.outputs else "attribution to the raw score"
     drawn = bee_charts(
         f"Attributions on {one.benchmark}",
-        "attribution to the raw score",
+        axis,
         [feature.feature for feature in features],
         panels,
         ("low value", "high"),

@@ -82,6 +82,9 @@ def _benchmark(explanations: Explanations, name: str, cells: Cells, top: int) ->
         seeds=tuple(sorted({cell.seed for cell in every})),
         n_rows=first.n_rows,
         n_features=len(first.units),
+        groups=_groups(first),
+        classes=first.task.is_classification,
+        outputs=_outputs(explanations, first),
         metric=first.primary_metric,
         checks=tuple(checks),
         importances=tuple(importances),
@@ -117,6 +120,8 @@ def _importances(kind: Kind, values: Values, cells: Cells) -> Iterator[FeatureIm
                 for repeat, share in zip(by_repeat, shares[:, place], strict=True)
             }
             bounds = resampled_interval(drawn) if np.isfinite(shares[:, place]).all() else None
+            if bounds and kind != "permutation":
+                bounds = min(max(bounds[0], 0.0), 1.0), min(max(bounds[1], 0.0), 1.0)  # a share is never beyond
             mean, std = mean_and_std(stacked[:, place].tolist())
             share = fmean(shares[:, place].tolist())
             yield FeatureImportance(
@@ -200,6 +205,19 @@ def _swarm(
 
 def _over_outputs(values: FloatArray) -> FloatArray:
     return values[:, 0] if values.shape[1] == 1 else np.asarray(np.abs(values).sum(axis=1))
+
+
+def _outputs(explanations: Explanations, cell: Explanation) -> tuple[str, ...]:
+    predictions = explanations.array(cell.predictions)
+    if predictions.ndim < 2:
+        return ()
+    noun, first = ("class", 0) if cell.task.is_classification else ("output", 1)
+    return tuple(f"{noun} {place + first}" for place in range(predictions.shape[1]))
+
+
+def _groups(cell: Explanation) -> dict[str, tuple[str, ...]]:
+    columns = {unit.name: tuple(cell.feature_names[column] for column in unit.columns) for unit in cell.units}
+    return {name: members for name, members in columns.items() if members != (name,)}
 
 
 def _not_offered(cells: Cells) -> dict[str, dict[str, str]]:

@@ -81,6 +81,7 @@ class Explanation(BenchmarkResult):
 
     feature_names: tuple[str, ...]  # of the p columns
     categorical: tuple[int, ...] = ()
+    category_names: str | None = None  # uint8: the names by column, as JSON; None: there are none, or an older run
     constant: tuple[int, ...] = ()  # columns with one and the same value in all training rows
     units: tuple[FeatureUnit, ...]  # what permutation shuffles, and what is ranked: every column is in one
 
@@ -102,5 +103,5 @@ class Explanation(BenchmarkResult):
     def digests(self) -> tuple[str, ...]:
         """Of all arrays that belong to it."""
         measured = (found.array for found in self.kinds.values())
-        every = (self.rows, self.x, self.y, self.predictions, self.raw, *measured)
+        every = (self.rows, self.x, self.y, self.predictions, self.raw, self.category_names, *measured)
         return tuple(digest for digest in every if digest is not None)

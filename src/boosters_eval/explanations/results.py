@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,10 @@ class Explanations:
     def array(self, digest: str) -> NDArray[Any]:
         """An array by its digest. One that is missing or was changed is a RunError."""
         return load_array(self.arrays, digest)
+
+    def category_names(self, result: Explanation) -> dict[str, list[str]]:
+        """The names of categories by column, in the order of their codes; empty where the data has none."""
+        return {} if result.category_names is None else json.loads(self.array(result.category_names).tobytes())
 
     def measured(self, result: Explanation, kind: Kind) -> NDArray[np.float64] | None:
         """The array of a kind as the cell stored it (see `MeasuredKind`), or None where there is none."""

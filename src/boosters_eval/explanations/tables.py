@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import in_sentence
-from boosters_eval.explanations.checks import LABELS
+from boosters_eval.explanations.checks import LABELS, rough
 from boosters_eval.explanations.reading import feature_order
 from boosters_eval.explanations.records import KINDS
-from boosters_eval.explanations.wording import absences, mark_notes, marked, own_of, pairs_of, reading_sentence
+from boosters_eval.explanations.wording import (
+    absences,
+    broken_in,
+    mark_notes,
+    marked,
+    own_of,
+    pairs_of,
+    reading_sentence,
+)
 from boosters_eval.metrics import label as metric_label
 from boosters_eval.reports.model import Column, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, estimate, number
@@ -49,8 +57,13 @@ def _checks(findings: BenchmarkFindings) -> ReportTable:
     )
     broken = [name for name in findings.libraries if findings.failed(name)]
     what = "what fails a check is not used for agreement" if broken else "no check fails"
-    said = f"{', '.join(broken or findings.libraries)}: {what}."  # of a library whose cells failed, nothing is known
+    named = broken or [name for name in findings.libraries if _holds(findings, name)]  # of others nothing is known
+    said = f"{', '.join(named)}: {what}." if named else "Nothing could be checked."
     return _table(findings, "checks", ("Library",), columns, rows, said, notes=(*mark_notes(findings),))
+
+
+def _holds(findings: BenchmarkFindings, library: str) -> bool:
+    return any(check.library == library and check.verdict == "holds" for check in findings.checks)
 
 
 def _check_label(check: str, kind: str) -> str:
@@ -62,7 +75,7 @@ def _check_cell(check: CheckFinding | None) -> TableCell:
         return TableCell(None, None, 0, MISSING, status="skipped")
     error = check.error
     value = error / check.scale if error is not None and check.scale else error
-    shown = MISSING if check.verdict in ("not offered", "not checked") else "NaN" if value is None else number(value, 2)
+    shown = MISSING if check.verdict in ("not offered", "not checked") else "NaN" if value is None else rough(value)
     return TableCell(value, None, 1, shown, status=_STATUS[check.verdict])
 
 
@@ -71,8 +84,9 @@ def _importances(findings: BenchmarkFindings, kind: Kind, top: int) -> ReportTab
     order = shown_order(findings, kind)
     libraries = [name for name in findings.libraries if any(library == name for _, library in found)]
     columns = tuple(_column(name, marked(findings, name)) for name in libraries)
+    decimals = 0 if all(one.rank.is_integer() for one in found.values()) else 1
     rows = tuple(
-        Row((feature,), tuple(_importance_cell(found.get((feature, name))) for name in libraries))
+        Row((feature,), tuple(_importance_cell(found.get((feature, name)), decimals) for name in libraries))
         for feature in order[:top]
     )
     metric = in_sentence(metric_label(findings.metric)) if findings.metric else "the metric"
@@ -85,8 +99,20 @@ def _importances(findings: BenchmarkFindings, kind: Kind, top: int) -> ReportTab
     more = (f"The {top} most important of {len(order)} features; the JSON has all.",) if hidden > 0 else ()
     return _table(
         findings, f"importance by {LABELS[kind]}", ("Feature",), columns, rows, "",
-        notes=(what, RANKS, *more, *absences(findings, kind), *mark_notes(findings)), kind=kind,
+        kind=kind,
+        notes=(what, *_summed(findings, kind), RANKS, *more, *absences(findings, kind), *mark_notes(findings)),
     )  # fmt: skip
+
+
+def _summed(findings: BenchmarkFindings, kind: Kind) -> Iterator[str]:
+    if kind == "shap" and findings.outputs:
+        yield f"Attributions to the raw scores of all {findings.all_outputs} are added up by size."
+
+
+def _of_one(findings: BenchmarkFindings, what: str) -> Iterator[str]:
+    """What the largest difference is of, where there are several outputs."""
+    if findings.outputs:
+        yield f"The largest difference is that of {what} of one {findings.output_noun}."
 
 
 def shown_order(findings: BenchmarkFindings, kind: Kind) -> list[str]:
@@ -96,19 +122,20 @@ def shown_order(findings: BenchmarkFindings, kind: Kind) -> list[str]:
     return feature_order([one for one in every if one.library in sound] or every)
 
 
-def _importance_cell(found: FeatureImportance | None) -> TableCell:
+def _importance_cell(found: FeatureImportance | None, decimals: int) -> TableCell:
     if found is None:
         return TableCell(None, None, 0, MISSING, status="missing")
     value = found.mean if found.share is None else found.share
     shown = estimate(found.mean, found.std) if found.share is None else f"{found.share:.3f}"
     shown = shown if value is not None else "not finite"
-    return TableCell(value, found.std, found.n, f"{shown} ({found.rank:.3g})", low=found.low, high=found.high)
+    return TableCell(value, found.std, found.n, f"{shown} ({found.rank:.{decimals}f})", low=found.low, high=found.high)
 
 
 def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
     pairs = pairs_of(findings, kind)
     alone = [pair for pair in findings.agreement if pair.kind == kind and pair.own]
-    rows = tuple(_pair_row(findings, pair) for pair in (*pairs, *alone))
+    shown = _aligned([pair.largest for pair in (*pairs, *alone)])
+    rows = tuple(_pair_row(findings, pair, largest) for pair, largest in zip((*pairs, *alone), shown, strict=True))
     top = next((pair.top for pair in pairs or alone), None)
     columns = [
         _column("tau", "Tau (95 % interval)"),
@@ -125,15 +152,16 @@ def _agreement(findings: BenchmarkFindings, kind: Kind) -> ReportTable:
         ]
     said = reading_sentence(findings, kind) if pairs else ""
     said = f"{said[0].upper()}{said[1:]}" if said.startswith(("by ", "the ")) else said  # a name stays as it is
-    out = [name for name in findings.libraries if any(check.kind == kind for check in findings.failed(name))]
-    notes = (f"Left out because of a failed check: {', '.join(out)}.",) if out else ()
+    out = broken_in(findings, kind)
+    notes = [f"Left out because of a failed check: {', '.join(out)}."] if out else []
+    notes += _of_one(findings, "one attribution to the raw score") if kind == "shap" and pairs else ()
     return _table(
         findings, f"agreement by {LABELS[kind]}", ("A", "B"), tuple(columns), rows, said,
         notes=(*notes, *mark_notes(findings)), kind=kind,
     )  # fmt: skip
 
 
-def _pair_row(findings: BenchmarkFindings, pair: PairAgreement) -> Row:
+def _pair_row(findings: BenchmarkFindings, pair: PairAgreement, largest: str) -> Row:
     cells = [
         TableCell(pair.tau, None, pair.n, _with_interval(pair), low=pair.low, high=pair.high),
         *(_number(one, "tau") for one in _selves(findings, pair)),
@@ -141,7 +169,7 @@ def _pair_row(findings: BenchmarkFindings, pair: PairAgreement) -> Row:
         _number(pair, "overlap"),
     ]
     if pair.kind == "shap":
-        cells += [_number(pair, "cosine", 3), _number(pair, "distance"), _number(pair, "largest", 3)]
+        cells += [_number(pair, "cosine", 3), _number(pair, "distance"), _largest(pair, largest)]
     return Row(_names(findings, pair), tuple(cells), n=pair.n)
 
 
@@ -171,10 +199,24 @@ def _with_interval(pair: PairAgreement) -> str:
     return f"{pair.tau:.2f}{bounds}"
 
 
-def _number(pair: PairAgreement | None, name: str, digits: int = 2) -> TableCell:
+def _number(pair: PairAgreement | None, name: str, decimals: int = 2) -> TableCell:
+    """A number between -1 and 1, with the same decimals in every row."""
     value = None if pair is None else getattr(pair, name)
-    shown = MISSING if value is None else number(value, digits)
-    return TableCell(value, None, 0 if pair is None else pair.n, shown)
+    return TableCell(value, None, 0 if pair is None else pair.n, MISSING if value is None else f"{value:.{decimals}f}")
+
+
+def _largest(pair: PairAgreement, shown: str) -> TableCell:
+    return TableCell(pair.largest, None, pair.n, shown)
+
+
+def _aligned(values: Sequence[float | None]) -> list[str]:
+    """The numbers of a column, with as many decimals as the smallest needs for two digits."""
+    sizes = [abs(value) for value in values if value]
+    shown = [number(size, 2) for size in sizes]
+    if any("e" in text for text in shown):
+        return [MISSING if value is None else number(value, 2) for value in values]
+    decimals = max((len(text.partition(".")[2]) for text in shown), default=0)
+    return [MISSING if value is None else f"{value:.{decimals}f}" for value in values]
 
 
 def _predictions(findings: BenchmarkFindings) -> ReportTable:
@@ -186,7 +228,8 @@ def _predictions(findings: BenchmarkFindings) -> ReportTable:
         _column("row", "In row"),
     )
     rows = []
-    for pair in (pair for pair in findings.agreement if pair.kind == "predictions"):
+    pairs = [pair for pair in findings.agreement if pair.kind == "predictions"]
+    for pair, largest in zip(pairs, _aligned([pair.largest for pair in pairs]), strict=True):
         own = _selves(findings, pair)
         where = TableCell(
             None if pair.row is None else float(pair.row), None, pair.n, MISSING if pair.row is None else str(pair.row)
@@ -194,12 +237,14 @@ def _predictions(findings: BenchmarkFindings) -> ReportTable:
         cells = (
             _number(pair, "correlation", 4),
             *(_number(one, "correlation", 4) for one in own),
-            _number(pair, "largest"),
+            _largest(pair, largest),
             where,
         )
         rows.append(Row(_names(findings, pair), cells, n=pair.n))
     note = "A library is compared with itself in rows that two seeds both measured: models of other training rows."
-    return _table(findings, "predictions", ("A", "B"), columns, tuple(rows), "", notes=(note, *mark_notes(findings)))
+    what = "the probability" if findings.classes else "the prediction"
+    notes = (note, *_of_one(findings, what), *mark_notes(findings))
+    return _table(findings, "predictions", ("A", "B"), columns, tuple(rows), "", notes=notes)
 
 
 def _column(name: str, heading: str) -> Column:

@@ -45,12 +45,35 @@ def answer(findings: BenchmarkFindings) -> str:
     """Whether the libraries agree for the same reasons, in one or two sentences."""
     kind = next((kind for kind in _PREFERRED if len(findings.sound(kind)) > 1), None)
     if kind is None:
-        few = "only one library was measured" if len(findings.libraries) < 2 else "no two libraries have sound values"
-        return f"{QUESTION} That cannot be said: {few}."
+        return f"{QUESTION} That cannot be said: {_incomparable(findings)}"
     said = " ".join([QUESTION, _verdict(findings, kind), *_predictions(findings)])
-    left = [name for name in findings.libraries if any(check.kind == kind for check in findings.failed(name))]
+    left = broken_in(findings, kind)
     out = f" Left out because of a failed check: {', '.join(left)}." if left else ""
     return said + out
+
+
+def _incomparable(findings: BenchmarkFindings) -> str:
+    """Why there are no two libraries to compare."""
+    if not findings.importances:
+        return " ".join(["no importance was measured.", *(t for kind in _PREFERRED for t in absences(findings, kind))])
+    if len(findings.libraries) < 2:
+        return "only one library was measured."
+    reasons = [f"by {LABELS[kind]}, {why}" for kind in _PREFERRED if (why := " and ".join(_lacking(findings, kind)))]
+    return f"no two libraries have values that can be compared: {'; '.join(reasons)}."
+
+
+def _lacking(findings: BenchmarkFindings, kind: str) -> Iterator[str]:
+    """The libraries without a kind, and those whose values are not sound."""
+    absent = [name for name, reasons in findings.not_offered.items() if kind in reasons]
+    if absent:
+        yield f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} none"
+    if broken := broken_in(findings, kind):
+        yield f"{', '.join(broken)} {'fails' if len(broken) == 1 else 'fail'} a check"
+
+
+def broken_in(findings: BenchmarkFindings, kind: str) -> list[str]:
+    """The libraries that fail a check of a kind."""
+    return [name for name in findings.libraries if any(check.kind == kind for check in findings.failed(name))]
 
 
 def _verdict(findings: BenchmarkFindings, kind: str) -> str:
@@ -90,12 +113,16 @@ def reading_sentence(findings: BenchmarkFindings, kind: str) -> str:
             f"by {label}, tau {_span(taus)} between libraries; there is one split only, so nothing to hold it against."
             f" {_MORE_SEEDS}"
         )
-    beside = f"(tau {_span(taus)}; with themselves {_span(own)})"
-    found = [_group(findings, pairs, reading) for reading in ("less", "as much", "cannot be told", "")]
-    return f"by {label}, {'; '.join(text for text in found if text)} {beside}.{_advice(pairs)}"
+    readings = [reading for reading in _READINGS if any(pair.reading == reading for pair in pairs)]
+    found = "; ".join(_group(findings, pairs, reading) for reading in readings)
+    beside = f"; with themselves, tau {_span(own)}"  # of several groups, each has its own range already
+    if len(readings) == 1:
+        beside = f" (tau {_span(taus)}; with themselves {_span(own)})"
+    return f"by {label}, {found}{beside}.{_advice(pairs)}"
 
 
 _MORE_SEEDS = "More --seeds may tell."
+_READINGS = ("less", "as much", "cannot be told", "")
 _SAID = {
     "as much": "as much alike as each does with itself over seeds, or more",
     "less": "less alike than each does with itself over seeds",
@@ -105,10 +132,11 @@ _SAID = {
 def _group(findings: BenchmarkFindings, pairs: Sequence[PairAgreement], reading: str) -> str:
     """The pairs of one reading: how many they are, and, of those that stand out, which."""
     group = [pair for pair in pairs if pair.reading == reading]
-    if not group:
-        return ""
+    taus = [pair.tau for pair in group if pair.tau is not None]
+    span = f" (tau {_span(taus)})" if taus and len(group) < len(pairs) else ""
     share = f"all {len(pairs)}" if len(group) == len(pairs) else f"{len(group)} of {len(pairs)}"
     count = f"{group[0].a} and {group[0].b}" if len(pairs) == 1 else f"{share} pairs"
+    rank = "ranks" if len(group) == 1 < len(pairs) else "rank"
     if reading not in _SAID:
         n = max(pair.n for pair in group)
         known = (
@@ -116,10 +144,10 @@ def _group(findings: BenchmarkFindings, pairs: Sequence[PairAgreement], reading:
             if reading
             else "too little is defined to tell"
         )
-        return f"{known} whether {count} rank the features as much alike as each does with itself over seeds"
+        return f"{known} whether {count} {rank} the features as much alike as each does with itself over seeds{span}"
     named = ", ".join(_less(findings, pair) for pair in group[:_MOST_NAMED]) if reading == "less" else ""
     more = ", ..." if reading == "less" and len(group) > _MOST_NAMED else ""
-    return f"{count} rank the features {_SAID[reading]}{': ' if named else ''}{named}{more}"
+    return f"{count} {rank} the features {_SAID[reading]}{span}{': ' if named else ''}{named}{more}"
 
 
 def _advice(pairs: Sequence[PairAgreement]) -> str:

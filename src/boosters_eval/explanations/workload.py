@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -138,11 +139,17 @@ class _Subject:
             "sampled": share if len(self.rows) < n_valid else None,
             "feature_names": column_names(fitted.table),
             "categorical": fitted.data.request.categorical,
+            "category_names": self.category_names(),
             "constant": _constant_columns(fitted.data.train.x),
             "units": self.units,
             "permutations": self.spec.permutations,
             "higher_is_better": get(self.spec.primary_metric).higher_is_better,
         }
+
+    def category_names(self) -> str | None:
+        """The names of the data, so that a person can read its rows: the same array for every cell, so stored once."""
+        names = self.fitted.table.category_names
+        return self.saved(np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)) if names else None
 
     def explain(self) -> dict[str, Any]:
         """Every kind that was asked for, and the checks that need the model."""

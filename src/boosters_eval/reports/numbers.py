@@ -14,6 +14,7 @@ _EXACT_DIGITS = 6  # for a number that did not vary at all
 _ROUNDING = 1e-12  # of the mean: variation below it is that of the last bits, and its digits say nothing
 _FACTOR = 1e4  # percent from which a change is written as a factor
 _MOST_POWER = 1024  # of 2, from which a standard deviation may be too large for a float
+_EXACT_WHOLE = 1e15  # below it, a whole number is written with all its digits
 _SMALL, _LARGE = 1e-4, 1e7  # beyond these a number is written with an exponent
 
 
@@ -59,6 +60,11 @@ def number(value: float, digits: int = _LONE_DIGITS) -> str:
     if size and not _SMALL <= size < _LARGE:
         return f"{value:.{digits - 1}e}"
     return _significant(value, digits)
+
+
+def as_given(value: float) -> str:
+    """A value of the data, with the digits by which it is recognised there: whole, or to single precision."""
+    return str(round(value)) if value.is_integer() and abs(value) < _EXACT_WHOLE else f"{value:.7g}"
 
 
 def percent(share: float, *, sign: bool = True) -> str:

@@ -116,10 +116,10 @@ def collect_data(
         n_failed=len(results.errors),
         configs=_configs(ours, results.metadata.configs),
         parameters=_parameters(ours),
-        errors=_errors(results),
-        unsupported=_absent(results.unsupported),
+        errors=failed_cells(results),
+        unsupported=absent_pairs(results.unsupported),
         n_flaky=len(results.flaky),
-        unavailable=_absent(results.unavailable),
+        unavailable=absent_pairs(results.unavailable),
         splits=tuple(dict.fromkeys(clean(f"{r.split.kind}:{r.split.column}") for r in ours if r.split is not None)),
         builds={clean(name): {k: clean(v) for k, v in facts.items()} for name, facts in builds_of(results).items()},
         growth_strategy=_growth(ours, results.metadata.configs),
@@ -136,7 +136,8 @@ def _growth(results: Iterable[BenchmarkResult], training: dict[str, dict[str, An
     return ", ".join(sorted(map(str, found))) or None
 
 
-def _absent(absences: Iterable[Absence]) -> tuple[AbsentPair, ...]:
+def absent_pairs(absences: Iterable[Absence]) -> tuple[AbsentPair, ...]:
+    """Where libraries have no cells."""
     return tuple(
         AbsentPair(config=clean(item.config_name), library=clean(item.library), reason=clean(item.reason))
         for item in absences
@@ -208,7 +209,8 @@ def _merged(dicts: list[dict[str, Any]]) -> dict[str, str]:
     return out
 
 
-def _errors(results: ResultCollection) -> tuple[FailedCell, ...]:
+def failed_cells(results: ResultCollection) -> tuple[FailedCell, ...]:
+    """The cells that failed, with what is known of each."""
     return tuple(
         FailedCell(
             config=clean(error.config_name),

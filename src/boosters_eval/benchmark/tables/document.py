@@ -10,13 +10,13 @@ from boosters_eval.benchmark.tables.audit import data_section
 from boosters_eval.benchmark.tables.build import build_tables
 from boosters_eval.benchmark.tables.cells import cells
 from boosters_eval.benchmark.tables.data import BenchmarkData, ReportType, collect_data
+from boosters_eval.benchmark.tables.failures import errors_section
 from boosters_eval.benchmark.tables.headline import headline, leaderboard
 from boosters_eval.benchmark.tables.ranking import over_datasets
 from boosters_eval.benchmark.tables.splits import in_words
 from boosters_eval.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.reports.document import (
     Block,
-    Code,
     Details,
     Fact,
     Listing,
@@ -31,10 +31,11 @@ from boosters_eval.reports.full_markdown import plain_text
 from boosters_eval.reports.numbers import MISSING, count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.benchmark.tables.data import EffectiveParameters, FailedCell
+    from boosters_eval.benchmark.tables.data import EffectiveParameters
     from boosters_eval.reports.model import Report
     from boosters_eval.runners.parameters import Mark
     from boosters_eval.stats.significance import TestName
@@ -95,13 +96,17 @@ def build_document(
         rankings=rankings,
         alpha=report.alpha,
         notes=report.notes,
-        sections=tuple(
-            s for s in (data_section(results), _benchmarks(data), _parameters(data), _errors(data)) if s is not None
-        ),
+        sections=tuple(_sections(results, data)),
         reproduce=reproduce.commands(results),
         data=data,
         results=results.document(),
     )
+
+
+def _sections(results: ResultCollection, data: BenchmarkData) -> Iterator[Section]:
+    failed = errors_section(data.errors, data.unsupported, data.unavailable)
+    found = data_section(results), _benchmarks(data), _parameters(data), failed
+    yield from (section for section in found if section is not None)
 
 
 def _title(data: BenchmarkData) -> str:
@@ -235,38 +240,3 @@ def _library_parameters(item: EffectiveParameters) -> Details:
 
 def _mark(mark: Mark) -> ListItem:
     return ListItem(text=f"{mark.parameter} is ", mark=mark.kind, rest=f": {mark.reason}" if mark.reason else "")
-
-
-def _errors(data: BenchmarkData) -> Section | None:
-    """Failed cells with their tracebacks, and what was not tried because it is unsupported or unavailable."""
-    blocks: list[Block | Details] = []
-    if data.errors:
-        rows = tuple((e.config, _who(e), _repeat(e), e.phase, e.error_type, e.message) for e in data.errors)
-        headings = ("Config", "Library", "Seed", "Phase", "Type", "Message")
-        blocks.append(PlainTable(name="Errors", headings=headings, rows=rows))
-        blocks += [details for error in data.errors if (details := _trace(error)) is not None]
-    for title, pairs in (("Not supported", data.unsupported), ("Unavailable", data.unavailable)):
-        if pairs:
-            refused = tuple((pair.config, pair.library, pair.reason) for pair in pairs)
-            blocks.append(PlainTable(name=title, headings=(title, "Library", "Reason"), rows=refused))
-    return Section(anchor="errors", title="Errors", blocks=tuple(blocks)) if blocks else None
-
-
-def _trace(error: FailedCell) -> Details | None:
-    """Traceback, signal and the end of stderr in one text."""
-    parts = [error.traceback or ""]
-    parts += [f"Signal: {error.signal}"] if error.signal else []
-    parts += [f"stderr:\n{error.stderr_tail}"] if error.stderr_tail else []
-    text = "\n".join(part for part in parts if part)
-    if not text:
-        return None
-    title = f"{error.config}, {_who(error)}, seed {_repeat(error)}"
-    return Details(title=title, aside=f"{error.error_type} in {error.phase}", blocks=(Code(text=text),), long=True)
-
-
-def _who(error: FailedCell) -> str:
-    return error.library if error.variant is None else f"{error.library} {error.variant}"
-
-
-def _repeat(error: FailedCell) -> str:
-    return str(error.seed) if error.fold is None else f"{error.seed}, fold {error.fold}"

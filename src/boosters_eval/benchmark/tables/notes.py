@@ -17,7 +17,7 @@ from boosters_eval.reports.numbers import count, p_value, percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.benchmark.records import Absence, BenchmarkResult
+    from boosters_eval.benchmark.records import Absence, BenchmarkError, BenchmarkResult
     from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.benchmark.tables.contenders import Contender, Places
     from boosters_eval.benchmark.tables.trivial import Losers
@@ -239,15 +239,15 @@ def _scale(pair: PairVerdict) -> float | None:
 
 
 def _failures(contenders: Iterable[Contender]) -> list[str]:
-    out = []
-    for contender in contenders:
-        if contender.errors:
-            total = len(contender.errors) + len(contender.results)
-            kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in contender.errors)
-            commonest = kinds.most_common(1)[0][0].rstrip(".")
-            more = f" and {counted(len(kinds) - 1, 'further kind')}" if len(kinds) > 1 else ""
-            out.append(f"{contender.name}: {len(contender.errors)} of {total} cells failed ({commonest}{more}).")
-    return out
+    return [failure(one.name, one.errors, len(one.results)) for one in contenders if one.errors]
+
+
+def failure(name: str, errors: Sequence[BenchmarkError], n_finished: int) -> str:
+    """How many cells of a competitor failed, and for which reason most of them."""
+    kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in errors)
+    commonest = kinds.most_common(1)[0][0].rstrip(".")
+    more = f" and {counted(len(kinds) - 1, 'further kind')}" if len(kinds) > 1 else ""
+    return f"{name}: {len(errors)} of {len(errors) + n_finished} cells failed ({commonest}{more})."
 
 
 def _flaky(results: Sequence[BenchmarkResult]) -> list[str]:
