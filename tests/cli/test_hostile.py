@@ -221,7 +221,7 @@ def test_signal_outside_a_run_is_an_interruption_too(place):
     process = subprocess.Popen(command, cwd=place, env=environment(), stderr=subprocess.PIPE, text=True)
     assert process.stderr.readline() == "here\n"
     process.send_signal(signal.SIGTERM)
-    assert process.stderr.read() == ""
+    assert process.stderr.read() == "Error: Interrupted.\n"
     process.stderr.close()
     assert process.wait() == 130
 
