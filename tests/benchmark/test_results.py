@@ -65,6 +65,8 @@ def test_times_of_several_machines_have_no_common_mean():
     assert mixed[("train_time_s", "mean")].isna().all()
     assert mixed[("train_time_s", "count")].tolist() == [0]
     assert mixed[("rmse", "count")].tolist() == [3]
+    unknown = ResultCollection([*cells[:2], result(seed=9, train_time_s=1.0)]).summary()
+    assert unknown[("train_time_s", "mean")].isna().all()  # a cell that names no machine may have run on another
     apart = ResultCollection(cells).summary(["library", "machine"])
     assert apart[("train_time_s", "mean")].tolist() == [1.0, 1.0]
     assert ResultCollection(cells[:2]).summary()[("train_time_s", "mean")].tolist() == [1.0]

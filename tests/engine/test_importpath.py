@@ -15,7 +15,6 @@ import pytest
 
 import boosters_eval
 from boosters_eval import WORKLOADS, LocalPool, Plan, Repeat, execute
-from boosters_eval.core.machine import available_cpus
 from boosters_eval.engine import warm
 from processes import PLUGINS
 
@@ -164,36 +163,6 @@ def test_build_whose_import_dies_harms_no_other(twin):
     assert {failure.error_message for failure in done.failures} == {
         "first could not be imported: the import ended with SIGSEGV"
     }
-
-
-TELLING = """
-from pathlib import Path
-
-def __getattr__(name):
-    if name == "VALUE":
-        Path({seen!r}).touch()
-        return 1
-    raise AttributeError(name)
-"""
-WAITING = """
-import time
-from pathlib import Path
-
-end = time.monotonic() + {patience}
-while not Path({seen!r}).exists() and time.monotonic() < end:
-    time.sleep(0.01)
-VALUE = 2 if Path({seen!r}).exists() else 3
-"""
-
-
-@pytest.mark.parametrize(("spare", "patience", "value"), [(1, 60, 2), (0, 0, 3)])
-def test_cells_run_beside_an_import_only_where_there_is_a_cpu_to_spare(twin, spare, patience, value):
-    seen = str(twin.folder / "seen")  # written by the cell of the first build, found or not by the import of the second
-    for name, text in (("first", TELLING), ("second", WAITING)):
-        (twin.folder / name / "twin" / "__init__.py").write_text(text.format(seen=seen, patience=patience))
-    with LocalPool(1, cpus=available_cpus()[:1] * (1 + spare)) as pool:
-        done = execute(twin.plan("first", "second"), pool)
-    assert {one.target: one.value for one in done.results} == {"first": 1, "second": value}
 
 
 @pytest.mark.parametrize("victim", ["lane", "ancestor"])

@@ -307,6 +307,19 @@ NO_NUMBERS = """
 import numpy as np
 from boosters_eval.runners.xgboost_runner import XGBoostRunner
 
+class OddInside(XGBoostRunner):
+    name = "oddinside"
+
+    @classmethod
+    def interactions(cls, translation, model, x):
+        return np.full((len(x), x.shape[1], x.shape[1]), np.nan)
+
+    @classmethod
+    def importances(cls, translation, model, kind):
+        found = super().importances(translation, model, kind)
+        return found * np.nan if kind == "gain" else found
+
+
 class NoNumbers(XGBoostRunner):
     name = "nonumbers"
 
@@ -339,6 +352,19 @@ def test_values_that_cannot_be_used_are_a_fault_of_their_kind_and_cost_no_other(
         ("constant column", "split"),
     }
     assert [odd in findings.sound(kind) for kind in KINDS] == [True, True, False, False]
+
+
+def test_a_fault_of_one_kind_cancels_no_check_of_another(home, tmp_path):
+    (tmp_path / "odd.py").write_text(NO_NUMBERS, encoding="utf-8")
+    found = importances(dataset(Task.REGRESSION), f"{tmp_path / 'odd.py'}:OddInside", seeds=1, training=FEW)
+    (result,) = found.results
+    assert result.kinds["shap"].array
+    assert result.interactions_fault.startswith("An explanation must be finite: ")
+    (findings,) = found.document().findings
+    verdicts = {(check.check, check.kind): check.verdict for check in findings.checks}
+    assert verdicts["local accuracy", "shap"] == "holds"
+    assert verdicts["interactions", "shap"] == "fails"
+    assert [verdicts["constant column", kind] for kind in ("gain", "split", "shap")] == ["fails", "holds", "holds"]
 
 
 def test_a_third_party_that_offers_nothing_is_permuted_all_the_same(home, faulty):

@@ -91,7 +91,7 @@ def test_too_few_splits_give_no_verdict_but_what_would_help(cells):
     (found,) = read_findings(cells.grid(("alpha", "beta", "gamma"), spread=0.01, seeds=2))
     assert {one.reading for one in found.agreement if one.kind == "shap" and not one.own} == {"cannot be told"}
     assert "? That cannot be told: by SHAP, 2 splits do not tell whether all 3 pairs rank the features" in answer(found)
-    assert " (tau 1.00; with themselves 1.00). At least 3 --seeds are needed." in answer(found)
+    assert " (tau 1.00; with themselves 1.00). At least 3 splits are needed (--seeds)." in answer(found)
 
 
 def judged(low, high, first, second, n=5):
@@ -457,6 +457,20 @@ def test_kinds_that_are_not_offered_and_samples_are_told(cells):
     assert told.keys["kind"] == "gain"
     assert "boosters: 1 of 1 cells failed (WorkerDied: killed by SIGSEGV)." in document.headline
     assert found.notes[0] in document.notes
+
+
+def test_without_attributions_nothing_is_said_of_them(tmp_path):
+    cells = Cells(tmp_path, outputs=3)
+    gains = [
+        cells.cell(name, 1, kinds={"gain": cells.cell(name, 1).kinds["gain"]}, raw=None, interactions=None, probe=None)
+        for name in ("alpha", "beta")
+    ]
+    document = cells.run(*gains).document()
+    (section,) = [one for one in document.sections if one.anchor == "rows"]
+    told = " ".join(block.text for block in section.blocks if hasattr(block, "text"))
+    assert "attributions" not in told
+    assert all("Largest attributions" not in block.headings for block in section.blocks if hasattr(block, "headings"))
+    assert not any("Sums count as right" in note for note in document.notes)
 
 
 def test_the_table_of_checks_names_those_that_it_speaks_of(cells):

@@ -194,7 +194,7 @@ class ResultCollection:
         if not values:
             return frame[keys]
         if "machine" in frame.columns and "machine" not in keys:
-            apart = frame.groupby(keys, dropna=False)["machine"].transform("nunique") > 1
+            apart = frame.groupby(keys, dropna=False)["machine"].transform("nunique", dropna=False) > 1
             frame.loc[apart, [name for name in values if name in OF_MACHINE]] = float("nan")
         return frame.groupby(keys, dropna=False, sort=False)[values].agg(["mean", "std", "count"])
 

@@ -11,7 +11,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, RunError
-from boosters_eval.core.machine import available_cpus
 from boosters_eval.engine import threads
 from boosters_eval.engine.channel import LaneEvent
 from boosters_eval.engine.child import RESULT
@@ -59,7 +58,6 @@ class LocalPool(Executor):
         self._lanes = Lanes(self._method, kept=kept)
         self._numbers = count(1)  # of cells
         self._free = list(range(jobs))
-        self._spare = 0  # CPUs that no slot of the current run has
         self._busy = False
         self._closed = False  # during the current run, by whoever does not run it
 
@@ -95,8 +93,6 @@ class LocalPool(Executor):
         if self._busy:
             raise RunError("This pool is running something already: use another pool, or wait.")
         ahead = self._lanes.prepare(wanted, timeout_s)
-        slots = self.jobs * max((lane.n_threads for lane in wanted), default=1)
-        self._spare = max(0, len(self._cpus or available_cpus()) - slots)
         if feed is not None:
             self._lanes.listen(feed)
         self._busy = True
@@ -154,16 +150,12 @@ class LocalPool(Executor):
     # Giving cells to lanes
 
     def _in_use(self) -> int:
-        """How many cells run, and lanes import."""
+        """How many cells run, and lanes import: an import takes the slot of a cell, or it would slow one down."""
         return self._lanes.importing() + self._lanes.running()
 
-    def _taken(self) -> int:
-        """How many slots are in use: an import takes that of a cell, unless there is a CPU that no slot has."""
-        return self._lanes.running() + max(0, self._lanes.importing() - self._spare)
-
     def _load_ahead(self, ahead: deque[Lane]) -> None:
-        """Start the lanes that will be needed, beside cells where there are CPUs to spare."""
-        while ahead and self._lanes.importing() < max(self._spare, self.jobs - self._lanes.running()):
+        """Start the lanes that will be needed."""
+        while ahead and self._in_use() < self.jobs:
             self._lane(ahead.popleft())
 
     def _lane(self, lane: Lane) -> LaneProcess:
@@ -175,12 +167,13 @@ class LocalPool(Executor):
         self, waiting: deque[Work], ahead: deque[Lane], started: Callable[[Cell, str], None]
     ) -> Failure | bool | None:
         """Start the first cell whose lane is ready (True), or wait (None), or return the failure of an import."""
-        if self._taken() >= self.jobs or self._running_alone():
+        busy = self._in_use()
+        if busy >= self.jobs or self._running_alone():
             return None
         for index, work in enumerate(waiting):
-            if work.cell.spec.alone and (self._in_use() or ahead):
+            if work.cell.spec.alone and (busy or ahead):
                 return None
-            if work.cell.lane not in self._lanes and (ahead or self._taken() >= self.jobs):
+            if work.cell.lane not in self._lanes and self._in_use() >= self.jobs:
                 continue
             process = self._lane(work.cell.lane)
             if process.importing:
@@ -275,13 +268,8 @@ class LocalPool(Executor):
         kill_marked(ancestor.mark)  # programs that its cells had started
         with ancestor.stderr:
             end = f"{end}; {stderr_tail(ancestor.stderr)}".rstrip("; ")
-        lanes = self._lanes.of(ancestor)
-        suspected = any(process.running for process in lanes)
-        for process in lanes:
-            if process.importing and suspected:  # a cell may have killed the ancestor: the import is tried again
-                self._lanes.remove(process)
-            else:
-                yield from self._lane_died(process, end)
+        for process in self._lanes.of(ancestor):
+            yield from self._lane_died(process, end)
 
     def _lane_died(self, process: LaneProcess, end: str) -> Iterator[Failure]:
         """A lane ended unexpectedly: its running cells have failed, and the next cell gets a new lane."""

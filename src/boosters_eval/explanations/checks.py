@@ -65,7 +65,8 @@ def _fault_of(results: Sequence[Explanation], kind: Kind) -> str | None:
 
 def _unusable(results: Sequence[Explanation], check: CheckName, kind: Kind, fault: str) -> CheckFinding:
     """What cannot be used keeps to no definition."""
-    text = f"its values by {LABELS[kind]} cannot be used. {fault.rstrip('.')}"
+    what = "interactions" if check == "interactions" else f"values by {LABELS[kind]}"
+    text = f"its {what} cannot be used. {fault.rstrip('.')}"
     return CheckFinding(library=results[0].library, check=check, kind=kind, verdict="fails", text=text)
 
 
@@ -126,6 +127,8 @@ def _sums_of(explanations: Explanations, result: Explanation) -> _Sums | None:
 
 def _interactions(results: Sequence[Explanation]) -> CheckFinding:
     """The interactions of a feature add up to its attribution."""
+    if fault := next((one.interactions_fault for one in results if one.interactions_fault), None):
+        return _unusable(results, "interactions", "shap", fault)
     measured = [one.interactions for one in results if one.interactions is not None]
     found = [_Sums(sums.error, sums.scale, beside="attributions reach") for sums in measured]
     reason = next((one.no_interactions for one in results if one.no_interactions), "")

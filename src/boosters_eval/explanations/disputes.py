@@ -44,6 +44,7 @@ def disputed_section(
 
 def _table(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, *, folded: bool) -> PlainTable:
     libraries = [library for library in findings.libraries if any(library in row.predictions for row in rows)]
+    explained = any(row.attributions for row in rows)
     cells = [
         (
             str(row.row),
@@ -52,12 +53,12 @@ def _table(findings: BenchmarkFindings, rows: Sequence[DisputedRow], name: str, 
             row.difference,
             *(() if row.output is None else (findings.outputs[row.output],)),
             *(_outputs(findings, row.predictions.get(library, ())) for library in libraries),
-            *(() if folded else (_values(findings, row), _largest(row))),
+            *(() if folded else (_values(findings, row), *((_largest(row),) if explained else ()))),
         )
         for row in rows
     ]
     of = ("Of",) if findings.outputs else ()
-    further = () if folded else ("Values", "Largest attributions")
+    further = () if folded else ("Values", *(("Largest attributions",) if explained else ()))
     return PlainTable(
         name=name,
         headings=(
@@ -100,7 +101,8 @@ def _definitions(findings: BenchmarkFindings, by: str) -> Iterator[str]:
     what = "one attribution to the raw score" if by == "attributions" else "one prediction"
     what = "the probability" if by == "predictions" and findings.classes else what
     if noun := findings.output_noun if findings.outputs else "":
-        yield f"The difference is that of {what} of one {noun}, named beside it; attributions are to the same {noun}."
+        told = f"; attributions are to the same {noun}" if any(row.attributions for row in findings.disputed) else ""
+        yield f"The difference is that of {what} of one {noun}, named beside it{told}."
     elif by == "attributions":
         yield f"The difference is that of {what}."
     if findings.classes:
@@ -134,7 +136,8 @@ def _value(value: float | str | None, *, whole: bool = False) -> str:
     if value is None:
         return MISSING
     if isinstance(value, str):
-        return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
+        shown = value if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
+        return f"'{shown}'" if "," in shown else shown  # values are listed with commas between them
     return str(round(value)) if whole else as_given(value)
 
 

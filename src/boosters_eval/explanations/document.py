@@ -149,6 +149,7 @@ def _notes(findings: Sequence[BenchmarkFindings], explanations: Explanations) ->
             " the mean over the splits, on each of which they have the same rows; of a library with itself, over all"
             " pairs of seeds."
         )
+    if any(check.check == "local accuracy" and check.error is not None for one in findings for check in one.checks):
         yield (
             f"Sums count as right if they are off by at most {TOLERANCE:g} of the spread of the raw scores in single"
             f" precision, {TOLERANCE_DOUBLE:g} in double precision, and by what rounding takes."

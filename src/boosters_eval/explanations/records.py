@@ -92,6 +92,7 @@ class Explanation(BenchmarkResult):
     # Of each attribution with the sum of its interactions, on a few rows; of more than 32 columns by the probe's model.
     interactions: Additivity | None = None
     no_interactions: str | None = None  # why there are none
+    interactions_fault: str | None = None  # what is wrong with those that the library gave
     probe: Probe | None = None
     no_probe: str | None = None
 

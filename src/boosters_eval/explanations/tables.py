@@ -75,7 +75,9 @@ def _check_cell(check: CheckFinding | None) -> TableCell:
         return TableCell(None, None, 0, MISSING, status="skipped")
     error = check.error
     value = error / check.scale if error is not None and check.scale else error
-    shown = MISSING if check.verdict in ("not offered", "not checked") else "NaN" if value is None else rough(value)
+    shown = (
+        MISSING if check.verdict in ("not offered", "not checked") else "unusable" if value is None else rough(value)
+    )
     return TableCell(value, None, 1, shown, status=_STATUS[check.verdict])
 
 

@@ -46,7 +46,7 @@ def answer(findings: BenchmarkFindings) -> str:
     kind = next((kind for kind in _PREFERRED if len(findings.sound(kind)) > 1), None)
     if kind is None:
         return f"{QUESTION} That cannot be said: {_incomparable(findings)}"
-    said = " ".join([QUESTION, _verdict(findings, kind), *_predictions(findings)])
+    said = " ".join([QUESTION, _verdict(findings, kind), *_predictions(findings, kind)])
     left = broken_in(findings, kind)
     out = f" Left out because of a failed check: {', '.join(left)}." if left else ""
     return said + out
@@ -82,11 +82,13 @@ def _verdict(findings: BenchmarkFindings, kind: str) -> str:
     return f"{'Yes:' if readings == {'as much'} else first} {reading_sentence(findings, kind)}"
 
 
-def _predictions(findings: BenchmarkFindings) -> Iterator[str]:
+def _predictions(findings: BenchmarkFindings, kind: str) -> Iterator[str]:
     found = [p.correlation for p in findings.agreement if p.kind == "predictions" and not p.own]
     known = [value for value in found if value is not None]
     if known:
-        yield f"Their predictions correlate by {_span(known, 3)}."
+        every = len(findings.libraries)
+        whose = "Their predictions" if len(findings.sound(kind)) == every else f"The predictions of all {every}"
+        yield f"{whose} correlate by {_span(known, 3)}."
 
 
 def pairs_of(findings: BenchmarkFindings, kind: str) -> list[PairAgreement]:
@@ -111,7 +113,7 @@ def reading_sentence(findings: BenchmarkFindings, kind: str) -> str:
     if not own:
         return (
             f"by {label}, tau {_span(taus)} between libraries; there is one split only, so nothing to hold it against."
-            f" {_MORE_SEEDS}"
+            f" {_MORE_SPLITS}"
         )
     readings = [reading for reading in _READINGS if any(pair.reading == reading for pair in pairs)]
     found = "; ".join(_group(findings, pairs, reading) for reading in readings)
@@ -121,7 +123,7 @@ def reading_sentence(findings: BenchmarkFindings, kind: str) -> str:
     return f"by {label}, {found}{beside}.{_advice(pairs)}"
 
 
-_MORE_SEEDS = "More --seeds may tell."
+_MORE_SPLITS = "More splits may tell (--seeds, or --cv with repeats)."
 _READINGS = ("less", "as much", "cannot be told", "")
 _SAID = {
     "as much": "as much alike as each does with itself over seeds, or more",
@@ -156,7 +158,7 @@ def _advice(pairs: Sequence[PairAgreement]) -> str:
     if not open_:
         return ""
     few = min(pair.n for pair in open_) < FEWEST_SPLITS
-    return f" At least {FEWEST_SPLITS} --seeds are needed." if few else f" {_MORE_SEEDS}"
+    return f" At least {FEWEST_SPLITS} splits are needed (--seeds)." if few else f" {_MORE_SPLITS}"
 
 
 def _less(findings: BenchmarkFindings, pair: PairAgreement) -> str:

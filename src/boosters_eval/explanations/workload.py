@@ -206,14 +206,14 @@ class _Subject:
         try:
             found = self.timed("shap", lambda: attributions(*self.asked, self.x))
             raw = self.timed("raw", lambda: raw_scores(*self.asked, self.x))
-            if self.x.shape[1] <= _INTERACTION_COLUMNS:
-                fields |= self.timed("interactions", lambda: interaction_sums(*self.asked, self.x, found))
         except UnsupportedError as error:
             fields["no_interactions"] = str(error)
             return MeasuredKind(reason=str(error))
         except InvalidExplanationError as error:
             return MeasuredKind(fault=str(error))
         fields["raw"] = self.saved(raw)
+        if self.x.shape[1] <= _INTERACTION_COLUMNS:
+            fields |= self.timed("interactions", lambda: interaction_sums(*self.asked, self.x, found))
         return MeasuredKind(array=self.saved(found))
 
     def probe(self) -> Any:
@@ -249,12 +249,14 @@ def additivity(sums: NDArray[np.float64], expected: NDArray[np.float64]) -> Addi
 def interaction_sums(
     runner: type[Runner], translation: Translation, model: Any, x: NDArray[np.float32], found: NDArray[np.float64]
 ) -> dict[str, Any]:
-    """Whether the interactions of a few rows add up to their attributions, or why there are none."""
+    """Whether the interactions of a few rows add up to their attributions, why there are none, or their fault."""
     few = x[:_INTERACTION_ROWS]
     try:
         together = interactions(runner, translation, model, few)
     except UnsupportedError as error:
         return {"no_interactions": str(error)}
+    except InvalidExplanationError as error:
+        return {"interactions_fault": str(error)}
     return {"interactions": additivity(together.sum(axis=2), found[: len(few), :-1])}
 
 
@@ -268,11 +270,11 @@ def probe(
     constant: dict[Kind, float] = {}
     for kind in ("gain", "split"):
         if kind in kinds:
-            with suppress(UnsupportedError):
+            with suppress(UnsupportedError, InvalidExplanationError):  # the kind itself says so
                 constant[kind] = abs(float(own_importances(runner, small, model, few.x.shape[1], kind)[-1]))
     adds_up, fields = None, {}
     if "shap" in kinds:
-        with suppress(UnsupportedError):  # the kind itself says so
+        with suppress(UnsupportedError, InvalidExplanationError):
             found, raw = attributions(runner, small, model, few.x), raw_scores(runner, small, model, few.x)
             constant["shap"] = float(np.abs(found[:, -2]).max())
             adds_up = additivity(found.sum(axis=1), raw)
