@@ -67,7 +67,6 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Show one run: what it measured, and every number against the run before on the same machine."""
-    from boosters_eval.engine.folder import RunFolder
     from boosters_eval.history import query
 
     entry = query.find(reference)
@@ -80,7 +79,7 @@ def show(
         "run": f"{entry.run_id}, attempt {entry.attempt}",
         "name": entry.name,
         "kind": kind_text(entry.kind, entry.title),
-        "data": data_sets(RunFolder(Path(entry.source)), entry.attempt) if entry.origin == "run" else "",
+        "data": "" if changes else _data(entry),  # the table of changes names its benchmarks
         "state": entry.state + (f": {entry.fault}" if entry.fault else ""),
         "started": _when(entry),
         "cells": _cells(entry),
@@ -103,6 +102,13 @@ def show(
             run_id, attempt, started, _ = before.rsplit("/", 3)
             note(f"Note: the run before is {run_id}/{attempt}, of {started}.")
     return ExitCode.SUCCESS
+
+
+def _data(entry: "RunEntry") -> str:
+    """The data sets of a run of which the history has no numbers."""
+    from boosters_eval.engine.folder import RunFolder
+
+    return data_sets(RunFolder(Path(entry.source)), entry.attempt) if entry.origin == "run" else ""
 
 
 @history.command("import")
