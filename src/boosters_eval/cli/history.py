@@ -10,7 +10,6 @@ import typer
 from boosters_eval.cli.history_filters import RunFilters, RunLimit, nothing
 from boosters_eval.cli.options import with_options
 from boosters_eval.cli.output import check_output, note, print_json, print_rows, say
-from boosters_eval.cli.runs import data_sets, kind_text
 from boosters_eval.core.errors import ConfigError, ExitCode, suggest
 
 if TYPE_CHECKING:
@@ -67,6 +66,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Show one run: what it measured, and every number against the run before on the same machine."""
+    from boosters_eval.cli.runs import kind_text
     from boosters_eval.history import query
 
     entry = query.find(reference)
@@ -106,6 +106,7 @@ def show(
 
 def _data(entry: "RunEntry") -> str:
     """The data sets of a run of which the history has no numbers."""
+    from boosters_eval.cli.runs import data_sets
     from boosters_eval.engine.folder import RunFolder
 
     return data_sets(RunFolder(Path(entry.source)), entry.attempt) if entry.origin == "run" else ""
