@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -274,7 +275,9 @@ def test_machines_survive_the_results_file_which_older_programs_refuse(monkeypat
     again = ResultCollection.from_json(text)
     assert again.results == run.results
     assert again.metadata.machines == {machine.digest: machine for machine in (SLOW, FAST)}
-    assert build_document(again, "comparison").environment == build_document(run, "comparison").environment
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    before, after = (build_document(each, "comparison", now=at) for each in (run, again))
+    assert after.environment == before.environment
     monkeypatch.setattr("boosters_eval.benchmark.results.SCHEMA_VERSION", 4)
     with pytest.raises(FileFormatError, match="has schema version 5, this program reads up to 4: upgrade it"):
         ResultCollection.from_json(text)

@@ -91,12 +91,14 @@ class _ResultCommon(Common):
 
     def give_to(self, outcome: Outcome) -> None:
         """Restore the native parameters, with the cell's own seed."""
-        result = _as_result(outcome)
+        fields = vars(_as_result(outcome))
         params = self.native_params
         if params is not None and self.seeded:
-            params = {**params, **dict.fromkeys(self.seeded, result.model_seed)}
-        vars(result).update(native_params=params, marks=self.marks, data_digest=self.data_digest)
-        object.__setattr__(result, "__pydantic_fields_set__", _FIELDS)
+            params = params.copy()
+            for name in self.seeded:  # one by one: of 100 000 outcomes, it is the time that counts
+                params[name] = fields["model_seed"]
+        fields["native_params"], fields["marks"], fields["data_digest"] = params, self.marks, self.data_digest
+        object.__setattr__(outcome, "__pydantic_fields_set__", _FIELDS)
 
     @classmethod
     def taken(cls) -> frozenset[str]:

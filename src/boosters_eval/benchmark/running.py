@@ -21,6 +21,7 @@ from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.execute import Mode, execute, jobs_for
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.facts import now
+from boosters_eval.engine.journal import no_collection
 from boosters_eval.engine.observer import Observer, Observers
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.pool import LocalPool, start_method
@@ -211,7 +212,8 @@ def load_run(reference: str, home: Path | None = None, *, verified: bool = False
         return collect(load_verified(folder))
     shown, latest = folder.shown(), folder.attempts()[-1]
     unfinished = latest if folder.attempt is None and shown != latest else None
-    return collect(folder.load(shown), unfinished=unfinished)
+    with no_collection():
+        return collect(folder.load(shown), unfinished=unfinished)
 
 
 def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:

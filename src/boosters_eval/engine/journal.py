@@ -7,6 +7,7 @@ import gc
 import json
 import os
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -66,7 +67,7 @@ def read(path: Path) -> Reading:
     try:
         check_regular(path)
         with path.open("rb") as file, no_collection():
-            for number, line in enumerate(iter(lambda: file.readline(MAX_TEXT), b""), 1):
+            for number, line in enumerate(iter(partial(file.readline, MAX_TEXT), b""), 1):
                 if not line.endswith(b"\n"):
                     reading.cut = len(line) < MAX_TEXT
                     reading.damage = None if reading.cut else f"line {number} is longer than any line of a journal"
@@ -117,7 +118,7 @@ def _take(line: bytes, reading: Reading) -> str | None:
         refuse_wide(content, "the line")
         reading.sealed = False
         if kind == b"result":
-            outcome = reading.type_of(workload).model_validate_json(content)
+            outcome = reading.type_of(workload).__pydantic_validator__.validate_json(content)
             if common is not None:
                 reading.common[common.decode()].give_to(outcome)
             reading.keep(outcome)
