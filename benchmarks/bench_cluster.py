@@ -64,7 +64,7 @@ def ratio() -> bool:
         seconds([*CELLS, "--jobs", "2"], home)  # data into the cache, files into memory
         seconds(there, home)
         ratios = []
-        for _ in range(3):
+        for _ in range(5):
             local, one = seconds([*CELLS, "--jobs", "2"], home)
             took, other = seconds(there, home)
             ratios.append(took / local)

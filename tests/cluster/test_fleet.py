@@ -153,6 +153,79 @@ def test_idle_node_gets_the_inputs_of_a_cell_that_waits_elsewhere():
     assert [(node.address, digest) for node, digest in fleet.missing(wanted)] == [("1", "big")]
 
 
+def of_targets(repeats, targets):
+    spec = Spec(workload="x", name="x")
+    return [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(repeats) for target in targets]
+
+
+def targets_by_node(fleet, wanted):
+    """Which targets each node ran, if each node ends its cell in turn; and how many cells ran."""
+    found, count = {}, 0
+    while fleet.waiting or fleet.in_flight():
+        for one in place_all(fleet, wanted):
+            found.setdefault(one.address, set()).add(one.work.cell.target)
+            count += 1
+        for node in fleet.nodes.values():
+            for one in node.cells[:1]:
+                fleet.ended(one.number)
+    return found, count
+
+
+def test_each_node_keeps_to_the_libraries_that_it_has_loaded():
+    fleet, wanted = fleet_of("ab", of_targets(20, "tuvw"))
+    found, count = targets_by_node(fleet, wanted)
+    assert count == 80
+    assert sum(map(len, found.values())) <= 5  # in the end, one may help the other out
+
+
+def test_nodes_share_the_cells_of_a_single_library():
+    fleet, wanted = fleet_of("abc", of_targets(9, "t"))
+    found, count = targets_by_node(fleet, wanted)
+    assert (count, len(found)) == (9, 3)
+
+
+def test_library_that_no_node_has_loaded_goes_before_one_that_another_has():
+    cells = [*of_targets(1, "tz"), *of_targets(4, "t")[1:], *of_targets(1, "u")]
+    fleet, wanted = fleet_of("ab", cells)
+    placed = [(one.address, one.work.cell.target) for one in place_all(fleet, wanted)]
+    assert placed == [("0", "t"), ("1", "z"), ("0", "t"), ("1", "u")]
+
+
+def test_worker_with_many_threads_loads_as_many_libraries_at_once():
+    fleet, wanted = fleet_of("a", of_targets(9, "tuvw"), threads=3)
+    assert [one.work.cell.target for one in place_all(fleet, wanted)] == ["t", "u", "v", "t"]
+
+
+def test_long_queue_of_other_libraries_keeps_no_node_idle():
+    fleet, wanted = fleet_of("a", [*of_targets(1, "t"), *of_targets(200, "u"), *of_targets(2, "t")[1:]])
+    found, count = targets_by_node(fleet, wanted)
+    assert (found, count) == ({"0": {"t", "u"}}, 202)
+
+
+def test_cell_that_runs_alone_or_is_suspected_is_not_passed_by_those_of_loaded_libraries():
+    alone = Work(Cell(Spec(workload="x", name="y", alone=True), "u", Repeat(0)), BUILD)
+    fleet, wanted = fleet_of("a", [*of_targets(2, "t"), alone, *of_targets(4, "t")[2:]])
+    wanted[alone.cell.key] = ()
+    first, second = place_all(fleet, wanted)
+    fleet.ended(first.number)
+    assert place_all(fleet, wanted) == []
+    fleet.ended(second.number)
+    assert [one.work for one in place_all(fleet, wanted)] == [alone]
+
+
+def test_library_of_a_lost_node_counts_as_loaded_nowhere():
+    fleet, wanted = fleet_of("abc", of_targets(1, "tzu"))
+    first, second, _ = place_all(fleet, wanted)
+    fleet.ended(first.number)
+    fleet.lost("0")
+    fleet.ended(second.number)
+    more = [*of_targets(5, "u")[1:], *of_targets(5, "t")[1:]]
+    fleet.waiting.extend(more)
+    wanted |= {work.cell.key: () for work in more}
+    placed = [(one.address, one.work.cell.target) for one in place_all(fleet, wanted)]
+    assert placed == [("1", "t"), ("1", "t"), ("2", "u")]
+
+
 def timed(repeats, targets="tuvw"):
     spec = Spec(workload="x", name="x", alone=True)
     return [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(repeats) for target in targets]

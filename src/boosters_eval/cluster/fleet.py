@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from boosters_eval.cluster.messages import Introduction
     from boosters_eval.core.machine import MachineInfo
     from boosters_eval.core.repeat import Repeat
+    from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.executor import Work
 
-_SCANNED = 64  # cells among which one is sought whose inputs are on a node already
+_SCANNED = 64  # cells among which one is sought whose inputs and library are on a node already
 TWICE = 2  # nodes that a cell may lose
 
 
@@ -47,6 +48,7 @@ class KnownNode:
     asked: float = 0.0  # when it was last asked to introduce itself
     inputs: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
+    lanes: set[Lane] = field(default_factory=set)  # those that it has loaded, or will for the cells that it has
     cells: list[PlacedCell] = field(default_factory=list)
 
 
@@ -62,6 +64,7 @@ class Fleet:
         self._alone: Counter[str] = Counter()  # those of them that must be alone there
         self._hosts: dict[Repeat, str] = {}  # where the cells of a repeat run that must run alone
         self._unplaced: Counter[Repeat] = Counter()  # such cells that wait, by repeat
+        self._with_lane: Counter[Lane] = Counter()  # nodes
         self._numbers = 0
 
     def begin(self, works: Iterable[Work]) -> None:
@@ -136,14 +139,27 @@ class Fleet:
         return not work.cell.spec.alone or self._hosts.get(work.cell.repeat, node.host) == node.host
 
     def _candidates(self, node: KnownNode) -> Iterator[tuple[int, Work]]:
-        """The cells that may run on a node, with their positions."""
+        """The cells that may run on a node, with their positions; those first for which it need not load a library.
+
+        Those that run alone or are suspected keep their turn, and no other cell passes them.
+        """
         timed = +self._unplaced
         if sum(timed.values()) == len(self.waiting) and all(
             self._hosts.get(repeat, node.host) != node.host for repeat in timed
         ):
             return  # a long queue that others will run need not be looked through
         found = ((index, work) for index, work in enumerate(self.waiting) if self._belongs(work, node))
-        yield from islice(found, _SCANNED)
+        passed: list[tuple[int, Work]] = []
+        for index, work in islice(found, _SCANNED):
+            if work.cell.spec.alone or self.suspect(work):
+                yield from passed
+                passed.clear()
+                yield index, work
+            elif len(node.lanes) < node.slots or work.cell.lane in node.lanes:
+                yield index, work
+            else:
+                passed.append((index, work))
+        yield from sorted(passed, key=lambda each: self._with_lane[each[1].cell.lane])
 
     def moved(self, wanted: Mapping[str, Iterable[str]]) -> tuple[int, PlacedCell] | None:
         """A cell that waits behind another although some node has nothing to do: its old number, and its new place."""
@@ -171,6 +187,9 @@ class Fleet:
         self._numbers += 1
         placed = PlacedCell(self._numbers, work, node.address)
         node.cells.append(placed)
+        if work.cell.lane not in node.lanes:
+            node.lanes.add(work.cell.lane)
+            self._with_lane[work.cell.lane] += 1
         self._placed[placed.number] = placed
         self._count(node, placed, 1)
         return placed
@@ -251,6 +270,7 @@ class Fleet:
         if node is None:
             return [], []
         self._release(node.host)
+        self._with_lane.subtract(node.lanes)
         for placed in node.cells:
             del self._placed[placed.number]
             self._count(node, placed, -1)

@@ -79,7 +79,10 @@ class LocalPool(Executor):
         timeout_s: float | None,
         started: Callable[[Cell, str], None],
     ) -> Generator[Outcome | Failure, None, None]:
-        """Run what comes through the feed until it ends, in these lanes, with at most that timeout."""
+        """Run what comes through the feed until it ends, in these lanes, with at most that timeout.
+
+        A lane is loaded for its first cell: whoever sends cells may send those of a few lanes only.
+        """
         yield from self._session(deque(), wanted, timeout_s, feed, started)
 
     def _session(
@@ -94,6 +97,7 @@ class LocalPool(Executor):
             raise RunError("This pool is running something already: use another pool, or wait.")
         ahead = self._lanes.prepare(wanted, timeout_s)
         if feed is not None:
+            ahead.clear()
             self._lanes.listen(feed)
         self._busy = True
         try:
