@@ -1,6 +1,11 @@
 """Which cell goes to which node: no cluster is needed to decide that."""
 
+import random
+from collections import Counter
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from boosters_eval import Build, Cell, Repeat, Spec, Work
 from boosters_eval.cluster.fleet import Fleet
@@ -226,6 +231,59 @@ def test_library_of_a_lost_node_counts_as_loaded_nowhere():
     assert placed == [("1", "t"), ("1", "t"), ("2", "u")]
 
 
+def run_with_a_broken_library(nodes, cells):
+    """How many cells of 't' the first node runs, which cannot load it and tells so at once; others take their time."""
+    fleet, wanted = fleet_of("abcdefghij"[:nodes], cells)
+    failed = turn = 0
+    while fleet.waiting or fleet.in_flight():
+        place_all(fleet, wanted)
+        turn += 1
+        for node in fleet.nodes.values():
+            for one in node.cells[:1]:
+                quick = node.address == "0" and one.work.cell.target == "t"
+                if quick or turn % 10 == 0:
+                    fleet.ended(one.number)
+                if quick:
+                    fleet.unload(node, one.work)
+                    failed += 1
+    return failed
+
+
+def test_node_that_cannot_load_a_library_does_not_prefer_its_cells():
+    assert run_with_a_broken_library(10, of_targets(100, "tuvwx")) <= 2  # one may wait behind the first
+
+
+def test_cells_of_a_library_that_the_only_node_cannot_load_run_all_the_same():
+    assert run_with_a_broken_library(1, of_targets(3, "t")) == 3
+
+
+def test_next_run_forgets_libraries_that_it_does_not_need():
+    cells = of_targets(2, "tu")
+    fleet, wanted = fleet_of("a", cells)
+    targets_by_node(fleet, wanted)
+    node = fleet.nodes["0"]
+    assert {lane.target for lane in node.lanes} == {"t", "u"}
+    fleet.begin(of_targets(1, "u"))
+    assert {lane.target for lane in node.lanes} == {"u"}
+    fleet.unload_all(node)
+    assert not node.lanes
+
+
+def test_cell_that_waits_goes_to_an_idle_node_that_has_its_library():
+    fleet, wanted = fleet_of("abc", of_targets(1, "tuv"))
+    fleet.nodes["2"].ready = False
+    first, second, _ = place_all(fleet, wanted)
+    assert (first.work.cell.target, second.work.cell.target) == ("t", "u")
+    more = of_targets(2, "u")[1:]
+    fleet.waiting.extend(more)
+    wanted |= {work.cell.key: () for work in more}
+    (behind,) = place_all(fleet, wanted)
+    fleet.nodes["2"].ready = True
+    fleet.nodes["2"].lanes.add(behind.work.cell.lane)
+    _, placed = fleet.moved(wanted)
+    assert (placed.address, placed.work.cell.target) == ("2", "u")
+
+
 def timed(repeats, targets="tuvw"):
     spec = Spec(workload="x", name="x", alone=True)
     return [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(repeats) for target in targets]
@@ -304,3 +362,70 @@ def test_machine_that_waits_for_a_timed_repeat_gets_the_inputs_of_its_own():
     (one,) = place_all(fleet, wanted)
     assert one.address == "0"
     assert ("1", "second") in {(node.address, digest) for node, digest in fleet.missing(wanted)}
+
+
+class Cluster:
+    """Nodes that join, get inputs, end cells, cannot load some libraries and die, all by chance."""
+
+    def __init__(self, chance, cells, wanted):
+        self.chance, self.wanted = chance, wanted
+        self.fleet = Fleet()
+        self.fleet.begin(cells)
+        self.ended = Counter()
+        self.sent = []
+        self.names = 0
+        self.broken = {target for target in "tuv" if chance.random() < 0.2}  # on every other node
+
+    def join(self):
+        self.names += 1
+        (node,) = self.fleet.joined({**dict.fromkeys(self.fleet.nodes, 1), str(self.names): self.chance.randint(1, 3)})
+        node.host, node.slots, node.ready = self.chance.choice("ab"), node.threads, True
+
+    def turn(self):
+        while self.fleet.place_next(self.wanted) or self.fleet.moved(self.wanted):
+            pass
+        self.sent += [(node.address, digest) for node, digest in self.fleet.missing(self.wanted)]
+        list(self.fleet.to_start())
+        running = [one for node in self.fleet.nodes.values() for one in node.cells[: node.slots]]
+        if not self.fleet.nodes or self.chance.random() < 0.05:
+            self.join()
+        elif self.chance.random() < 0.03:
+            self.die(self.chance.choice(list(self.fleet.nodes)))
+        elif self.sent and self.chance.random() < 0.5:
+            self.arrive(*self.sent.pop(self.chance.randrange(len(self.sent))))
+        elif running:
+            self.end(self.chance.choice(running))
+        else:
+            assert self.sent, "nothing runs, and nothing is on its way"
+
+    def die(self, address):
+        self.sent = [(node, digest) for node, digest in self.sent if node != address]
+        self.ended.update(work.cell.key for work in self.fleet.lost(address)[1])
+
+    def arrive(self, address, digest):
+        node = self.fleet.nodes[address]
+        node.coming.discard(digest)
+        node.inputs.add(digest)
+
+    def end(self, placed):
+        node = self.fleet.nodes[placed.address]
+        self.fleet.ended(placed.number)
+        self.ended[placed.work.cell.key] += 1
+        if placed.work.cell.target in self.broken and int(node.address) % 2:
+            self.fleet.unload(node, placed.work)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from([0, 0.2, 1]))
+def test_each_cell_ends_once_whatever_becomes_of_the_nodes(chance, count, alone):
+    specs = [Spec(workload="x", name=str(number), alone=chance.random() < alone) for number in range(4)]
+    cells = [Work(Cell(chance.choice(specs), chance.choice("tuv"), Repeat(seed // 3)), BUILD) for seed in range(count)]
+    cells = list({work.cell.key: work for work in cells}.values())
+    wanted = {work.cell.key: chance.sample("xyz", chance.randint(0, 2)) for work in cells}
+    cluster = Cluster(random.Random(chance.random()), cells, wanted)
+    for _ in range(50 * count + 500):
+        if not (cluster.fleet.waiting or cluster.fleet.in_flight()):
+            break
+        cluster.turn()
+    assert cluster.ended == Counter(wanted.keys())
+    assert +cluster.fleet._with_lane == Counter(lane for node in cluster.fleet.nodes.values() for lane in node.lanes)

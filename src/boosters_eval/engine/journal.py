@@ -118,7 +118,7 @@ def _take(line: bytes, reading: Reading) -> str | None:
         refuse_wide(content, "the line")
         reading.sealed = False
         if kind == b"result":
-            outcome = reading.type_of(workload).__pydantic_validator__.validate_json(content)
+            outcome = reading.type_of(workload).model_validate_json(content)
             if common is not None:
                 reading.common[common.decode()].give_to(outcome)
             reading.keep(outcome)

@@ -95,9 +95,8 @@ class LocalPool(Executor):
     ) -> Generator[Outcome | Failure, None, None]:
         if self._busy:
             raise RunError("This pool is running something already: use another pool, or wait.")
-        ahead = self._lanes.prepare(wanted, timeout_s)
+        ahead = self._lanes.prepare(wanted, timeout_s, on_demand=feed is not None)
         if feed is not None:
-            ahead.clear()
             self._lanes.listen(feed)
         self._busy = True
         try:
