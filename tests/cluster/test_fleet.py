@@ -158,132 +158,6 @@ def test_idle_node_gets_the_inputs_of_a_cell_that_waits_elsewhere():
     assert [(node.address, digest) for node, digest in fleet.missing(wanted)] == [("1", "big")]
 
 
-def of_targets(repeats, targets):
-    spec = Spec(workload="x", name="x")
-    return [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(repeats) for target in targets]
-
-
-def targets_by_node(fleet, wanted):
-    """Which targets each node ran, if each node ends its cell in turn; and how many cells ran."""
-    found, count = {}, 0
-    while fleet.waiting or fleet.in_flight():
-        for one in place_all(fleet, wanted):
-            found.setdefault(one.address, set()).add(one.work.cell.target)
-            count += 1
-        for node in fleet.nodes.values():
-            for one in node.cells[:1]:
-                fleet.ended(one.number)
-    return found, count
-
-
-def test_each_node_keeps_to_the_libraries_that_it_has_loaded():
-    fleet, wanted = fleet_of("ab", of_targets(20, "tuvw"))
-    found, count = targets_by_node(fleet, wanted)
-    assert count == 80
-    assert sum(map(len, found.values())) <= 5  # in the end, one may help the other out
-
-
-def test_nodes_share_the_cells_of_a_single_library():
-    fleet, wanted = fleet_of("abc", of_targets(9, "t"))
-    found, count = targets_by_node(fleet, wanted)
-    assert (count, len(found)) == (9, 3)
-
-
-def test_library_that_no_node_has_loaded_goes_before_one_that_another_has():
-    cells = [*of_targets(1, "tz"), *of_targets(4, "t")[1:], *of_targets(1, "u")]
-    fleet, wanted = fleet_of("ab", cells)
-    placed = [(one.address, one.work.cell.target) for one in place_all(fleet, wanted)]
-    assert placed == [("0", "t"), ("1", "z"), ("0", "t"), ("1", "u")]
-
-
-def test_worker_with_many_threads_loads_as_many_libraries_at_once():
-    fleet, wanted = fleet_of("a", of_targets(9, "tuvw"), threads=3)
-    assert [one.work.cell.target for one in place_all(fleet, wanted)] == ["t", "u", "v", "t"]
-
-
-def test_long_queue_of_other_libraries_keeps_no_node_idle():
-    fleet, wanted = fleet_of("a", [*of_targets(1, "t"), *of_targets(200, "u"), *of_targets(2, "t")[1:]])
-    found, count = targets_by_node(fleet, wanted)
-    assert (found, count) == ({"0": {"t", "u"}}, 202)
-
-
-def test_cell_that_runs_alone_or_is_suspected_is_not_passed_by_those_of_loaded_libraries():
-    alone = Work(Cell(Spec(workload="x", name="y", alone=True), "u", Repeat(0)), BUILD)
-    fleet, wanted = fleet_of("a", [*of_targets(2, "t"), alone, *of_targets(4, "t")[2:]])
-    wanted[alone.cell.key] = ()
-    first, second = place_all(fleet, wanted)
-    fleet.ended(first.number)
-    assert place_all(fleet, wanted) == []
-    fleet.ended(second.number)
-    assert [one.work for one in place_all(fleet, wanted)] == [alone]
-
-
-def test_library_of_a_lost_node_counts_as_loaded_nowhere():
-    fleet, wanted = fleet_of("abc", of_targets(1, "tzu"))
-    first, second, _ = place_all(fleet, wanted)
-    fleet.ended(first.number)
-    fleet.lost("0")
-    fleet.ended(second.number)
-    more = [*of_targets(5, "u")[1:], *of_targets(5, "t")[1:]]
-    fleet.waiting.extend(more)
-    wanted |= {work.cell.key: () for work in more}
-    placed = [(one.address, one.work.cell.target) for one in place_all(fleet, wanted)]
-    assert placed == [("1", "t"), ("1", "t"), ("2", "u")]
-
-
-def run_with_a_broken_library(nodes, cells):
-    """How many cells of 't' the first node runs, which cannot load it and tells so at once; others take their time."""
-    fleet, wanted = fleet_of("abcdefghij"[:nodes], cells)
-    failed = turn = 0
-    while fleet.waiting or fleet.in_flight():
-        place_all(fleet, wanted)
-        turn += 1
-        for node in fleet.nodes.values():
-            for one in node.cells[:1]:
-                quick = node.address == "0" and one.work.cell.target == "t"
-                if quick or turn % 10 == 0:
-                    fleet.ended(one.number)
-                if quick:
-                    fleet.unload(node, one.work)
-                    failed += 1
-    return failed
-
-
-def test_node_that_cannot_load_a_library_does_not_prefer_its_cells():
-    assert run_with_a_broken_library(10, of_targets(100, "tuvwx")) <= 2  # one may wait behind the first
-
-
-def test_cells_of_a_library_that_the_only_node_cannot_load_run_all_the_same():
-    assert run_with_a_broken_library(1, of_targets(3, "t")) == 3
-
-
-def test_next_run_forgets_libraries_that_it_does_not_need():
-    cells = of_targets(2, "tu")
-    fleet, wanted = fleet_of("a", cells)
-    targets_by_node(fleet, wanted)
-    node = fleet.nodes["0"]
-    assert {lane.target for lane in node.lanes} == {"t", "u"}
-    fleet.begin(of_targets(1, "u"))
-    assert {lane.target for lane in node.lanes} == {"u"}
-    fleet.unload_all(node)
-    assert not node.lanes
-
-
-def test_cell_that_waits_goes_to_an_idle_node_that_has_its_library():
-    fleet, wanted = fleet_of("abc", of_targets(1, "tuv"))
-    fleet.nodes["2"].ready = False
-    first, second, _ = place_all(fleet, wanted)
-    assert (first.work.cell.target, second.work.cell.target) == ("t", "u")
-    more = of_targets(2, "u")[1:]
-    fleet.waiting.extend(more)
-    wanted |= {work.cell.key: () for work in more}
-    (behind,) = place_all(fleet, wanted)
-    fleet.nodes["2"].ready = True
-    fleet.nodes["2"].lanes.add(behind.work.cell.lane)
-    _, placed = fleet.moved(wanted)
-    assert (placed.address, placed.work.cell.target) == ("2", "u")
-
-
 def timed(repeats, targets="tuvw"):
     spec = Spec(workload="x", name="x", alone=True)
     return [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(repeats) for target in targets]
@@ -365,7 +239,7 @@ def test_machine_that_waits_for_a_timed_repeat_gets_the_inputs_of_its_own():
 
 
 class Cluster:
-    """Nodes that join, get inputs, end cells, cannot load some libraries and die, all by chance."""
+    """Nodes that join, get inputs, end cells and die, all by chance."""
 
     def __init__(self, chance, cells, wanted):
         self.chance, self.wanted = chance, wanted
@@ -374,7 +248,6 @@ class Cluster:
         self.ended = Counter()
         self.sent = []
         self.names = 0
-        self.broken = {target for target in "tuv" if chance.random() < 0.2}  # on every other node
 
     def join(self):
         self.names += 1
@@ -408,11 +281,8 @@ class Cluster:
         node.inputs.add(digest)
 
     def end(self, placed):
-        node = self.fleet.nodes[placed.address]
         self.fleet.ended(placed.number)
         self.ended[placed.work.cell.key] += 1
-        if placed.work.cell.target in self.broken and int(node.address) % 2:
-            self.fleet.unload(node, placed.work)
 
 
 @settings(max_examples=200, deadline=None)
@@ -428,4 +298,3 @@ def test_each_cell_ends_once_whatever_becomes_of_the_nodes(chance, count, alone)
             break
         cluster.turn()
     assert cluster.ended == Counter(wanted.keys())
-    assert +cluster.fleet._with_lane == Counter(lane for node in cluster.fleet.nodes.values() for lane in node.lanes)

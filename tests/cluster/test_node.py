@@ -100,19 +100,6 @@ def test_input_that_is_not_there_is_told(shell, node):
     assert node.run(lacking).text == "RuntimeError: the input data is not there"
 
 
-def test_library_that_was_replaced_before_its_first_cell_is_told(shell, node, monkeypatch):
-    packed, orders = requests_of(shell, {"x": "echo 1"}, seeds=(1, 2))
-    node.begin(packed.question, ONE)
-    known = shell.Shell.build("sh")
-    with monkeypatch.context() as patched:
-        patched.setattr(shell.Shell, "build", classmethod(lambda cls, target: known.replace(version="other")))
-        reply = node.run(orders[0])
-    assert reply.kind == "unready"
-    assert f"the plan has sh {known.version}" in reply.text
-    assert "the node other" in reply.text
-    assert node.run(orders[0]).kind == "result"
-
-
 def test_node_introduces_itself_and_names_both_builds(shell):
     packed, _ = requests_of(shell, {"x": "echo 1"})
     told = introduce(packed.question)

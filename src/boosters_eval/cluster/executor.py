@@ -292,17 +292,13 @@ class _Run:
             self._unready(node, reply.text)
             return
         node.failed = 0
-        outcome = self._outcome(placed.work.cell, reply, node)
-        if isinstance(outcome, Failure) and outcome.phase == "start":
-            self._fleet.unload(node, placed.work)
-        yield outcome
+        yield self._outcome(placed.work.cell, reply, node)
 
     def _unready(self, node: KnownNode, why: str) -> None:
         """A node that did not run its cell gets ready anew; one that fails again and again is left out."""
         node.failed += 1
         node.ready = False
         node.inputs.clear()
-        self._fleet.unload_all(node)
         if node.failed >= _GIVEN_UP:
             self._refuse(node, why)
         elif self._link.alive:

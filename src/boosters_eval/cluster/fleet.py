@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from boosters_eval.cluster.messages import Introduction
     from boosters_eval.core.machine import MachineInfo
     from boosters_eval.core.repeat import Repeat
-    from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.executor import Work
 
-_SCANNED = 64  # cells among which one is sought whose inputs and library are on a node already
+_SCANNED = 64  # cells among which one is sought whose inputs are on a node already
 TWICE = 2  # nodes that a cell may lose
 
 
@@ -48,8 +47,6 @@ class KnownNode:
     asked: float = 0.0  # when it was last asked to introduce itself
     inputs: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
-    lanes: set[Lane] = field(default_factory=set)  # those that it has loaded, or will for the cells that it has
-    broken: set[Lane] = field(default_factory=set)  # those that it could not load, or that died
     cells: list[PlacedCell] = field(default_factory=list)
 
 
@@ -65,23 +62,17 @@ class Fleet:
         self._alone: Counter[str] = Counter()  # those of them that must be alone there
         self._hosts: dict[Repeat, str] = {}  # where the cells of a repeat run that must run alone
         self._unplaced: Counter[Repeat] = Counter()  # such cells that wait, by repeat
-        self._lanes: dict[tuple[str, str], Lane] = {}  # by the names of spec and target, as finding out takes time
-        self._with_lane: Counter[Lane] = Counter()  # nodes
         self._numbers = 0
 
     def begin(self, works: Iterable[Work]) -> None:
         """New cells."""
         self.waiting = deque(works)
-        for known in (self._placed, self._deaths, self._on_host, self._alone, self._hosts, self._lanes):
+        for known in (self._placed, self._deaths, self._on_host, self._alone, self._hosts):
             known.clear()
-        needed = {self._lane(work) for work in self.waiting}
         self._unplaced = Counter(work.cell.repeat for work in self.waiting if work.cell.spec.alone)
         for node in self.nodes.values():
             node.cells.clear()
             node.failed = 0
-            node.lanes &= needed
-            node.broken.clear()
-        self._with_lane = Counter(lane for node in self.nodes.values() for lane in node.lanes)
 
     # Who is there
 
@@ -145,34 +136,19 @@ class Fleet:
         return not work.cell.spec.alone or self._hosts.get(work.cell.repeat, node.host) == node.host
 
     def _candidates(self, node: KnownNode) -> Iterator[tuple[int, Work]]:
-        """The cells that may run on a node, with their positions; those first for which it need not load a library.
-
-        Those that run alone or are suspected keep their turn, and no other cell passes them.
-        """
+        """The cells that may run on a node, with their positions."""
         timed = +self._unplaced
         if sum(timed.values()) == len(self.waiting) and all(
             self._hosts.get(repeat, node.host) != node.host for repeat in timed
         ):
             return  # a long queue that others will run need not be looked through
         found = ((index, work) for index, work in enumerate(self.waiting) if self._belongs(work, node))
-        passed: list[tuple[int, Work]] = []
-        for index, work in islice(found, _SCANNED):
-            if work.cell.spec.alone or self.suspect(work):
-                yield from passed
-                passed.clear()
-                yield index, work
-            elif self._suits(node, work):
-                yield index, work
-            elif not self._better_elsewhere(node, work):
-                passed.append((index, work))
-        yield from sorted(passed, key=lambda each: self._with_lane[self._lane(each[1])])
+        yield from islice(found, _SCANNED)
 
     def moved(self, wanted: Mapping[str, Iterable[str]]) -> tuple[int, PlacedCell] | None:
         """A cell that waits behind another although some node has nothing to do: its old number, and its new place."""
         for node in self._idle():
-            for placed in sorted(self._behind(), key=lambda placed: not self._suits(node, placed.work)):
-                if self._better_elsewhere(node, placed.work):
-                    continue
+            for placed in self._behind():
                 if placed.address != node.address and node.inputs.issuperset(wanted[placed.work.cell.key]):
                     self.ended(placed.number)
                     return placed.number, self._place(node, placed.work)
@@ -195,8 +171,6 @@ class Fleet:
         self._numbers += 1
         placed = PlacedCell(self._numbers, work, node.address)
         node.cells.append(placed)
-        if self._lane(work) not in node.broken:
-            self._load(node, self._lane(work))
         self._placed[placed.number] = placed
         self._count(node, placed, 1)
         return placed
@@ -242,44 +216,6 @@ class Fleet:
                     placed.started = True
                     yield placed
 
-    # What a node has loaded
-
-    def _lane(self, work: Work) -> Lane:
-        cell = work.cell
-        known = self._lanes.get((cell.spec.name, cell.target))
-        if known is None:
-            known = self._lanes[cell.spec.name, cell.target] = cell.lane
-        return known
-
-    def _suits(self, node: KnownNode, work: Work) -> bool:
-        """Whether it has the library, or has so few that it may load one more beside the cells that it runs."""
-        lane = self._lane(work)
-        return lane in node.lanes or (len(node.lanes) < node.slots and lane not in node.broken)
-
-    def _better_elsewhere(self, node: KnownNode, work: Work) -> bool:
-        """Whether it could not load the library, but there are nodes that may be able to."""
-        lane = self._lane(work)
-        return lane in node.broken and any(lane not in other.broken for other in self.usable())
-
-    def _load(self, node: KnownNode, lane: Lane) -> None:
-        if lane not in node.lanes:
-            node.lanes.add(lane)
-            self._with_lane[lane] += 1
-
-    def unload(self, node: KnownNode, work: Work) -> None:
-        """The node could not load the library of a cell, or lost it: such cells go elsewhere if they can."""
-        lane = self._lane(work)
-        node.broken.add(lane)
-        if lane in node.lanes:
-            node.lanes.remove(lane)
-            self._with_lane[lane] -= 1
-
-    def unload_all(self, node: KnownNode) -> None:
-        """The node begins anew."""
-        self._with_lane.subtract(node.lanes)
-        node.lanes.clear()
-        node.broken.clear()
-
     # What becomes of them
 
     def ended(self, number: int) -> PlacedCell | None:
@@ -315,7 +251,6 @@ class Fleet:
         if node is None:
             return [], []
         self._release(node.host)
-        self.unload_all(node)
         for placed in node.cells:
             del self._placed[placed.number]
             self._count(node, placed, -1)

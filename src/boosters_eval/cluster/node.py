@@ -63,7 +63,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._running: dict[str, list[Future[Outcome | Failure]]] = {}
         self._lock = threading.Lock()
         self._numbers = 0
-        self._checked: set[int] = set()  # lanes, by their positions in the question
         self._timer: threading.Timer | None = None
 
     def setup(self, worker: Any) -> None:
@@ -92,7 +91,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._close_pool()
             self._pool = LocalPool(post.jobs, kept=True, cpus=None if post.cpus is None else list(post.cpus))
         self._question, self._post = question, post
-        self._checked.clear()
         feed = self._feed = Feed()
         self._thread = threading.Thread(target=self._serve, args=(self._pool, feed, question), daemon=True)
         self._thread.start()
@@ -161,7 +159,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             folder = self.scratch / f"cell-{self._numbers}"
         try:
             inputs = {name: self._located(name, given.kind, given.text, folder) for name, given in order.inputs.items()}
-            self._check_lane(order.lane)
             outcome = self._started(order, inputs).result()
             written = {
                 name: tuple(_items(folder / name)) for name, given in order.inputs.items() if given.kind == "written"
@@ -174,16 +171,6 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             return CellReply(kind="unready", text=f"{type(error).__name__}: {error}")
         finally:
             self._rest()
-
-    def _check_lane(self, number: int) -> None:
-        """A library is loaded for its first cell, long after the node met the program: it may be another one by now."""
-        question = self._question
-        if question is None or number in self._checked:
-            return
-        fault = _lane_fault(question.lanes[number])
-        if fault:
-            raise RuntimeError(fault)
-        self._checked.add(number)
 
     def _started(self, order: Order, inputs: dict[str, str]) -> Future[Outcome | Failure]:
         with self._lock:

@@ -49,19 +49,12 @@ class Lanes:
 
     # What is wanted
 
-    def prepare(
-        self, wanted: Mapping[Lane, Identity], timeout_s: float | None, *, on_demand: bool = False
-    ) -> deque[Lane]:
-        """Get ready for cells with this timeout: their lanes, in the order in which they had better start.
-
-        On demand there is no order: none starts before its first cell.
-        """
+    def prepare(self, wanted: Mapping[Lane, Identity], timeout_s: float | None) -> deque[Lane]:
+        """Get ready for cells with this timeout: their lanes, in the order in which they had better start."""
         self._identities = dict(wanted)
         self._forget_outdated()
         self._timeout = timeout_s
-        self._shared = shared_imports(self._identities, by_all=on_demand) if self._method == "fork" else {}
-        if on_demand:
-            return deque()
+        self._shared = shared_imports(self._identities) if self._method == "fork" else {}
         # An ancestor cannot unload a module, so lanes that share fewer modules are forked first.
         return deque(sorted(self._identities, key=lambda lane: len(self._shared.get(lane, ()))))
 
@@ -234,8 +227,8 @@ def longest_timeout(works: Iterable[Work]) -> float | None:
     return max((work.limits.timeout_s for work in works if work.limits.timeout_s), default=None)
 
 
-def shared_imports(lanes: Mapping[Lane, Identity], *, by_all: bool = False) -> dict[Lane, list[str]]:
-    """For each lane, the modules that another lane imports as well, or that all do, from the same place."""
+def shared_imports(lanes: Mapping[Lane, Identity]) -> dict[Lane, list[str]]:
+    """For each lane, the modules that another lane imports as well, from the same place."""
     together = {lane: identity for lane, identity in lanes.items() if not identity.path.isolated}
     own = {name for identity in together.values() for name in provided(identity.path.first)}
     wanted = {
@@ -243,16 +236,7 @@ def shared_imports(lanes: Mapping[Lane, Identity], *, by_all: bool = False) -> d
         for lane, identity in together.items()
     }
     counted = Counter((lane.n_threads, name) for lane, names in wanted.items() for name in set(names))
-    forked = Counter(lane.n_threads for lane in wanted)  # from the same ancestor
-    return {
-        lane: [
-            name
-            for name in names
-            if counted[lane.n_threads, name] > 1
-            and (not by_all or counted[lane.n_threads, name] == forked[lane.n_threads])
-        ]
-        for lane, names in wanted.items()
-    }
+    return {lane: [name for name in names if counted[lane.n_threads, name] > 1] for lane, names in wanted.items()}
 
 
 def _any_changed(processes: Iterable[LaneProcess]) -> bool:

@@ -79,10 +79,7 @@ class LocalPool(Executor):
         timeout_s: float | None,
         started: Callable[[Cell, str], None],
     ) -> Generator[Outcome | Failure, None, None]:
-        """Run what comes through the feed until it ends, in these lanes, with at most that timeout.
-
-        A lane is loaded for its first cell: whoever sends cells may send those of a few lanes only.
-        """
+        """Run what comes through the feed until it ends, in these lanes, with at most that timeout."""
         yield from self._session(deque(), wanted, timeout_s, feed, started)
 
     def _session(
@@ -95,7 +92,7 @@ class LocalPool(Executor):
     ) -> Generator[Outcome | Failure, None, None]:
         if self._busy:
             raise RunError("This pool is running something already: use another pool, or wait.")
-        ahead = self._lanes.prepare(wanted, timeout_s, on_demand=feed is not None)
+        ahead = self._lanes.prepare(wanted, timeout_s)
         if feed is not None:
             self._lanes.listen(feed)
         self._busy = True
