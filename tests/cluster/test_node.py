@@ -1,8 +1,10 @@
 """A node by itself, in this process: its pool outlives the cells, and it always answers."""
 
+import asyncio
 import threading
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 import boosters_eval
@@ -35,6 +37,23 @@ def requests_of(shell, scripts, seeds=(1,), limits=Limits(), **fields):  # noqa:
     return packed, [Order.model_validate_json(packed.order(work)) for work in works]
 
 
+def run(node, order):
+    return asyncio.run(node.run(order))
+
+
+def run_in_time(node, packed, order):
+    """Run a cell before the node rests, which on a busy machine may take another try."""
+    replies = []
+
+    def tried():
+        node.begin(packed.question, ONE)
+        replies.append(run(node, order))
+        return replies[-1].kind == "result"
+
+    until(tried, "a result")
+    return replies[-1]
+
+
 def lane_pid(reply):
     return float(reply.text.partition('"value":')[2].partition(",")[0])
 
@@ -42,10 +61,10 @@ def lane_pid(reply):
 def test_cells_of_a_node_are_forked_from_the_same_lane(shell, node):
     packed, orders = requests_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"}, seeds=(1, 2))
     node.begin(packed.question, ONE)
-    replies = [node.run(order) for order in orders]
+    replies = [run(node, order) for order in orders]
     assert [reply.kind for reply in replies] == ["result", "result"]
     node.begin(packed.question, ONE)  # the next run of the program
-    replies.append(node.run(orders[0]))
+    replies.append(run(node, orders[0]))
     assert len(set(map(lane_pid, replies))) == 1
 
 
@@ -53,9 +72,9 @@ def test_next_plan_keeps_the_lanes_that_it_needs_too(shell, node):
     first, orders = requests_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"})
     second, others = requests_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"}, limits=Limits(timeout_s=60.0))
     node.begin(first.question, ONE)
-    before = node.run(orders[0])
+    before = run(node, orders[0])
     node.begin(second.question, ONE)
-    assert lane_pid(node.run(others[0])) == lane_pid(before)
+    assert lane_pid(run(node, others[0])) == lane_pid(before)
 
 
 def test_node_that_is_stopped_answers_for_its_cells_and_can_begin_again(shell, node, tmp_path):
@@ -63,22 +82,22 @@ def test_node_that_is_stopped_answers_for_its_cells_and_can_begin_again(shell, n
     quick, (other,) = requests_of(shell, {"y": "echo 1"})
     replies = []
     node.begin(packed.question, ONE)
-    running = threading.Thread(target=lambda: replies.append(node.run(order)))
+    running = threading.Thread(target=lambda: replies.append(run(node, order)))
     running.start()
     until((tmp_path / "begun").exists, "the cell")
     node.stop()
     running.join()
     assert [reply.kind for reply in replies] == ["unready"]
-    assert node.run(order).text == "RuntimeError: the node has no pool"
+    assert run(node, order).text == "RuntimeError: the node has no pool"
     node.begin(quick.question, ONE)
-    assert node.run(other).kind == "result"
+    assert run(node, other).kind == "result"
 
 
 def test_cell_that_came_back_while_it_runs_has_an_answer_for_each(shell, node):
     packed, (order,) = requests_of(shell, {"x": "sleep 0.1; echo 1"})
     node.begin(packed.question, Post(jobs=2, cpus=None))
     replies = []
-    threads = [threading.Thread(target=lambda: replies.append(node.run(order).kind)) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: replies.append(run(node, order).kind)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -87,17 +106,40 @@ def test_cell_that_came_back_while_it_runs_has_an_answer_for_each(shell, node):
 
 
 def test_node_without_cells_gives_its_memory_back(shell, node, monkeypatch):
-    packed, (order,) = requests_of(shell, {"x": "echo 1"})
-    monkeypatch.setattr(nodes, "_IDLE", 0.05)
+    packed, (order,) = requests_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"})
+    monkeypatch.setattr(nodes, "_IDLE", 1.0)
+    lane = int(lane_pid(run_in_time(node, packed, order)))
+    until(lambda: not psutil.pid_exists(lane), "the end of its lane")
+    assert run(node, order).kind == "unready"
+
+
+def test_cell_that_lasts_longer_than_a_node_may_rest_is_not_stopped(shell, node, monkeypatch):
+    packed, (order,) = requests_of(shell, {"x": "sleep 0.5; echo 1"})
+    monkeypatch.setattr(nodes, "_IDLE", 0.1)
+    assert run_in_time(node, packed, order).kind == "result"
+
+
+def test_cell_whose_task_is_cancelled_leaves_the_node_able_to_run_the_next(shell, node, tmp_path):
+    packed, (order,) = requests_of(shell, {"x": f"touch {tmp_path}/begun; sleep 0.2; echo 1"})
     node.begin(packed.question, ONE)
-    until(lambda: node.run(order).kind == "unready", "the end of its pool")
+
+    async def cancelled():
+        task = asyncio.create_task(node.run(order))
+        while not (tmp_path / "begun").exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert run(node, order).kind == "result"
 
 
 def test_input_that_is_not_there_is_told(shell, node):
     packed, (order,) = requests_of(shell, {"x": "echo 1"})
     node.begin(packed.question, ONE)
     lacking = order.replace(inputs={"data": {"kind": "parcel", "text": "0" * 32}})
-    assert node.run(lacking).text == "RuntimeError: the input data is not there"
+    assert run(node, lacking).text == "RuntimeError: the input data is not there"
 
 
 def test_node_introduces_itself_and_names_both_builds(shell):

@@ -14,6 +14,7 @@ import platform
 import shutil
 import tempfile
 import threading
+import time
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._running: dict[str, list[Future[Outcome | Failure]]] = {}
         self._lock = threading.Lock()
         self._numbers = 0
+        self._used = 0.0  # when a cell was last here
         self._timer: threading.Timer | None = None
 
     def setup(self, worker: Any) -> None:
@@ -94,7 +96,8 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         feed = self._feed = Feed()
         self._thread = threading.Thread(target=self._serve, args=(self._pool, feed, question), daemon=True)
         self._thread.start()
-        self._rest()
+        self._used = time.monotonic()
+        self._watch(_IDLE)
 
     def _serve(self, pool: LocalPool, feed: Feed, question: Question) -> None:
         wanted = {lane.lane: lane.identity for lane in question.lanes}
@@ -140,37 +143,41 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._finish()
         self._close_pool()
 
-    def _rest(self) -> None:
-        """Stop by itself if no cell comes for a while."""
+    def _watch(self, seconds: float) -> None:
+        """Look in so many seconds whether a cell has come meanwhile; without one for a while, stop."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = None if self._running else threading.Timer(_IDLE, self.stop)
-            if self._timer is not None:
-                self._timer.daemon = True
-                self._timer.start()
+            self._timer = threading.Timer(seconds, self._look)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _look(self) -> None:
+        with self._lock:
+            rested = 0.0 if self._running else time.monotonic() - self._used
+        if rested < _IDLE:
+            self._watch(_IDLE - rested)
+        else:
+            self.stop()
 
     # Running cells
 
-    def run(self, order: Order) -> CellReply:
-        """Run a cell, and wait for what becomes of it."""
+    async def run(self, order: Order) -> CellReply:
+        """Run a cell, and wait for what becomes of it: not in a thread, whose stack dask would look at all the time."""
         with self._lock:
             self._numbers += 1
             folder = self.scratch / f"cell-{self._numbers}"
         try:
             inputs = {name: self._located(name, given.kind, given.text, folder) for name, given in order.inputs.items()}
-            outcome = self._started(order, inputs).result()
-            written = {
-                name: tuple(_items(folder / name)) for name, given in order.inputs.items() if given.kind == "written"
-            }
-            if not any(written.values()):
-                shutil.rmtree(folder, ignore_errors=True)
+            # Shielded: a worker that closes cancels its tasks, but the pool must still be able to answer.
+            outcome = await asyncio.shield(asyncio.wrap_future(self._started(order, inputs)))
+            written = await asyncio.to_thread(_written, folder, order) if folder.exists() else {}
             kind = FAILURE if isinstance(outcome, Failure) else RESULT
             return CellReply(kind=kind, text=outcome.model_dump_json(), written=written)
         except Exception as error:  # noqa: BLE001 (the program decides what to do with a node that cannot)
             return CellReply(kind="unready", text=f"{type(error).__name__}: {error}")
         finally:
-            self._rest()
+            self._used = time.monotonic()
 
     def _started(self, order: Order, inputs: dict[str, str]) -> Future[Outcome | Failure]:
         with self._lock:
@@ -206,6 +213,14 @@ def plugin_name(session: str) -> str:
 def lease_key(session: str) -> str:
     """How the key of a task begins whose result the program holds for as long as it is there."""
     return f"boosters-eval-lease-{session}"
+
+
+def _written(folder: Path, order: Order) -> dict[str, tuple[Item, ...]]:
+    """What a cell wrote, by the name of the input; a folder in which there is nothing goes away."""
+    found = {name: tuple(_items(folder / name)) for name, given in order.inputs.items() if given.kind == "written"}
+    if not any(found.values()):
+        shutil.rmtree(folder, ignore_errors=True)
+    return found
 
 
 def _items(folder: Path) -> list[Item]:
@@ -299,12 +314,12 @@ async def take_post(session: str, question: str, post: str, *, dask_worker: Any)
     return await _tried(node.begin, Question.model_validate_json(question), Post.model_validate_json(post))
 
 
-def run_cell(session: str, order: str) -> str:
+async def run_cell(session: str, order: str) -> str:
     """A task: one cell."""
     node = _node(get_worker(), session)
     if node is None:
         return CellReply(kind="unready", text="it has forgotten this program").model_dump_json()
-    return node.run(Order.model_validate_json(order)).model_dump_json()
+    return (await node.run(Order.model_validate_json(order))).model_dump_json()
 
 
 def lease() -> bool:
