@@ -1,6 +1,7 @@
 """A node by itself, in this process: its pool outlives the cells, and it always answers."""
 
 import asyncio
+import json
 import threading
 from types import SimpleNamespace
 
@@ -125,14 +126,21 @@ def test_cell_whose_task_is_cancelled_leaves_the_node_able_to_run_the_next(shell
 
     async def cancelled():
         task = asyncio.create_task(node.run(order))
-        while not (tmp_path / "begun").exists():
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(until, (tmp_path / "begun").exists, "the cell")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(cancelled())
     assert run(node, order).kind == "result"
+
+
+@pytest.mark.parametrize(("value", "seen"), [("65536", 1.0), ("70000", 70000.0)])
+def test_cells_do_not_inherit_what_dask_sets_for_its_workers(shell, node, monkeypatch, value, seen):
+    packed, (order,) = requests_of(shell, {"x": "echo ${MALLOC_TRIM_THRESHOLD_-1}"})
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", value)
+    node.begin(packed.question, ONE)
+    assert json.loads(run(node, order).text)["value"] == seen
 
 
 def test_input_that_is_not_there_is_told(shell, node):

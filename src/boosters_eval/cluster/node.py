@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 import itertools
+import os
 import platform
 import shutil
 import tempfile
@@ -19,6 +20,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import dask
 from distributed import WorkerPlugin, get_worker
 
 import boosters_eval
@@ -91,7 +93,8 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._finish()
         if self._pool is None or post != self._post:
             self._close_pool()
-            self._pool = LocalPool(post.jobs, kept=True, cpus=None if post.cpus is None else list(post.cpus))
+            cpus = None if post.cpus is None else list(post.cpus)
+            self._pool = LocalPool(post.jobs, kept=True, cpus=cpus, unset=_of_dask())
         self._question, self._post = question, post
         feed = self._feed = Feed()
         self._thread = threading.Thread(target=self._serve, args=(self._pool, feed, question), daemon=True)
@@ -203,6 +206,15 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         place = folder / name if kind == "written" else self.scratch / name
         place.mkdir(parents=True, exist_ok=True)
         return str(place)
+
+
+def _of_dask() -> list[str]:
+    """The variables that dask sets for its own workers.
+
+    One of them changes how memory is allocated: with it, CatBoost takes a sixth longer to train.
+    """
+    found = dask.config.get("distributed.nanny.pre-spawn-environ", {})
+    return [name for name, value in found.items() if os.environ.get(name) == str(value)]
 
 
 def plugin_name(session: str) -> str:

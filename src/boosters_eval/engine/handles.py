@@ -20,7 +20,7 @@ from boosters_eval.engine.lane import tail_of
 from boosters_eval.engine.processes import IN_WORKER, kill_marked, worker_command
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from boosters_eval.engine.cell import Build, Lane
     from boosters_eval.engine.executor import Work
@@ -50,8 +50,12 @@ class AncestorProcess:
     input: Lines = field(default_factory=Lines)
 
     @classmethod
-    def start(cls, n_threads: int) -> Self:
-        """A new ancestor, which inherits the thread limits: libraries read them when they are loaded."""
+    def start(cls, n_threads: int, unset: Collection[str] = ()) -> Self:
+        """A new ancestor, which inherits the thread limits: libraries read them when they are loaded.
+
+        Of this process's environment it does not inherit what is `unset`.
+        """
+        inherited = {name: value for name, value in os.environ.items() if name not in unset}
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the ancestor)
         setup = {**ImportPath().setup(), "cpus": available_cpus(), "channel": theirs.fileno()}
@@ -63,7 +67,7 @@ class AncestorProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
-                env={**os.environ, **threads.environment(n_threads), IN_WORKER: mark},
+                env={**inherited, **threads.environment(n_threads), IN_WORKER: mark},
                 pass_fds=[theirs.fileno(), file.fileno()],
                 start_new_session=True,  # Ctrl-C reaches only the program, which stops them
             )

@@ -18,7 +18,7 @@ from boosters_eval.engine.processes import kill_marked
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.executor import Work
@@ -30,8 +30,9 @@ _SHORTEST_IMPORT = 60.0  # seconds that an import may always take, however short
 class Lanes:
     """The lanes of a pool and their ancestors."""
 
-    def __init__(self, method: str, *, kept: bool) -> None:
+    def __init__(self, method: str, *, kept: bool, unset: Collection[str] = ()) -> None:
         self._method = method
+        self._unset = unset
         self._kept = kept
         self._ancestors: dict[int, AncestorProcess] = {}  # by number of threads
         self._known: dict[Lane, LaneProcess] = {}
@@ -102,7 +103,7 @@ class Lanes:
     def _ancestor(self, n_threads: int) -> AncestorProcess:
         known = self._ancestors.get(n_threads)
         if known is None:
-            known = self._ancestors[n_threads] = AncestorProcess.start(n_threads)
+            known = self._ancestors[n_threads] = AncestorProcess.start(n_threads, self._unset)
             self._selector.register(known.channel, selectors.EVENT_READ, known)
         return known
 

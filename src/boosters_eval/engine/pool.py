@@ -24,7 +24,7 @@ from boosters_eval.engine.processes import end_name, kill_marked
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 
     from boosters_eval.engine.cell import Cell, Lane
     from boosters_eval.engine.executor import Work
@@ -48,14 +48,17 @@ class LocalPool(Executor):
     """Runs cells on this machine, `jobs` at a time. Its lanes are kept for the next run until it is closed.
 
     One that is `kept` for longer starts its lanes anew if a file that they have loaded changes. Where several pools
-    share a machine, each gets CPUs of its own; only a cell that runs alone may use all.
+    share a machine, each gets CPUs of its own; only a cell that runs alone may use all. Variables of the environment
+    that are `unset` are not for cells.
     """
 
-    def __init__(self, jobs: int = 1, *, kept: bool = False, cpus: list[int] | None = None) -> None:
+    def __init__(
+        self, jobs: int = 1, *, kept: bool = False, cpus: list[int] | None = None, unset: Collection[str] = ()
+    ) -> None:
         super().__init__(jobs)
         self._cpus = cpus
         self._method = start_method()
-        self._lanes = Lanes(self._method, kept=kept)
+        self._lanes = Lanes(self._method, kept=kept, unset=unset)
         self._numbers = count(1)  # of cells
         self._free = list(range(jobs))
         self._busy = False
