@@ -5,6 +5,7 @@ import shutil
 import warnings
 
 import numpy as np
+import psutil
 import pytest
 from distributed import Security
 
@@ -174,7 +175,14 @@ def test_worker_that_joins_late_is_used(shell, cluster):
     assert len(values) == 2
 
 
-def test_run_that_is_interrupted_stops_its_cells_and_leaving_leaves_no_process(shell, cluster):
+def sleeps(pid):
+    try:
+        return "sleep" in psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return False
+
+
+def test_run_that_is_interrupted_stops_its_cells_and_leaves_only_lanes_which_end_with_their_worker(shell, cluster):
     plan = plan_of(shell, {"x": "sleep 600"}, targets=("sh",))
     before = set().union(*map(children, cluster.workers))
     begun = []
@@ -189,9 +197,21 @@ def test_run_that_is_interrupted_stops_its_cells_and_leaving_leaves_no_process(s
             list(dask.run(works_of(plan), started))
         quick = plan_of(shell, {"y": "echo 1"}, targets=("sh",))
         assert execute(quick, dask).missing == 0  # at once, although the others would have taken ten minutes
-        started_there = set().union(*map(children, cluster.workers)) - before
-        assert started_there
+    started_there = set().union(*map(children, cluster.workers)) - before
+    assert started_there
+    until(lambda: not any(map(sleeps, started_there)), "the end of the cells")
+    for worker in list(cluster.workers):
+        cluster.kill(worker)
     until(lambda: not alive(started_there), "the end of all processes")
+
+
+def test_next_program_finds_the_lanes_of_the_one_before(shell, cluster):
+    plan = plan_of(shell, {"x": "cut -d' ' -f4 /proc/$PPID/stat"}, targets=("sh",), seeds=range(4))
+    lanes = []
+    for _ in range(2):
+        with DaskExecutor(address=cluster.address) as dask:
+            lanes.append({outcome.value for outcome in dask.run(works_of(plan), lambda *_: None)})
+    assert lanes[0] & lanes[1]
 
 
 def test_cells_that_run_alone_are_alone_on_their_machine(shell, dask, tmp_path):

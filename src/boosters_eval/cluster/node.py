@@ -35,7 +35,7 @@ from boosters_eval.engine.child import FAILURE, RESULT
 from boosters_eval.engine.executor import Limits, Work
 from boosters_eval.engine.feed import Feed
 from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.pool import LocalPool
+from boosters_eval.engine.warm import kept_pool
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from boosters_eval.cluster.messages import Item, WantedLane
     from boosters_eval.engine.cell import Build
     from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.pool import LocalPool
 
 _IDLE = 300.0  # seconds without a cell after which the memory is given back
 _FORGOTTEN = ("released", "forgotten", "cancelled")  # states of a task that nobody wants any more
@@ -60,6 +61,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._question: Question | None = None
         self._post: Post | None = None
         self._pool: LocalPool | None = None
+        self._kept = contextlib.ExitStack()  # by which the pool is given back
         self._feed: Feed | None = None
         self._thread: threading.Thread | None = None
         # By the key of the cell. One that was given to another node may come back while it runs here.
@@ -77,6 +79,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 (the signature of a plug-in)
         """Leave no process and no file behind."""
         self.stop()
+        self.leave()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:  # noqa: ARG002 (dask's signature)
@@ -87,14 +90,14 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
     # Taking up its post
 
     def begin(self, question: Question, post: Post) -> None:
-        """Get ready for the cells of a plan. Lanes that it needs too are kept."""
+        """Get ready for the cells of a plan. Lanes that it needs too are kept, those of an earlier program as well."""
         if self._feed is not None and (question, post) == (self._question, self._post):
             return
         self._finish()
-        if self._pool is None or post != self._post:
-            self._close_pool()
-            cpus = None if post.cpus is None else list(post.cpus)
-            self._pool = LocalPool(post.jobs, kept=True, cpus=cpus, unset=_of_dask())
+        cpus = None if post.cpus is None else list(post.cpus)
+        if self._pool is None:
+            self._pool = self._kept.enter_context(kept_pool(post.jobs, cpus, _of_dask()))
+        self._pool.resize(post.jobs, cpus)
         self._question, self._post = question, post
         feed = self._feed = Feed()
         self._thread = threading.Thread(target=self._serve, args=(self._pool, feed, question), daemon=True)
@@ -131,20 +134,26 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             thread.join()
             feed.close()
 
-    def _close_pool(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close()
+    def leave(self) -> None:
+        """The program ends: its cells are stopped. If there is none, the next program finds the lanes as they are."""
+        with self._lock:
+            running = bool(self._running)
+        if running:
+            self.stop()
+        self._rest()
+        self._finish()
+        self._pool = None
+        self._kept.close()
 
     def stop(self) -> None:
         """Stop the running cells and all processes, at once."""
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-        if self._pool is not None:
-            self._pool.close()  # its thread is woken by the end of its processes
+        self._rest()
+        pool = self._pool
+        if pool is not None:
+            pool.close()  # its thread is woken by the end of its processes
         self._finish()
-        self._close_pool()
+        if pool is not None:
+            pool.close()
 
     def _watch(self, seconds: float) -> None:
         """Look in so many seconds whether a cell has come meanwhile; without one for a while, stop."""
@@ -154,6 +163,11 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._timer = threading.Timer(seconds, self._look)
             self._timer.daemon = True
             self._timer.start()
+
+    def _rest(self) -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
 
     def _look(self) -> None:
         with self._lock:
@@ -208,13 +222,13 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         return str(place)
 
 
-def _of_dask() -> list[str]:
+def _of_dask() -> tuple[str, ...]:
     """The variables that dask sets for its own workers.
 
     One of them changes how memory is allocated: with it, CatBoost takes a sixth longer to train.
     """
     found = dask.config.get("distributed.nanny.pre-spawn-environ", {})
-    return [name for name, value in found.items() if os.environ.get(name) == str(value)]
+    return tuple(name for name, value in found.items() if os.environ.get(name) == str(value))
 
 
 def plugin_name(session: str) -> str:
@@ -394,8 +408,9 @@ async def stop(session: str, *, dask_worker: Any) -> None:
 
 async def leave(session: str, *, dask_worker: Any) -> None:
     """The program ends: nothing of it remains on the node."""
-    if _node(dask_worker, session) is not None:
-        await stop(session, dask_worker=dask_worker)
+    node = _node(dask_worker, session)
+    if node is not None:
+        await asyncio.to_thread(node.leave)
         await dask_worker.plugin_remove(plugin_name(session))
 
 

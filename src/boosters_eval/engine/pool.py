@@ -136,10 +136,10 @@ class LocalPool(Executor):
         self._lanes.close()
         self._free = list(range(self.jobs))
 
-    def resize(self, jobs: int) -> None:
-        """Run so many cells at a time from the next run on."""
+    def resize(self, jobs: int, cpus: list[int] | None = None) -> None:
+        """Run so many cells at a time from the next run on, on these CPUs."""
         if not self._busy:
-            self.jobs = jobs
+            self.jobs, self._cpus = jobs, cpus
             self._free = list(range(jobs))
 
     def abandon(self) -> None:

@@ -1,4 +1,7 @@
-"""The pool that stays open between the calls of a process: what they share is imported once, not once per call."""
+"""The pool that stays open between the calls of a process: what they share is imported once, not once per call.
+
+On a node of a cluster it stays open between the programs that use the node.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,14 @@ _kept = _Kept()
 
 
 @contextlib.contextmanager
-def kept_pool(jobs: int) -> Iterator[LocalPool]:
+def kept_pool(jobs: int, cpus: list[int] | None = None, unset: tuple[str, ...] = ()) -> Iterator[LocalPool]:
     """The pool of this process. It stays open for the next call, unless this one is interrupted or fails.
 
     Whoever calls while another thread uses it gets a pool of its own.
     """
-    pool = _take(jobs)
+    pool = _take(jobs, cpus, unset)
     if pool is None:
-        with LocalPool(jobs) as own:
+        with LocalPool(jobs, kept=True, cpus=cpus, unset=unset) as own:
             yield own
         return
     try:
@@ -63,8 +66,8 @@ def close_kept() -> None:
             _close()
 
 
-def _take(jobs: int) -> LocalPool | None:
-    inherited = _inherited()
+def _take(jobs: int, cpus: list[int] | None, unset: tuple[str, ...]) -> LocalPool | None:
+    inherited = (*_inherited(), unset)
     with _kept.lock:
         if _kept.in_use:
             return None
@@ -73,8 +76,8 @@ def _take(jobs: int) -> LocalPool | None:
         if _kept.inherited != inherited:
             _close()
         if _kept.pool is None:
-            _kept.pool, _kept.inherited = LocalPool(jobs, kept=True), inherited
-        _kept.pool.resize(jobs)
+            _kept.pool, _kept.inherited = LocalPool(jobs, kept=True, unset=unset), inherited
+        _kept.pool.resize(jobs, cpus)
         _kept.in_use = True
         return _kept.pool
 
@@ -100,7 +103,7 @@ def _close() -> None:
     _kept.pool = _kept.timer = None
 
 
-def _inherited() -> Any:
+def _inherited() -> tuple[Any, ...]:
     """What a worker takes over from this process when it starts, and keeps: if it has changed, others are started."""
     environment = {name: value for name, value in os.environ.items() if name not in _PASSING}
     return start_method(), environment, program_path(), available_cpus(), Path.cwd()
