@@ -20,7 +20,7 @@ from boosters_eval.engine.outcome import Common, Failure
 from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from filelock import FileLock
@@ -41,7 +41,7 @@ class Reading:
     sealed: bool = False  # the last line states that the run is complete, and the number of its outcomes
     damage: str | None = None
     common: dict[str, Common] = field(default_factory=dict, repr=False)
-    types: dict[bytes, type[Outcome]] = field(default_factory=dict, repr=False)
+    parsers: dict[bytes | None, Callable[[bytes], Outcome]] = field(default_factory=dict, repr=False)
 
     def keep(self, outcome: Outcome | Failure) -> None:
         """The last outcome of a cell counts, and is the last in order too."""
@@ -52,13 +52,17 @@ class Reading:
             del self.outcomes[key]
         self.outcomes[key] = outcome
 
-    def type_of(self, workload: bytes | None) -> type[Outcome]:
-        """The outcome type of a workload, looked up once per journal."""
-        name = workload or FIRST_WORKLOAD.encode()
-        found = self.types.get(name)
+    def parse(self, workload: bytes | None, content: bytes) -> Outcome:
+        """An outcome of a workload, whose type is looked up once per journal."""
+        found = self.parsers.get(workload)
         if found is None:
-            found = self.types[name] = WORKLOADS[name.decode()].outcome_type
-        return found
+            found = self.parsers[workload] = type_of(workload).__pydantic_validator__.validate_json
+        return found(content)
+
+
+def type_of(workload: bytes | None) -> type[Outcome]:
+    """The outcome type of a workload."""
+    return WORKLOADS[workload.decode() if workload else FIRST_WORKLOAD].outcome_type
 
 
 def read(path: Path) -> Reading:
@@ -118,7 +122,7 @@ def _take(line: bytes, reading: Reading) -> str | None:
         refuse_wide(content, "the line")
         reading.sealed = False
         if kind == b"result":
-            outcome = reading.type_of(workload).model_validate_json(content)
+            outcome = reading.parse(workload, content)
             if common is not None:
                 reading.common[common.decode()].give_to(outcome)
             reading.keep(outcome)
@@ -150,7 +154,7 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
         if _object(content) != {"outcomes": len(reading.outcomes)}:
             return "does not count the outcomes before it"
     elif kind == b"common":
-        common_type = reading.type_of(workload).common_type or Common
+        common_type = type_of(workload).common_type or Common
         reading.common[line_digest(content)[:16]] = common_type.model_validate_json(content)
     elif kind == b"failure":
         reading.keep(Failure.model_validate_json(content))
