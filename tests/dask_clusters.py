@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import psutil
+from distributed import Client
 
 from processes import PLUGINS, environment
 
@@ -58,6 +59,11 @@ class Cluster:
         if changes or threads != 1:
             self.odd.append(worker)
         return worker
+
+    def size(self):
+        """How many workers the scheduler knows."""
+        with Client(self.address, set_as_default=False) as client:
+            return len(client.nthreads())
 
     def kill(self, worker):
         self.workers.remove(worker)

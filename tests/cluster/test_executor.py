@@ -160,6 +160,24 @@ def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shel
         execute(plan, dask)
 
 
+def test_library_that_one_worker_cannot_load_runs_on_the_others_and_fails_if_there_is_none(shell, cluster):
+    odd = cluster.add(BROKEN_SHELL="bash")
+    until(lambda: cluster.size() == 3, "the third worker")
+    plan = plan_of(shell, {"x": f"sleep 0.1; {ANCESTOR}; echo $p"}, targets=("sh", "bash"), seeds=range(30))
+    with DaskExecutor(address=cluster.address) as dask:
+        with pytest.warns(BoostersEvalWarning, match="gets no more cells of bash: bash could not be imported") as told:
+            run = execute(plan, dask)
+        assert len(told) == 1
+        assert len(run.results) == 60
+        assert {outcome.target for outcome in run.results if outcome.value == odd.pid} == {"sh"}
+        for worker in [worker for worker in cluster.workers if worker is not odd]:
+            cluster.kill(worker)
+        run = execute(plan, dask)
+    assert {outcome.target for outcome in run.results} == {"sh"}
+    assert {failure.error_message for failure in run.failures} == {"bash could not be imported: libshell.so is missing"}
+    assert len(run.failures) == 30
+
+
 def test_worker_that_joins_late_is_used(shell, cluster):
     for worker in list(cluster.workers):
         cluster.kill(worker)
@@ -223,7 +241,9 @@ def test_cells_that_run_alone_are_alone_on_their_machine(shell, dask, tmp_path):
 
 
 def test_timed_cells_of_a_repeat_run_on_one_of_two_machines_with_equal_hardware(shell, cluster, tmp_path):
-    (tmp_path / "elsewhere.py").write_text("from boosters_eval.cluster import node\nnode._host = lambda: 'elsewhere'\n")
+    (tmp_path / "elsewhere.py").write_text(
+        "from boosters_eval.cluster import introduction as i\ni._host = lambda: 'elsewhere'\n"
+    )
     cluster.add(DASK_DISTRIBUTED__WORKER__PRELOAD=str([str(tmp_path / "elsewhere.py")]))
     plan = plan_of(shell, {"x": with_two_workers(tmp_path, "echo 1")}, seeds=range(4), alone=True)
     with DaskExecutor(address=cluster.address) as dask:

@@ -158,6 +158,64 @@ def test_idle_node_gets_the_inputs_of_a_cell_that_waits_elsewhere():
     assert [(node.address, digest) for node, digest in fleet.missing(wanted)] == [("1", "big")]
 
 
+def test_library_that_a_node_cannot_load_is_left_to_the_others():
+    spec = Spec(workload="x", name="x")
+    cells = [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(6) for target in "tu"]
+    fleet, wanted = fleet_of("ab", cells)
+    broken, whole = fleet.nodes.values()
+    first = place_all(fleet, wanted)[0]
+    assert first.address == broken.address
+    fleet.ended(first.number)
+    assert fleet.cannot_load(broken, first.work)
+    ran = Counter()
+    while fleet.waiting or fleet.in_flight():
+        place_all(fleet, wanted)
+        for node in (broken, whole):
+            for one in node.cells[:1]:
+                fleet.ended(one.number)
+                if (
+                    node is not broken
+                    or one.work.cell.lane not in node.lacking
+                    or not fleet.cannot_load(node, one.work)
+                ):
+                    ran[node.address, one.work.cell.target] += 1
+    assert ran[broken.address, first.work.cell.target] == 0
+    assert sum(ran.values()) == len(cells)
+    fleet.begin(cells)
+    assert not broken.lacking  # the next run tries again
+
+
+def test_cell_whose_library_no_node_can_load_fails_instead_of_waiting_for_ever():
+    fleet, wanted = fleet_of("ab", works(1))
+    (placed,) = place_all(fleet, wanted)
+    fleet.ended(placed.number)
+    assert fleet.cannot_load(fleet.nodes[placed.address], placed.work)
+    (again,) = place_all(fleet, wanted)
+    assert again.address != placed.address
+    fleet.lost(again.address)
+    (last,) = place_all(fleet, wanted)
+    assert last.address == placed.address
+    fleet.ended(last.number)
+    assert not fleet.cannot_load(fleet.nodes[last.address], last.work)
+
+
+def test_timed_cell_stays_with_the_others_of_its_repeat_even_if_its_library_cannot_be_loaded():
+    fleet, wanted = fleet_of("ab", works(1, alone=True))
+    (placed,) = place_all(fleet, wanted)
+    fleet.ended(placed.number)
+    assert not fleet.cannot_load(fleet.nodes[placed.address], placed.work)
+
+
+def test_nothing_is_sent_to_a_machine_on_which_a_cell_runs_alone():
+    cells = works(2, alone=True)
+    fleet, _ = fleet_of("a", cells)
+    wanted = {cells[0].cell.key: (), cells[1].cell.key: ("big",)}
+    (running,) = place_all(fleet, wanted)
+    assert list(fleet.missing(wanted)) == []
+    fleet.ended(running.number)
+    assert [digest for _, digest in fleet.missing(wanted)] == ["big"]
+
+
 def timed(repeats, targets="tuvw"):
     spec = Spec(workload="x", name="x", alone=True)
     return [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(repeats) for target in targets]

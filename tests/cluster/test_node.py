@@ -11,8 +11,9 @@ import pytest
 import boosters_eval
 from boosters_eval import Limits, Work
 from boosters_eval.cluster import node as nodes
+from boosters_eval.cluster.introduction import introduce
 from boosters_eval.cluster.messages import Order, Post
-from boosters_eval.cluster.node import Node, introduce
+from boosters_eval.cluster.node import Node
 from boosters_eval.cluster.parcels import Parcels
 from boosters_eval.cluster.requests import CellRequests
 from dask_clusters import until

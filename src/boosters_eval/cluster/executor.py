@@ -292,7 +292,19 @@ class _Run:
             self._unready(node, reply.text)
             return
         node.failed = 0
-        yield self._outcome(placed.work.cell, reply, node)
+        if reply.kind != "unloaded" or not self._is_left_to_others(placed.work, reply, node):
+            yield self._outcome(placed.work.cell, reply, node)
+
+    def _is_left_to_others(self, work: Work, reply: CellReply, node: KnownNode) -> bool:
+        """A node could not load a library: whether others can, which is said once."""
+        known = work.cell.lane in node.lacking
+        left = self._fleet.cannot_load(node, work)
+        if left and not known:
+            failure = _checked(work.cell, reply)
+            why = failure.error_message.rstrip(".") if isinstance(failure, Failure) else "it could not be imported"
+            text = f"The worker {node.address} gets no more cells of {work.cell.target}: {why}."
+            warnings.warn(text, BoostersEvalWarning, stacklevel=2)
+        return left
 
     def _unready(self, node: KnownNode, why: str) -> None:
         """A node that did not run its cell gets ready anew; one that fails again and again is left out."""
@@ -305,14 +317,10 @@ class _Run:
             self._meet([node])
 
     def _outcome(self, cell: Cell, reply: CellReply, node: KnownNode) -> Outcome | Failure:
-        """What a node answered, checked as the answer of a local process is."""
-        try:
-            kind = WORKLOADS[cell.spec.workload].outcome_type if reply.kind == RESULT else Failure
-            found = kind.model_validate_json(reply.text)
-            if found.key == cell.key:
-                return found.model_copy(update={"machine": self._machine(node)})
-        except ValueError:  # pydantic's errors are ValueErrors
-            pass
+        """What a node answered, with its machine."""
+        found = _checked(cell, reply)
+        if found is not None:
+            return found.model_copy(update={"machine": self._machine(node)})
         message = f"the node {node.address} sent something that is not an outcome of the cell"
         return Failure.of(cell, error_type="InvalidAnswer", error_message=message, machine=self._machine(node))
 
@@ -325,3 +333,13 @@ class _Run:
             machine = machine.replace(node=node.host)
         self._machines[machine.digest] = machine
         return machine.digest
+
+
+def _checked(cell: Cell, reply: CellReply) -> Outcome | Failure | None:
+    """What a node answered, checked as the answer of a local process is; None if it is no outcome of the cell."""
+    try:
+        kind = WORKLOADS[cell.spec.workload].outcome_type if reply.kind == RESULT else Failure
+        found = kind.model_validate_json(reply.text)
+    except ValueError:  # pydantic's errors are ValueErrors
+        return None
+    return found if found.key == cell.key else None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from boosters_eval.cluster.messages import Introduction
     from boosters_eval.core.machine import MachineInfo
     from boosters_eval.core.repeat import Repeat
+    from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.executor import Work
 
 _SCANNED = 64  # cells among which one is sought whose inputs are on a node already
@@ -44,6 +45,7 @@ class KnownNode:
     ready: bool = False
     refused: str = ""
     failed: int = 0  # how often in a row it could not run a cell
+    lacking: set[Lane] = field(default_factory=set)  # lanes that it could not load, although it has the build
     asked: float = 0.0  # when it was last asked to introduce itself
     inputs: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
@@ -72,6 +74,7 @@ class Fleet:
         self._unplaced = Counter(work.cell.repeat for work in self.waiting if work.cell.spec.alone)
         for node in self.nodes.values():
             node.cells.clear()
+            node.lacking.clear()
             node.failed = 0
 
     # Who is there
@@ -133,7 +136,25 @@ class Fleet:
             self._unplaced[work.cell.repeat] -= 1
 
     def _belongs(self, work: Work, node: KnownNode) -> bool:
-        return not work.cell.spec.alone or self._hosts.get(work.cell.repeat, node.host) == node.host
+        if work.cell.spec.alone:
+            return self._hosts.get(work.cell.repeat, node.host) == node.host
+        return work.cell.lane not in node.lacking or not self._loads_elsewhere(work)
+
+    def _loads_elsewhere(self, work: Work) -> bool:
+        return any(node.ready and work.cell.lane not in node.lacking for node in self.nodes.values())
+
+    def cannot_load(self, node: KnownNode, work: Work) -> bool:
+        """A node could not load the library of a cell: whether another one runs it, which gets the next such cells too.
+
+        A timed cell stays where the others of its repeat are, and what no node can load fails.
+        """
+        if work.cell.spec.alone:
+            return False
+        node.lacking.add(work.cell.lane)
+        found = self._loads_elsewhere(work)
+        if found:
+            self.again([work])
+        return found
 
     def _candidates(self, node: KnownNode) -> Iterator[tuple[int, Work]]:
         """The cells that may run on a node, with their positions."""
@@ -149,7 +170,9 @@ class Fleet:
         """A cell that waits behind another although some node has nothing to do: its old number, and its new place."""
         for node in self._idle():
             for placed in self._behind():
-                if placed.address != node.address and node.inputs.issuperset(wanted[placed.work.cell.key]):
+                if placed.address == node.address or not self._belongs(placed.work, node):
+                    continue
+                if node.inputs.issuperset(wanted[placed.work.cell.key]):
                     self.ended(placed.number)
                     return placed.number, self._place(node, placed.work)
         return None
@@ -180,9 +203,12 @@ class Fleet:
         self._alone[node.host] += step * placed.work.cell.spec.alone
 
     def missing(self, wanted: Mapping[str, Iterable[str]]) -> Iterator[tuple[KnownNode, str]]:
-        """The inputs that nodes should get now: those of the next cell that each could take."""
+        """The inputs that nodes should get now: those of the next cell that each could take.
+
+        None while a cell runs alone on the machine, which they would disturb.
+        """
         for node in self.usable() if self.waiting else self._idle():
-            if len(node.cells) > node.slots or node.coming:
+            if len(node.cells) > node.slots or node.coming or self._alone[node.host]:
                 continue
             following = (work for _, work in self._candidates(node)) if self.waiting else self._behind_works()
             work = next(following, None)

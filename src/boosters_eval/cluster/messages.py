@@ -119,9 +119,12 @@ class Manifest(Model):
 
 
 class CellReply(Model):
-    """What became of a cell: an outcome or a failure as text, or the reason why the node did not run it."""
+    """What became of a cell: an outcome or a failure as text, or the reason why the node did not run it.
 
-    kind: Literal["result", "failure", "unready"]
+    A failure is "unloaded" if the node could not load the library.
+    """
+
+    kind: Literal["result", "failure", "unloaded", "unready"]
     text: str
     written: dict[str, tuple[Item, ...]] = Field(
         default_factory=dict

@@ -8,41 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import itertools
 import os
-import platform
 import shutil
 import tempfile
 import threading
 import time
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import dask
 from distributed import WorkerPlugin, get_worker
 
-import boosters_eval
-from boosters_eval.cluster.messages import CellReply, Introduction, Manifest, Order, Post, Question
-from boosters_eval.cluster.parcels import CHUNK, digest_of, inside, item_of
+from boosters_eval.cluster.introduction import introduce
+from boosters_eval.cluster.messages import CellReply, Manifest, Order, Post, Question
+from boosters_eval.cluster.parcels import CHUNK, inside, item_of
 from boosters_eval.cluster.store import Store
-from boosters_eval.core.machine import MachineInfo, available_cpus
-from boosters_eval.core.modules import at_address
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Cell
-from boosters_eval.engine.child import FAILURE, RESULT
 from boosters_eval.engine.executor import Limits, Work
 from boosters_eval.engine.feed import Feed
-from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.outcome import Failure, ImportFailure
 from boosters_eval.engine.warm import kept_pool
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boosters_eval.cluster.messages import Item, WantedLane
-    from boosters_eval.engine.cell import Build
+    from boosters_eval.cluster.messages import Item
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.pool import LocalPool
 
@@ -189,8 +183,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             # Shielded: a worker that closes cancels its tasks, but the pool must still be able to answer.
             outcome = await asyncio.shield(asyncio.wrap_future(self._started(order, inputs)))
             written = await asyncio.to_thread(_written, folder, order) if folder.exists() else {}
-            kind = FAILURE if isinstance(outcome, Failure) else RESULT
-            return CellReply(kind=kind, text=outcome.model_dump_json(), written=written)
+            return CellReply(kind=_kind(outcome), text=outcome.model_dump_json(), written=written)
         except Exception as error:  # noqa: BLE001 (the program decides what to do with a node that cannot)
             return CellReply(kind="unready", text=f"{type(error).__name__}: {error}")
         finally:
@@ -241,6 +234,12 @@ def lease_key(session: str) -> str:
     return f"boosters-eval-lease-{session}"
 
 
+def _kind(outcome: Outcome | Failure) -> Literal["result", "failure", "unloaded"]:
+    if isinstance(outcome, ImportFailure):
+        return "unloaded"
+    return "failure" if isinstance(outcome, Failure) else "result"
+
+
 def _written(folder: Path, order: Order) -> dict[str, tuple[Item, ...]]:
     """What a cell wrote, by the name of the input; a folder in which there is nothing goes away."""
     found = {name: tuple(_items(folder / name)) for name, given in order.inputs.items() if given.kind == "written"}
@@ -255,63 +254,6 @@ def _items(folder: Path) -> list[Item]:
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     ]
-
-
-# What a node is, and whether it has what a plan needs
-
-
-def introduce(question: Question) -> Introduction:
-    """Who this node is, and why it cannot run the plan, if it cannot."""
-    faults: list[str] = []
-    if question.version != boosters_eval.__version__:
-        faults.append(f"the plan is of boosters-eval {question.version}, the node has {boosters_eval.__version__}")
-    else:
-        faults += [fault for path, digest in question.files.items() if (fault := _file_fault(path, digest))]
-        faults += [fault for lane in question.lanes if (fault := _lane_fault(lane))]
-    return Introduction(
-        version=boosters_eval.__version__,
-        python=platform.python_version(),
-        machine=MachineInfo.collect(device=question.device).model_dump(mode="json"),
-        host=_host(),
-        cpus=tuple(available_cpus()),
-        faults=tuple(dict.fromkeys(faults)),
-    )
-
-
-def _file_fault(path: str, digest: str) -> str:
-    try:
-        same = digest_of(Path(path)) == digest
-    except OSError:
-        return f"the plan uses {path}, which the node does not have"
-    return "" if same else f"the node's {path} is not that of the plan"
-
-
-def _lane_fault(wanted: WantedLane) -> str:
-    target, planned = wanted.target, _shown(wanted.build)
-    gone = next((folder for folder in wanted.first if not Path(folder).is_dir()), None)
-    if gone is not None:
-        return f"the plan has {target} {planned}, the node has none, because it has no folder {gone}"
-    try:
-        workload = at_address(wanted.workload_address)
-        WORKLOADS.register(wanted.workload, workload, replace=True)
-        if wanted.first or wanted.address.get("file"):
-            return ""  # the lane itself compares what it has loaded
-        found = workload.build(target)
-    except Exception as error:  # noqa: BLE001 (a package that is not there, or is broken)
-        return f"the plan has {target} {planned}, the node has none: {type(error).__name__}: {error}"
-    return "" if found == wanted.build else f"the plan has {target} {planned}, the node {_shown(found)}"
-
-
-def _shown(build: Build) -> str:
-    return f"{build.version} ({build.digest})"
-
-
-def _host() -> str:
-    """Equal for all processes on one machine, in containers too."""
-    with contextlib.suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-        return hashlib.sha256(boot.encode()).hexdigest()[:12]
-    return platform.node()
 
 
 # What the program calls

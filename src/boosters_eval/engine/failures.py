@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.engine import memory
-from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.outcome import Failure, ImportFailure
 from boosters_eval.engine.processes import end_name, signal_name
 
 if TYPE_CHECKING:
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from boosters_eval.engine.executor import Limits
 
 
-def import_failure(cell: Cell, failed: dict[str, Any]) -> Failure:
+def import_failure(cell: Cell, failed: dict[str, Any]) -> ImportFailure:
     """The failure of a cell whose lane could not load its target."""
-    return Failure.of(
+    return ImportFailure.of(
         cell,
         error_type=failed["failed"],
         error_message=f"{cell.target} could not be imported: {failed['message']}",

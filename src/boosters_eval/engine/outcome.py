@@ -111,3 +111,7 @@ class Failure(CellRecord):
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
     machine: NodeMachine = None
+
+
+class ImportFailure(Failure):
+    """The failure of a cell whose lane could not load its target; another machine may have a better one."""
