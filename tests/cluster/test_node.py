@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import psutil
@@ -39,8 +40,14 @@ def requests_of(shell, scripts, seeds=(1,), limits=Limits(), **fields):  # noqa:
     return packed, [Order.model_validate_json(packed.order(work)) for work in works]
 
 
+def apart(work):
+    """Run a coroutine in a thread: that of the tests may have a loop already, of a browser."""
+    with ThreadPoolExecutor(1) as one:
+        return one.submit(asyncio.run, work).result()
+
+
 def run(node, order):
-    return asyncio.run(node.run(order))
+    return apart(node.run(order))
 
 
 def run_in_time(node, packed, order):
@@ -132,7 +139,7 @@ def test_cell_whose_task_is_cancelled_leaves_the_node_able_to_run_the_next(shell
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(cancelled())
+    apart(cancelled())
     assert run(node, order).kind == "result"
 
 
