@@ -4,9 +4,11 @@ import copy
 import sys
 
 import pytest
+from pydantic import field_serializer
 
 import factories
 from boosters_eval import BenchmarkSuite, ConfigError, DatasetConfig, GrowthStrategy, Task, TrainingConfig
+from boosters_eval.core.model import FileModel
 
 
 def test_fields_may_be_given_by_position_in_the_order_of_the_rfc():
@@ -50,3 +52,21 @@ def test_a_copy_validates_and_leaves_defaults_alone():
     config = factories.config()
     assert config.__replace__(name="other").own_seeds == config.own_seeds == ()
     assert config.replace(seeds=(7,)).replace(name="other").own_seeds == (7,)
+
+
+@pytest.mark.parametrize("write", ["model_dump", "model_dump_json"])
+@pytest.mark.parametrize(("raised", "seen"), [(KeyboardInterrupt, KeyboardInterrupt), (OSError, ValueError)])
+def test_interruption_while_a_model_is_written_is_one(write, raised, seen):
+    class Written(FileModel):
+        value: int = 1
+
+        @field_serializer("value")
+        def _of(self, value):
+            raise raised
+
+    class Around(FileModel):
+        inner: Written = Written()
+
+    for model in (Written(), Around()):
+        with pytest.raises(seen):
+            getattr(model, write)()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import PydanticSerializationError
 
 from boosters_eval.core.errors import ConfigError, suggest
 
@@ -25,7 +26,10 @@ def _stop_early(schema: Any) -> None:
 
 
 class FileModel(BaseModel):
-    """A model of what is read from files. A list is refused at its first fault, because there may be millions."""
+    """A model of what is read from files. A list is refused at its first fault, because there may be millions.
+
+    Where pydantic calls functions of ours to write it, Ctrl-C stays what it is; pydantic would make an error of it.
+    """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -33,6 +37,28 @@ class FileModel(BaseModel):
         schema = handler(source)
         _stop_early(schema)
         return schema
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """Like pydantic's."""
+        try:
+            return super().model_dump(**options)
+        except PydanticSerializationError as error:
+            _raise_interruption(error)
+            raise
+
+    def model_dump_json(self, **options: Any) -> str:
+        """Like pydantic's."""
+        try:
+            return super().model_dump_json(**options)
+        except PydanticSerializationError as error:
+            _raise_interruption(error)
+            raise
+
+
+def _raise_interruption(error: PydanticSerializationError) -> None:
+    """Raise the interruption that pydantic took for an error of a function; it keeps no more of it than the name."""
+    if KeyboardInterrupt.__name__ in str(error):
+        raise KeyboardInterrupt from None
 
 
 class Model(FileModel):
