@@ -2,16 +2,20 @@
 
 import collections
 import shutil
+import sys
+import time
 import warnings
 
 import numpy as np
 import psutil
 import pytest
+from dask import config as dask_config
 from distributed import Security
 
 import toys
 from boosters_eval import (
     RUNNERS,
+    WORKLOADS,
     BoostersEvalWarning,
     ConfigError,
     DaskExecutor,
@@ -28,6 +32,7 @@ from boosters_eval import (
     importances,
     prepare_comparison,
 )
+from boosters_eval.cluster.link import Link
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
@@ -36,6 +41,7 @@ from boosters_eval.parity.verdicts import BindingStatus
 from boosters_eval.preparing import prepare_bisection
 from boosters_eval.runners.targets import forget
 from dask_clusters import alive, children, until
+from processes import PLUGINS
 from scripted import Scripted
 from shells import plan_of
 
@@ -176,6 +182,62 @@ def test_library_that_one_worker_cannot_load_runs_on_the_others_and_fails_if_the
     assert {outcome.target for outcome in run.results} == {"sh"}
     assert {failure.error_message for failure in run.failures} == {"bash could not be imported: libshell.so is missing"}
     assert len(run.failures) == 30
+
+
+@pytest.fixture
+def loading(home, tmp_path, monkeypatch):
+    """The workload whose cells tell what their lanes have loaded of the user's two modules."""
+    monkeypatch.syspath_prepend(str(PLUGINS))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = __import__("loading_workload")
+    WORKLOADS.register("loading", module.Loading, replace=True)
+    yield module
+    WORKLOADS.unregister("loading")
+    sys.modules.pop("loading_workload", None)
+
+
+def test_module_that_was_edited_between_two_runs_is_loaded_again(loading, cluster, tmp_path):
+    cluster.add(PYTHONPATH=f"{tmp_path}:{PLUGINS}")
+    for worker in cluster.workers[:-1]:
+        cluster.kill(worker)
+    spec = loading.LoadingSpec(name="spec", modules=("of_a_lane",))
+    plan = Plan.grid("loading", [spec], ["one"], [Repeat(1)])
+    (tmp_path / "shared_by_lanes.py").write_text("VALUE = 0.0\n")
+    found = []
+    with DaskExecutor(address=cluster.address) as dask:
+        for value in (
+            1.0,
+            1000.0,
+        ):  # of another size: Python takes the compiled file for one of the same second and size
+            (tmp_path / "of_a_lane.py").write_text(f"VALUE = {value}\n")
+            found += [outcome.values[0] for outcome in dask.run(works_of(plan), lambda *_: None)]
+    assert found == [1.0, 1000.0]
+
+
+@pytest.mark.parametrize("call", ["has_parcel", "receive", "complete"])
+def test_input_whose_way_is_interrupted_is_sent_again(shell, cluster, monkeypatch, tmp_path, call):
+    failed = collections.Counter()
+    real = Link._answer
+
+    async def answer(self, address, act, *arguments):
+        failed[address, act.__name__] += 1
+        if act.__name__ == call and failed[address, call] == 1:
+            return TimeoutError("Timed out during handshake")
+        return await real(self, address, act, *arguments)
+
+    monkeypatch.setattr(Link, "_answer", answer)
+    data = tmp_path / "data.txt"
+    data.write_text(str(time.time_ns()))  # which no worker has
+    plan = plan_of(shell, {"x": "cat $data"}, targets=("sh",), seeds=range(4))
+    with DaskExecutor(address=cluster.address) as dask:
+        found = list(dask.run(works_of(plan, inputs={"data": str(data)}), lambda *_: None))
+    assert [outcome.value for outcome in found] == [float(data.read_text())] * 4
+    assert max(count for (_, name), count in failed.items() if name == call) > 1
+
+
+def test_workers_that_were_asked_for_are_started_whatever_cluster_is_configured():
+    with dask_config.set({"scheduler-address": "tcp://127.0.0.1:1"}), DaskExecutor(workers=1) as dask:
+        assert dask.jobs == 1
 
 
 def test_worker_that_joins_late_is_used(shell, cluster):

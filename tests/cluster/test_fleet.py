@@ -199,6 +199,37 @@ def test_cell_whose_library_no_node_can_load_fails_instead_of_waiting_for_ever()
     assert not fleet.cannot_load(fleet.nodes[last.address], last.work)
 
 
+@pytest.mark.parametrize(("waited", "left"), [(1.0, True), (1000.0, False)])
+def test_node_that_is_being_asked_may_load_what_others_cannot_for_a_while(waited, left):
+    fleet, wanted = fleet_of("ab", works(1))
+    late = fleet.nodes["1"]
+    late.pause()
+    (placed,) = place_all(fleet, wanted)
+    fleet.ended(placed.number)
+    late.paused -= waited
+    assert fleet.cannot_load(fleet.nodes["0"], placed.work) is left
+    assert place_all(fleet, wanted) == []
+    late.ready = True
+    assert [one.address for one in place_all(fleet, wanted)] == (["1"] if left else [])
+
+
+def test_cells_of_a_retired_node_are_not_suspected():
+    fleet, wanted = fleet_of("ab", works(4))
+    place_all(fleet, wanted)
+    _, failed = fleet.lost("0", retired=True)
+    assert failed == []
+    assert not any(map(fleet.suspect, fleet.waiting))
+
+
+def test_inputs_that_were_on_their_way_are_sent_again_in_the_next_run():
+    cells = works(1)
+    fleet, _ = fleet_of("a", cells)
+    wanted = {cells[0].cell.key: ("big",)}
+    assert len(list(fleet.missing(wanted))) == len(list(fleet.missing(wanted))) + 1
+    fleet.begin(cells)
+    assert len(list(fleet.missing(wanted))) == 1
+
+
 def test_timed_cell_stays_with_the_others_of_its_repeat_even_if_its_library_cannot_be_loaded():
     fleet, wanted = fleet_of("ab", works(1, alone=True))
     (placed,) = place_all(fleet, wanted)

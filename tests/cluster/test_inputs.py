@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import boosters_eval
-from boosters_eval.cluster import node
+from boosters_eval import ConfigError
+from boosters_eval.cluster.addresses import scheduler_address
+from boosters_eval.cluster.introduction import introduce
 from boosters_eval.cluster.messages import Item, Manifest, Question
 from boosters_eval.cluster.parcels import Parcels, inside
 from boosters_eval.cluster.store import KEPT_S, Store
@@ -98,12 +100,19 @@ def test_path_that_leads_out_of_its_folder_is_refused(tmp_path, path):
 
 
 def question(**changes):
-    known = {"version": boosters_eval.__version__, "lanes": (), "files": {}, "timeout_s": None, "device": False}
+    known = {
+        "run": "1",
+        "version": boosters_eval.__version__,
+        "lanes": (),
+        "files": {},
+        "timeout_s": None,
+        "device": False,
+    }
     return Question(**known | changes)
 
 
 def test_node_of_another_version_names_both():
-    (fault,) = node.introduce(question(version="9.9")).faults
+    (fault,) = introduce(question(version="9.9")).faults
     assert fault == f"the plan is of boosters-eval 9.9, the node has {boosters_eval.__version__}"
 
 
@@ -111,6 +120,26 @@ def test_node_must_have_the_files_of_the_user(tmp_path):
     mine, other = tmp_path / "metric.py", tmp_path / "other.py"
     mine.write_text("a")
     files = {str(mine): hashlib.sha256(b"a").hexdigest(), str(other): "1"}
-    assert node.introduce(question(files=files)).faults == (f"the plan uses {other}, which the node does not have",)
+    assert introduce(question(files=files)).faults == (f"the plan uses {other}, which the node does not have",)
     mine.write_text("b")
-    assert f"the node's {mine} is not that of the plan" in node.introduce(question(files=files)).faults
+    assert f"the node's {mine} is not that of the plan" in introduce(question(files=files)).faults
+
+
+@pytest.mark.parametrize(
+    "address", ["18786", "5", ":8786", "inproc://x", "tcp://host", "tcp://host:99999", "http://host:1", "tcp://:1"]
+)
+def test_address_that_no_scheduler_can_have_is_refused(address):
+    with pytest.raises(ConfigError, match=f"such as tcp://host:8786\\. Got '{address}' instead"):
+        scheduler_address(address, None, None)
+
+
+@pytest.mark.parametrize("address", ["tcp://host:8786", "tls://1.2.3.4:1", "host:8786", "tcp://[::1]:8786"])
+def test_address_of_a_scheduler_is_taken(address):
+    assert scheduler_address(address, None, None) == address
+
+
+def test_store_that_cannot_be_used_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    store = Store(tmp_path / "file" / "nodes")
+    assert store.find("d") is None
+    assert store.complete("d", Manifest(name="x", folder=True, items=())) == "x cannot be stored: Not a directory"

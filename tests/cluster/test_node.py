@@ -151,6 +151,28 @@ def test_cells_do_not_inherit_what_dask_sets_for_its_workers(shell, node, monkey
     assert json.loads(run(node, order).text)["value"] == seen
 
 
+def test_cell_that_nobody_waits_for_does_not_keep_the_next_run_waiting(shell, node, tmp_path):
+    packed, (order,) = requests_of(shell, {"x": f"touch {tmp_path}/begun; sleep 600"})
+    following, (other,) = requests_of(shell, {"y": "echo 1"})
+    node.begin(packed.question, ONE)
+    running = threading.Thread(target=run, args=(node, order))
+    running.start()
+    until((tmp_path / "begun").exists, "the cell")
+    node.begin(following.question, ONE)
+    running.join()
+    assert run(node, other).kind == "result"
+
+
+def test_node_whose_pool_broke_gets_a_new_one_for_the_same_run(shell, node):
+    packed, (order,) = requests_of(shell, {"x": "echo 1"})
+    node.begin(packed.question, ONE)
+    assert run(node, order).kind == "result"
+    node._pool.close()
+    until(lambda: run(node, order).kind == "unready", "the end of its pool")
+    node.begin(packed.question, ONE)
+    assert run(node, order).kind == "result"
+
+
 def test_input_that_is_not_there_is_told(shell, node):
     packed, (order,) = requests_of(shell, {"x": "echo 1"})
     node.begin(packed.question, ONE)

@@ -12,6 +12,7 @@ from distributed import Security
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import read_text
 
+_LAST_PORT = 65535
 ENCRYPTED = ("tls://", "wss://")
 _CERTIFICATES = (
     "set distributed.comm.tls.ca-file, distributed.comm.tls.client.cert and distributed.comm.tls.client.key"
@@ -57,7 +58,6 @@ def check_certificates(address: str, security: Any) -> None:
 
 def _looks_right(address: str) -> bool:
     scheme, found, place = address.rpartition("://")
-    _, _, port = place.rpartition(":")
-    return (not found or scheme in {"tcp", "tls", "ws", "wss", "ucx", "inproc"}) and (
-        port.isdecimal() or scheme == "inproc"
-    )
+    host, _, port = place.rpartition(":")
+    known = not found or scheme in {"tcp", "tls", "ws", "wss", "ucx"}
+    return known and bool(host) and port.isdecimal() and int(port) <= _LAST_PORT

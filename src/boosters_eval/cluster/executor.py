@@ -71,7 +71,7 @@ class DaskExecutor(Executor):
         self._fleet = Fleet()
         self._machines: dict[str, MachineInfo] = {}
         link = _linked(
-            address=address, scheduler_file=scheduler_file, client=client, workers=workers or jobs, security=security
+            address=address, scheduler_file=scheduler_file, client=client, workers=workers, jobs=jobs, security=security
         )
         self._link: Link | None = link
         self.jobs = max(1, link.threads)
@@ -151,7 +151,8 @@ class _Run:
         self._last_look = self._last_node = time.monotonic()
         fleet.begin(works)
         for node in fleet.nodes.values():
-            node.ready, node.refused = False, ""
+            node.pause()
+            node.refused = ""
         self._meet(list(fleet.nodes.values()))
         link.look()
 
@@ -190,14 +191,14 @@ class _Run:
                 for address in [known for known in self._fleet.nodes if known not in threads]:
                     yield from self._lost(address)
                 self._meet([node for node in self._fleet.nodes.values() if self._silent(node)])
-            case Left(address):
-                yield from self._lost(address)
+            case Left(address, retired):
+                yield from self._lost(address, retired=retired)
             case Met(address, question, told) if question == self._question:
                 self._judge(address, told)
             case Posted(address, question, fault) if question == self._question:
                 self._take_up(address, fault)
-            case Sent(address, digest, fault):
-                self._arrived(address, digest, fault)
+            case Sent():
+                self._arrived(news)
             case Answered(number, reply):
                 yield from self._ended(number, reply)
 
@@ -244,19 +245,21 @@ class _Run:
         elif node is not None and fault is not None:
             node.ready = True
 
-    def _arrived(self, address: str, digest: str, fault: str) -> None:
-        node = self._fleet.nodes.get(address)
+    def _arrived(self, news: Sent) -> None:
+        node = self._fleet.nodes.get(news.address)
         if node is None:
             return
-        node.coming.discard(digest)
-        if fault:
-            self._refuse(node, f"an input could not be sent to it: {fault}")
+        node.coming.discard(news.digest)
+        if news.fault:
+            self._refuse(node, f"an input could not be sent to it: {news.fault}")
+        elif news.interrupted:
+            self._unready(node, f"an input could not be sent to it: {news.interrupted}")
         else:
-            node.inputs.add(digest)
+            node.inputs.add(news.digest)
 
-    def _lost(self, address: str) -> Iterator[Failure]:
+    def _lost(self, address: str, *, retired: bool = False) -> Iterator[Failure]:
         node = self._fleet.nodes.get(address)
-        numbers, failed = self._fleet.lost(address)
+        numbers, failed = self._fleet.lost(address, retired=retired)
         self._link.give_up(numbers)
         for work in failed:
             yield Failure.of(
@@ -309,7 +312,7 @@ class _Run:
     def _unready(self, node: KnownNode, why: str) -> None:
         """A node that did not run its cell gets ready anew; one that fails again and again is left out."""
         node.failed += 1
-        node.ready = False
+        node.pause()
         node.inputs.clear()
         if node.failed >= _GIVEN_UP:
             self._refuse(node, why)

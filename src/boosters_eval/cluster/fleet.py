@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.executor import Work
 
 _SCANNED = 64  # cells among which one is sought whose inputs are on a node already
+_SOON = 60.0  # seconds within which a node that was asked is expected to answer
 TWICE = 2  # nodes that a cell may lose
 
 
@@ -50,6 +52,16 @@ class KnownNode:
     inputs: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
     cells: list[PlacedCell] = field(default_factory=list)
+    paused: float = field(default_factory=time.monotonic)  # when it was last asked to get ready
+
+    def pause(self) -> None:
+        """It gets no cells until it has answered again."""
+        self.ready, self.paused = False, time.monotonic()
+
+    def may_load(self, lane: Lane) -> bool:
+        """Whether it loads a library, as far as is known; one that is just being asked has a while to answer."""
+        soon = not self.refused and time.monotonic() - self.paused < _SOON
+        return (self.ready or soon) and lane not in self.lacking
 
 
 class Fleet:
@@ -75,6 +87,7 @@ class Fleet:
         for node in self.nodes.values():
             node.cells.clear()
             node.lacking.clear()
+            node.coming.clear()
             node.failed = 0
 
     # Who is there
@@ -141,7 +154,7 @@ class Fleet:
         return work.cell.lane not in node.lacking or not self._loads_elsewhere(work)
 
     def _loads_elsewhere(self, work: Work) -> bool:
-        return any(node.ready and work.cell.lane not in node.lacking for node in self.nodes.values())
+        return any(node.may_load(work.cell.lane) for node in self.nodes.values())
 
     def cannot_load(self, node: KnownNode, work: Work) -> bool:
         """A node could not load the library of a cell: whether another one runs it, which gets the next such cells too.
@@ -268,10 +281,10 @@ class Fleet:
         """Whether a node died while it ran. Nothing waits behind such a cell, so that it is known if it did it."""
         return self._deaths[work.cell.key] > 0
 
-    def lost(self, address: str) -> tuple[list[int], list[Work]]:
+    def lost(self, address: str, *, retired: bool = False) -> tuple[list[int], list[Work]]:
         """A node is gone: which cells it had, and which of them have lost their second node.
 
-        All others run elsewhere.
+        All others run elsewhere. One that was retired was not killed by its cells.
         """
         node = self.nodes.pop(address, None)
         if node is None:
@@ -280,7 +293,7 @@ class Fleet:
         for placed in node.cells:
             del self._placed[placed.number]
             self._count(node, placed, -1)
-            self._deaths[placed.work.cell.key] += placed.started
+            self._deaths[placed.work.cell.key] += placed.started and not retired
         failed = [placed.work for placed in node.cells if self._deaths[placed.work.cell.key] >= TWICE]
         self.again(placed.work for placed in node.cells if placed.work not in failed)
         return [placed.number for placed in node.cells], failed

@@ -48,7 +48,8 @@ class Link:
         address: str | None = None,
         scheduler_file: str | Path | None = None,
         client: Any = None,
-        workers: int = 1,
+        workers: int | None = None,
+        jobs: int = 1,
         security: Any = None,
     ) -> None:
         self.session = secrets.token_hex(6)
@@ -66,8 +67,8 @@ class Link:
         self._thread = threading.Thread(target=self._turn, name="boosters-eval-dask", daemon=True)
         self._thread.start()
         try:
-            where = scheduler_address(address, scheduler_file, client)
-            self._call(self._connect(where, workers, security or getattr(client, "security", None)))
+            where = None if workers is not None else scheduler_address(address, scheduler_file, client)
+            self._call(self._connect(where, workers or jobs, security or getattr(client, "security", None)))
         except BaseException:
             self.close()
             raise
@@ -85,6 +86,10 @@ class Link:
         )
         try:
             await client
+        except (ImportError, TypeError, ValueError) as error:  # a protocol that dask cannot use here
+            with contextlib.suppress(Exception):
+                await client.close(timeout=1)
+            raise ConfigError(f"The address {address} cannot be used: {_first_line(error)}.") from None
         except (OSError, TimeoutError):
             with contextlib.suppress(Exception):
                 await client.close(timeout=1)
@@ -178,7 +183,7 @@ class Link:
         action = message.get("action") if isinstance(message, dict) else None
         if action == "remove-worker":
             self._leases.pop(message["worker"], None)
-            self.news.put(Left(message["worker"]))
+            self.news.put(Left(message["worker"], retired=bool(message.get("expected", False))))
         elif action == "add-worker":
             await self._look()
 
@@ -198,7 +203,13 @@ class Link:
         """What a function of a node answers; anything else is an error."""
         answer = await self._answer(address, act, *arguments)
         if isinstance(answer, BaseException):
-            raise OSError(_first_line(answer))
+            raise _CallError(_first_line(answer))
+        return answer
+
+    async def _ask_for_text(self, address: str, act: Callable[..., Any], *arguments: Any) -> str:
+        answer = await self._ask(address, act, *arguments)
+        if not isinstance(answer, str):
+            raise _CallError("the worker did not answer")
         return answer
 
     async def meet(self, address: str, question: str) -> None:
@@ -227,9 +238,13 @@ class Link:
 
     async def send(self, address: str, host: str, parcel: Parcel) -> None:
         """Bring an input to a node, unless its machine has it."""
-        async with self._sending, self._locks[host, parcel.digest]:
-            fault = await self._sent(address, host, parcel)
-        self.news.put(Sent(address, parcel.digest, fault))
+        try:
+            async with self._sending, self._locks[host, parcel.digest]:
+                fault = await self._sent(address, host, parcel)
+        except Exception as error:  # noqa: BLE001 (the program asks the node again, whatever it was)
+            self.news.put(Sent(address, parcel.digest, interrupted=_first_line(error)))
+        else:
+            self.news.put(Sent(address, parcel.digest, fault))
 
     async def _sent(self, address: str, host: str, parcel: Parcel) -> str:
         digest = parcel.digest
@@ -239,12 +254,12 @@ class Link:
         pieces = parcel.pieces()
         try:
             while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
-                fault = str(await self._ask(address, node.receive, digest, *piece))
+                fault = await self._ask_for_text(address, node.receive, digest, *piece)
                 if fault:
                     return fault
         except OSError as error:
             return f"{parcel.source} cannot be read: {error.strerror}"
-        return str(await self._ask(address, node.complete, digest, parcel.manifest.model_dump_json()))
+        return await self._ask_for_text(address, node.complete, digest, parcel.manifest.model_dump_json())
 
     def give_up(self, numbers: Iterable[int]) -> None:
         """Wait no more for these cells: their node is gone, or another one is idle."""
@@ -295,6 +310,10 @@ class Link:
                 places.add(cell)
         for place in places:
             await self._ask(address, node.clear, place)
+
+
+class _CallError(Exception):
+    """A call of a node that has no answer."""
 
 
 async def _started_here(workers: int) -> Any:

@@ -53,8 +53,12 @@ class WantedLane(Model):
 
 
 class Question(Model):
-    """What a node is asked before it gets cells: whether it has all that the plan needs."""
+    """What a node is asked before it gets cells: whether it has all that the plan needs.
 
+    Each run asks anew: a file that a lane has loaded may have changed since the last one.
+    """
+
+    run: str
     version: str  # of boosters-eval
     lanes: tuple[WantedLane, ...]
     files: dict[str, str]  # of the user, by path, with the digest of their content

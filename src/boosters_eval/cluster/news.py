@@ -20,9 +20,10 @@ class Members:
 
 @dataclass(frozen=True)
 class Left:
-    """A worker is gone."""
+    """A worker is gone; one that was retired has not died."""
 
     address: str
+    retired: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,12 @@ class Posted:
 
 @dataclass(frozen=True)
 class Sent:
-    """An input is on a node, or what is wrong."""
+    """An input is on a node, or what is wrong: with the input or the node's store, or only with the call."""
 
     address: str
     digest: str
-    fault: str
+    fault: str = ""
+    interrupted: str = ""
 
 
 @dataclass(frozen=True)

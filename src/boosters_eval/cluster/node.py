@@ -60,6 +60,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._thread: threading.Thread | None = None
         # By the key of the cell. One that was given to another node may come back while it runs here.
         self._running: dict[str, list[Future[Outcome | Failure]]] = {}
+        self._turn = threading.Lock()  # held by whoever begins, leaves or stops
         self._lock = threading.Lock()
         self._numbers = 0
         self._used = 0.0  # when a cell was last here
@@ -85,8 +86,15 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     def begin(self, question: Question, post: Post) -> None:
         """Get ready for the cells of a plan. Lanes that it needs too are kept, those of an earlier program as well."""
-        if self._feed is not None and (question, post) == (self._question, self._post):
+        with self._turn:
+            self._begin(question, post)
+
+    def _begin(self, question: Question, post: Post) -> None:
+        feed = self._feed
+        if feed is not None and not feed.ended and (question, post) == (self._question, self._post):
             return
+        if self._running:
+            self._stop()  # nobody waits for them: they ended elsewhere
         self._finish()
         cpus = None if post.cpus is None else list(post.cpus)
         if self._pool is None:
@@ -130,17 +138,20 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     def leave(self) -> None:
         """The program ends: its cells are stopped. If there is none, the next program finds the lanes as they are."""
-        with self._lock:
-            running = bool(self._running)
-        if running:
-            self.stop()
-        self._rest()
-        self._finish()
-        self._pool = None
-        self._kept.close()
+        with self._turn:
+            if self._running:
+                self._stop()
+            self._rest()
+            self._finish()
+            self._pool = None
+            self._kept.close()
 
     def stop(self) -> None:
         """Stop the running cells and all processes, at once."""
+        with self._turn:
+            self._stop()
+
+    def _stop(self) -> None:
         self._rest()
         pool = self._pool
         if pool is not None:
@@ -298,7 +309,7 @@ def lease() -> bool:
 async def has_parcel(session: str, digest: str, *, dask_worker: Any) -> bool:
     """Whether the node has an input."""
     node = _node(dask_worker, session)
-    return node is not None and node.store.find(digest) is not None
+    return node is not None and await asyncio.to_thread(node.store.find, digest) is not None
 
 
 async def receive(session: str, digest: str, path: str, offset: int, data: bytes, *, dask_worker: Any) -> str:
@@ -349,7 +360,7 @@ async def stop(session: str, *, dask_worker: Any) -> None:
 
 
 async def leave(session: str, *, dask_worker: Any) -> None:
-    """The program ends: nothing of it remains on the node."""
+    """The program ends: nothing of it remains on the node but what it has loaded, for a while."""
     node = _node(dask_worker, session)
     if node is not None:
         await asyncio.to_thread(node.leave)

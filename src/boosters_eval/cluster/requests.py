@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ class CellRequests:
         files = {file for text in texts for file in _files_in(_parsed(text))}
         files |= {file for found in wanted.values() for file in _files_in([found.address, found.workload])}
         self.question = Question(
+            run=secrets.token_hex(8),
             version=version,
             lanes=tuple(WantedLane.of(lane, identity) for lane, identity in wanted.items()),
             files={file: digest_of(Path(file)) for file in sorted(files)},

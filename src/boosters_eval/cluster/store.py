@@ -29,11 +29,11 @@ class Store:
     def find(self, digest: str) -> Path | None:
         """The file or folder of a parcel, if it is there; it then counts as used now."""
         folder = self._root / digest
-        if not folder.is_dir():
-            return None
         with contextlib.suppress(OSError):  # of a store that others own
             os.utime(folder)
-        return next(folder.iterdir(), None)
+        with contextlib.suppress(OSError):  # it is not there, or is just removed, or may not be read
+            return next(folder.iterdir(), None)
+        return None
 
     def clean(self) -> None:
         """Remove what no run has used for weeks, and what a worker that was killed left half received."""
@@ -56,15 +56,21 @@ class Store:
 
     def complete(self, digest: str, manifest: Manifest) -> str:
         """Verify a parcel and move it to its place. What is wrong with it, or ''."""
-        self._root.mkdir(parents=True, exist_ok=True)
-        arrived = self._arriving.pop(digest, None) or Path(tempfile.mkdtemp(prefix=".arriving-", dir=self._root))
+        try:
+            return self._completed(digest, manifest)
+        except OSError as error:
+            return f"{manifest.name} cannot be stored: {error.strerror}"
+
+    def _completed(self, digest: str, manifest: Manifest) -> str:
+        arrived = self._arriving.pop(digest, None)
+        if arrived is None:  # of a folder without files
+            self._root.mkdir(parents=True, exist_ok=True)
+            arrived = Path(tempfile.mkdtemp(prefix=".arriving-", dir=self._root))
         try:
             for item in manifest.items:
                 if digest_of(inside(arrived, item.path)) != item.digest:
                     return f"{manifest.name} has changed on its way: the digest of {item.path} is another"
             self._place(arrived, self._root / digest, manifest)
-        except OSError as error:
-            return f"{manifest.name} cannot be stored: {error.strerror}"
         finally:
             shutil.rmtree(arrived, ignore_errors=True)
         return ""
