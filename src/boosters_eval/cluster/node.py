@@ -190,7 +190,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._numbers += 1
             folder = self.scratch / f"cell-{self._numbers}"
         try:
-            inputs = {name: self._located(name, given.kind, given.text, folder) for name, given in order.inputs.items()}
+            inputs = await asyncio.to_thread(self._inputs, order, folder) if order.inputs else {}
             # Shielded: a worker that closes cancels its tasks, but the pool must still be able to answer.
             outcome = await asyncio.shield(asyncio.wrap_future(self._started(order, inputs)))
             written = await asyncio.to_thread(_written, folder, order) if folder.exists() else {}
@@ -212,6 +212,9 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._running.setdefault(cell.key, []).append(waiting)
             feed.put(Work(cell, lane.build, inputs, Limits(order.timeout_s, order.memory_mb)))
         return waiting
+
+    def _inputs(self, order: Order, folder: Path) -> dict[str, str]:
+        return {name: self._located(name, given.kind, given.text, folder) for name, given in order.inputs.items()}
 
     def _located(self, name: str, kind: str, text: str, folder: Path) -> str:
         if kind == "text":
