@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from boosters_eval.core import devices
@@ -182,6 +182,7 @@ def test_sections_of_a_shared_library_tell_whether_it_has_code_for_devices(tmp_p
 
 @settings(max_examples=60, deadline=None)
 @given(place=st.integers(0, 90), byte=st.integers(0, 255), length=st.integers(0, 200))
+@example(place=47, byte=128, length=64)
 def test_damaged_library_is_unknown_but_never_an_error(tmp_path_factory, place, byte, length):
     content = bytearray(elf(b".nv_fatbin"))
     content[place] = byte

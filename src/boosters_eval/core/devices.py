@@ -126,5 +126,5 @@ def has_cuda_code(file: Path) -> bool | None:
             start, length = struct.unpack_from("<QQ", stream.read(size), 0x18)
             stream.seek(start)
             return b".nv_fatbin\0" in stream.read(min(length, 2**20))
-    except (OSError, struct.error, OverflowError):
+    except (OSError, struct.error, OverflowError, ValueError):  # an offset that no file has is a ValueError
         return None
