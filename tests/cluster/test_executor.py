@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 import pytest
 from dask import config as dask_config
-from distributed import Security
+from distributed import Client, Security
 
 import toys
 from boosters_eval import (
@@ -214,15 +214,19 @@ def test_module_that_was_edited_between_two_runs_is_loaded_again(loading, cluste
     assert found == [1.0, 1000.0]
 
 
+@pytest.mark.parametrize("raised", [True, False])
 @pytest.mark.parametrize("call", ["has_parcel", "receive", "complete"])
-def test_input_whose_way_is_interrupted_is_sent_again(shell, cluster, monkeypatch, tmp_path, call):
+def test_input_whose_way_is_interrupted_is_sent_again(shell, cluster, monkeypatch, tmp_path, call, raised):
     failed = collections.Counter()
     real = Link._answer
 
     async def answer(self, address, act, *arguments):
         failed[address, act.__name__] += 1
         if act.__name__ == call and failed[address, call] == 1:
-            return TimeoutError("Timed out during handshake")
+            error = TimeoutError("Timed out during handshake")
+            if raised:
+                raise error
+            return error
         return await real(self, address, act, *arguments)
 
     monkeypatch.setattr(Link, "_answer", answer)
@@ -233,6 +237,20 @@ def test_input_whose_way_is_interrupted_is_sent_again(shell, cluster, monkeypatc
         found = list(dask.run(works_of(plan, inputs={"data": str(data)}), lambda *_: None))
     assert [outcome.value for outcome in found] == [float(data.read_text())] * 4
     assert max(count for (_, name), count in failed.items() if name == call) > 1
+
+
+def test_worker_that_is_retired_takes_no_other_with_it(shell, cluster, tmp_path):
+    log = tmp_path / "log"
+    plan = plan_of(shell, {"x": f"echo $SEED >> {log}; sleep 3; echo 1"}, targets=("sh",), seeds=range(6))
+    with DaskExecutor(address=cluster.address) as dask, Client(cluster.address, set_as_default=False) as client:
+        running = dask.run(works_of(plan), lambda *_: None)
+        first = next(running)
+        client.retire_workers([next(iter(client.nthreads()))])
+        rest = list(running)
+    assert sorted(outcome.seed for outcome in (first, *rest)) == list(range(6))
+    assert not any(isinstance(outcome, Failure) for outcome in rest)
+    again = collections.Counter(log.read_text().split())
+    assert sum(again.values()) - len(again) <= 1  # that of the worker that left
 
 
 def test_workers_that_were_asked_for_are_started_whatever_cluster_is_configured():

@@ -126,7 +126,7 @@ def test_node_must_have_the_files_of_the_user(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "address", ["18786", "5", ":8786", "inproc://x", "tcp://host", "tcp://host:99999", "http://host:1", "tcp://:1"]
+    "address", ["", "18786", "5", ":8786", "inproc://x", "tcp://host", "tcp://host:99999", "http://host:1", "tcp://:1"]
 )
 def test_address_that_no_scheduler_can_have_is_refused(address):
     with pytest.raises(ConfigError, match=f"such as tcp://host:8786\\. Got '{address}' instead"):

@@ -17,6 +17,7 @@ from boosters_eval.cluster.messages import Order, Post
 from boosters_eval.cluster.node import Node
 from boosters_eval.cluster.parcels import Parcels
 from boosters_eval.cluster.requests import CellRequests
+from boosters_eval.engine import warm
 from dask_clusters import until
 from shells import plan_of
 
@@ -120,6 +121,7 @@ def test_node_without_cells_gives_its_memory_back(shell, node, monkeypatch):
     lane = int(lane_pid(run_in_time(node, packed, order)))
     until(lambda: not psutil.pid_exists(lane), "the end of its lane")
     assert run(node, order).kind == "unready"
+    until(lambda: not warm._kept.in_use, "its pool to be given back")
 
 
 def test_cell_that_lasts_longer_than_a_node_may_rest_is_not_stopped(shell, node, monkeypatch):

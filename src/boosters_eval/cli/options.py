@@ -334,7 +334,8 @@ def settings_of(execution: Execution) -> dict[str, Any]:
     """The options that are settings of a run."""
     others = ("continue_on_error", "observer", "track", *CLUSTER)
     given = {name: value for name, value in asdict(execution).items() if name not in others}
-    return {**given, "command": tuple(typed()), "elsewhere": execution.executor == _DASK}
+    elsewhere = execution.executor == _DASK and execution.workers is None  # workers that are asked for start here
+    return {**given, "command": tuple(typed()), "elsewhere": elsewhere}
 
 
 _PLACES = ("address", "scheduler_file", "workers")

@@ -33,7 +33,10 @@ def scheduler_address(address: str | None, scheduler_file: str | Path | None, cl
                 raise
             raise ConfigError(f"The scheduler file {path} is not one that a dask scheduler writes.") from None
         address = str(found)
-    address = address or dask.config.get("scheduler-address", None)
+        if not _looks_right(address):
+            raise ConfigError(f"The scheduler file {path} has no address of a dask scheduler, but '{address}'.")
+    if address is None:
+        address = dask.config.get("scheduler-address", None)
     if address is not None and not _looks_right(address):
         raise ConfigError(
             "The 'address' parameter must be that of a dask scheduler, such as tcp://host:8786."

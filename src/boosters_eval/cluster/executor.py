@@ -233,7 +233,7 @@ class _Run:
 
     def _refuse(self, node: KnownNode, why: str) -> None:
         self._fleet.refuse(node, why)
-        text = f"The worker {node.address} is not used: {why}."
+        text = f"The worker {node.address} is not used: {why.rstrip('.')}."
         if all(other.refused for other in self._fleet.nodes.values()):
             raise RunError(f"No worker of the cluster can run this plan. {text}")
         warnings.warn(text, BoostersEvalWarning, stacklevel=2)
@@ -311,7 +311,7 @@ class _Run:
 
     def _unready(self, node: KnownNode, why: str) -> None:
         """A node that did not run its cell gets ready anew; one that fails again and again is left out."""
-        node.failed += 1
+        node.failed += node.ready  # what it had in flight failed for the same reason
         node.pause()
         node.inputs.clear()
         if node.failed >= _GIVEN_UP:

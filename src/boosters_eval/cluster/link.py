@@ -214,13 +214,14 @@ class Link:
 
     async def meet(self, address: str, question: str) -> None:
         """Ask a worker whether it can be a node."""
-        answer = await self._answer(address, node.meet, question)
-        self.news.put(Met(address, question, _introduction(answer)))
+        told = _introduction(await self._answer(address, node.meet, question))
+        if isinstance(told, Introduction) and not told.faults:
+            self._lease(address)  # before it has anything to give back
+        self.news.put(Met(address, question, told))
 
     async def post(self, address: str, question: str, post: Post) -> None:
         """Tell a node how many cells it will run, and where."""
         answer = await self._answer(address, node.take_post, question, post.model_dump_json())
-        self._lease(address)
         self.news.put(Posted(address, question, _told(answer)))
 
     def _lease(self, address: str) -> None:
@@ -228,7 +229,7 @@ class Link:
         if address not in self._leases:
             self._leases[address] = self._client.submit(
                 node.lease,
-                key=f"{node.lease_key(self.session)}-{secrets.token_hex(6)}",
+                key=node.lease_key(self.session, address) + secrets.token_hex(6),
                 workers=[address],
                 allow_other_workers=False,
                 pure=False,
@@ -252,13 +253,16 @@ class Link:
             return ""
         self.sent[host, digest] += 1
         pieces = parcel.pieces()
-        try:
-            while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
-                fault = await self._ask_for_text(address, node.receive, digest, *piece)
-                if fault:
-                    return fault
-        except OSError as error:
-            return f"{parcel.source} cannot be read: {error.strerror}"
+        while True:
+            try:
+                piece = await asyncio.to_thread(next, pieces, None)
+            except OSError as error:
+                return f"{parcel.source} cannot be read: {error.strerror}"
+            if piece is None:
+                break
+            fault = await self._ask_for_text(address, node.receive, digest, *piece)
+            if fault:
+                return fault
         return await self._ask_for_text(address, node.complete, digest, parcel.manifest.model_dump_json())
 
     def give_up(self, numbers: Iterable[int]) -> None:

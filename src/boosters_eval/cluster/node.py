@@ -63,6 +63,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._turn = threading.Lock()  # held by whoever begins, leaves or stops
         self._lock = threading.Lock()
         self._numbers = 0
+        self._gone = False
         self._used = 0.0  # when a cell was last here
         self._timer: threading.Timer | None = None
 
@@ -73,13 +74,14 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 (the signature of a plug-in)
         """Leave no process and no file behind."""
+        self._gone = True
         self.stop()
         self.leave()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:  # noqa: ARG002 (dask's signature)
         """Leave once dask forgets the result that the program holds here: it is gone, killed perhaps."""
-        if finish in _FORGOTTEN and str(key).startswith(lease_key(self._session)):
+        if finish in _FORGOTTEN and str(key).startswith(lease_key(self._session, self._worker.address)):
             self._worker.loop.add_callback(leave, self._session, dask_worker=self._worker)
 
     # Taking up its post
@@ -87,6 +89,8 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
     def begin(self, question: Question, post: Post) -> None:
         """Get ready for the cells of a plan. Lanes that it needs too are kept, those of an earlier program as well."""
         with self._turn:
+            if self._gone:
+                raise RuntimeError("it has forgotten this program")
             self._begin(question, post)
 
     def _begin(self, question: Question, post: Post) -> None:
@@ -181,6 +185,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._watch(_IDLE - rested)
         else:
             self.stop()
+            self.leave()
 
     # Running cells
 
@@ -243,9 +248,12 @@ def plugin_name(session: str) -> str:
     return f"boosters-eval-{session}"
 
 
-def lease_key(session: str) -> str:
-    """How the key of a task begins whose result the program holds for as long as it is there."""
-    return f"boosters-eval-lease-{session}"
+def lease_key(session: str, address: str) -> str:
+    """How the key of a task begins whose result the program holds for as long as it is there.
+
+    The worker is part of it: dask copies the result of one that is retired to another, where it means nothing.
+    """
+    return f"boosters-eval-lease-{session}-{address}-"
 
 
 def _kind(outcome: Outcome | Failure) -> Literal["result", "failure", "unloaded"]:
@@ -367,7 +375,8 @@ async def leave(session: str, *, dask_worker: Any) -> None:
     node = _node(dask_worker, session)
     if node is not None:
         await asyncio.to_thread(node.leave)
-        await dask_worker.plugin_remove(plugin_name(session))
+        if _node(dask_worker, session) is node:  # dask tells twice that a result is gone
+            await dask_worker.plugin_remove(plugin_name(session))
 
 
 async def _tried(act: Callable[..., None], *arguments: Any) -> str:
