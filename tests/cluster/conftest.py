@@ -45,6 +45,13 @@ def storing(home, monkeypatch):
     yield from _registered("storing_workload", "Storing", monkeypatch)
 
 
+@pytest.fixture
+def loading(home, tmp_path, monkeypatch):
+    """The workload whose cells tell what their lanes have loaded of the user's two modules."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield from _registered("loading_workload", "Loading", monkeypatch)
+
+
 def _registered(module, name, monkeypatch):
     monkeypatch.syspath_prepend(str(PLUGINS))
     found = __import__(module)

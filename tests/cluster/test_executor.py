@@ -2,7 +2,6 @@
 
 import collections
 import shutil
-import sys
 import time
 import warnings
 
@@ -15,7 +14,6 @@ from distributed import Client, Security
 import toys
 from boosters_eval import (
     RUNNERS,
-    WORKLOADS,
     BoostersEvalWarning,
     ConfigError,
     DaskExecutor,
@@ -184,18 +182,6 @@ def test_library_that_one_worker_cannot_load_runs_on_the_others_and_fails_if_the
     assert len(run.failures) == 30
 
 
-@pytest.fixture
-def loading(home, tmp_path, monkeypatch):
-    """The workload whose cells tell what their lanes have loaded of the user's two modules."""
-    monkeypatch.syspath_prepend(str(PLUGINS))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    module = __import__("loading_workload")
-    WORKLOADS.register("loading", module.Loading, replace=True)
-    yield module
-    WORKLOADS.unregister("loading")
-    sys.modules.pop("loading_workload", None)
-
-
 def test_module_that_was_edited_between_two_runs_is_loaded_again(loading, cluster, tmp_path):
     cluster.add(PYTHONPATH=f"{tmp_path}:{PLUGINS}")
     for worker in cluster.workers[:-1]:
@@ -205,10 +191,7 @@ def test_module_that_was_edited_between_two_runs_is_loaded_again(loading, cluste
     (tmp_path / "shared_by_lanes.py").write_text("VALUE = 0.0\n")
     found = []
     with DaskExecutor(address=cluster.address) as dask:
-        for value in (
-            1.0,
-            1000.0,
-        ):  # of another size: Python takes the compiled file for one of the same second and size
+        for value in (1.0, 1000.0):  # files of two sizes: Python tells compiled files apart by second and size
             (tmp_path / "of_a_lane.py").write_text(f"VALUE = {value}\n")
             found += [outcome.values[0] for outcome in dask.run(works_of(plan), lambda *_: None)]
     assert found == [1.0, 1000.0]

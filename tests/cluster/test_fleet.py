@@ -97,6 +97,20 @@ def test_workers_of_one_machine_get_cpus_of_their_own_until_there_are_none_left(
     assert fleet.posted(late, introduction("a"), 1).cpus == (0, 1)  # what the lost one had
 
 
+def test_node_that_is_asked_anew_keeps_its_cpus_for_as_long_as_it_has_cells():
+    fleet, wanted = fleet_of("aa", works(9))
+    crowded = introduction("a").replace(cpus=(0,))
+    for node in fleet.nodes.values():
+        fleet.posted(node, crowded, 1)
+    first, second = fleet.nodes["0"], fleet.nodes["1"]
+    place_all(fleet, wanted)
+    fleet.lost("0")
+    assert first.post.cpus == (0,)
+    assert fleet.posted(second, crowded, 1).cpus is None  # its cells would be stopped
+    fleet.begin(())
+    assert fleet.posted(second, crowded, 1).cpus == (0,)
+
+
 def test_cells_of_a_lost_node_run_first_and_only_those_that_ran_are_suspected():
     fleet, wanted = fleet_of("ab", works(9))
     placed = place_all(fleet, wanted)

@@ -43,7 +43,7 @@ class KnownNode:
     slots: int = 1
     host: str = ""
     machine: MachineInfo | None = None
-    cpus: tuple[int, ...] | None = None
+    post: Post | None = None
     ready: bool = False
     refused: str = ""
     failed: int = 0  # how often in a row it could not run a cell
@@ -99,19 +99,24 @@ class Fleet:
         return new
 
     def posted(self, node: KnownNode, told: Introduction, widest: int) -> Post:
-        """Its place among the nodes of its machine: as many cells as its threads allow, on CPUs that no other has."""
+        """Its place among the nodes of its machine: as many cells as its threads allow, on CPUs that no other has.
+
+        One that is asked anew while it has cells keeps its place: they would be stopped.
+        """
+        if node.post is not None and node.cells:
+            return node.post
         node.host, node.machine = told.host, told.machine_info()
         node.slots = max(1, node.threads // widest)
         taken = {
             cpu
             for other in self.nodes.values()
-            if other is not node and other.host == node.host
-            for cpu in other.cpus or ()
+            if other is not node and other.host == node.host and other.post is not None
+            for cpu in other.post.cpus or ()
         }
         free = [cpu for cpu in told.cpus if cpu not in taken]
         wanted = node.slots * widest
-        node.cpus = tuple(free[:wanted]) if len(free) >= wanted else None
-        return Post(jobs=node.slots, cpus=node.cpus)
+        node.post = Post(jobs=node.slots, cpus=tuple(free[:wanted]) if len(free) >= wanted else None)
+        return node.post
 
     def usable(self) -> list[KnownNode]:
         """The nodes that run cells."""
