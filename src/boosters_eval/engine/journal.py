@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.outcome import Outcome
 
+_AHEAD = 2**16  # bytes that are read at a time: a long journal has a line per kilobyte
+
 
 @dataclass
 class Reading:
@@ -70,7 +72,7 @@ def read(path: Path) -> Reading:
     reading = Reading()
     try:
         check_regular(path)
-        with path.open("rb") as file, no_collection():
+        with path.open("rb", buffering=_AHEAD) as file, no_collection():
             for number, line in enumerate(iter(partial(file.readline, MAX_TEXT), b""), 1):
                 if not line.endswith(b"\n"):
                     reading.cut = len(line) < MAX_TEXT
