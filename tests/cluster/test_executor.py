@@ -241,6 +241,14 @@ def test_workers_that_were_asked_for_are_started_whatever_cluster_is_configured(
         assert dask.jobs == 1
 
 
+def test_workers_that_are_started_here_have_the_devices_of_this_machine(home, dask, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert not dask.local
+    training = TrainingConfig(n_estimators=2, device="cuda")
+    with DaskExecutor(workers=1) as here, pytest.raises(UnsupportedError, match="there is no CUDA device here"):
+        compare("iris", "lightgbm", seeds=1, training=training, executor=here)
+
+
 def test_worker_that_joins_late_is_used(shell, cluster):
     for worker in list(cluster.workers):
         cluster.kill(worker)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import boosters_eval
 from boosters_eval.cluster.fleet import Fleet
@@ -46,7 +46,7 @@ class DaskExecutor(Executor):
     default it is that of dask's configuration. Without any worker for `patience` seconds a run ends with an error.
     """
 
-    local: ClassVar[bool] = False
+    local = False
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class DaskExecutor(Executor):
         )
         self._link: Link | None = link
         self.jobs = max(1, link.threads)
+        self.local = link.is_of_this_machine
 
     def machines(self) -> dict[str, MachineInfo]:
         """The machines that cells ran on, by digest."""

@@ -108,6 +108,11 @@ class Link:
         return self._client is not None and self._client.status == "running"
 
     @property
+    def is_of_this_machine(self) -> bool:
+        """Whether the cluster was started here, by this program."""
+        return self._cluster is not None
+
+    @property
     def address(self) -> str:
         """The scheduler's."""
         return str(self._client.scheduler.address)

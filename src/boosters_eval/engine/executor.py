@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.registry import Registry, must_extend
@@ -38,7 +38,7 @@ class Work:
 class Executor(ABC):
     """Runs work and yields the outcomes. It may serve several runs, and whoever created it closes it."""
 
-    local: ClassVar[bool] = True  # whether cells run on this machine, so that it must have what they need
+    local: bool = True  # whether cells run on this machine, so that it must have what they need
 
     def __init__(self, jobs: int = 1) -> None:
         if not isinstance(jobs, int) or jobs < 1:
