@@ -97,6 +97,12 @@ def test_workers_of_one_machine_get_cpus_of_their_own_until_there_are_none_left(
     assert fleet.posted(late, introduction("a"), 1).cpus == (0, 1)  # what the lost one had
 
 
+def test_node_is_given_up_without_news_of_it_only_when_it_is_missing_twice_in_a_row():
+    fleet, _ = fleet_of("ab", ())
+    looks = [{"0": 1}, {"0": 1, "1": 1}, {"0": 1}, {"0": 1}]
+    assert [fleet.absent(look) for look in looks] == [[], [], [], ["1"]]
+
+
 def test_node_that_is_asked_anew_keeps_its_cpus_for_as_long_as_it_has_cells():
     fleet, wanted = fleet_of("aa", works(9))
     crowded = introduction("a").replace(cpus=(0,))

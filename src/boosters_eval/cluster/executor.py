@@ -189,7 +189,7 @@ class _Run:
         match news:
             case Members(threads):
                 self._meet(self._fleet.joined(threads))
-                for address in [known for known in self._fleet.nodes if known not in threads]:
+                for address in self._fleet.absent(threads):
                     yield from self._lost(address)
                 self._meet([node for node in self._fleet.nodes.values() if self._silent(node)])
             case Left(address, retired):

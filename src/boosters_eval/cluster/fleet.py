@@ -46,6 +46,7 @@ class KnownNode:
     post: Post | None = None
     ready: bool = False
     refused: str = ""
+    absent: bool = False  # when the members were last asked for
     failed: int = 0  # how often in a row it could not run a cell
     lacking: set[Lane] = field(default_factory=set)  # lanes that it could not load, although it has the build
     asked: float = 0.0  # when it was last asked to introduce itself
@@ -97,6 +98,13 @@ class Fleet:
         new = [KnownNode(address, threads) for address, threads in members.items() if address not in self.nodes]
         self.nodes.update({node.address: node for node in new})
         return new
+
+    def absent(self, members: Mapping[str, int]) -> list[str]:
+        """The nodes that are missing for the second time: the news that they left, and why, must have been lost."""
+        found = [node.address for node in self.nodes.values() if node.absent and node.address not in members]
+        for node in self.nodes.values():
+            node.absent = node.address not in members
+        return found
 
     def posted(self, node: KnownNode, told: Introduction, widest: int) -> Post:
         """Its place among the nodes of its machine: as many cells as its threads allow, on CPUs that no other has.
