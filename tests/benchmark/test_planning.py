@@ -67,6 +67,15 @@ def test_build_digest_of_an_installed_library_is_the_same_twice_and_sees_a_chang
     (package / "__init__.py").write_text("x = 2\n")
     os.utime(package / "__init__.py", (2e9, 2e9))
     assert installed_build(Acme).digest != recorded.digest
+    changed = installed_build(Acme)
+    shadow = tmp_path / "first" / "acme"
+    shadow.mkdir(parents=True)
+    (shadow / "__init__.py").write_text("x = 3\n")
+    monkeypatch.syspath_prepend(str(shadow.parent))
+    shadowed = installed_build(Acme)  # the metadata are still those of the other one
+    assert shadowed.digest not in {recorded.digest, changed.digest}
+    (shadow / "__init__.py").write_text("x = 4\n")
+    assert installed_build(Acme).digest != shadowed.digest
 
 
 def test_changed_source_of_an_adapter_is_a_different_plan(faulty, monkeypatch, tmp_path):

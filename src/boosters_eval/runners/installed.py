@@ -65,8 +65,9 @@ def _entries(runner: type[Runner]) -> Iterator[tuple[str, str]]:
     known = (_recorded(find_distribution(name)) for name in runner.distributions)
     root, files = next((found for found in known if found[1]), ("", {}))
     changed = {name: time for name in filter(_counts, files) if (time := _modified(f"{root}/{name}")) is not None}
-    if not changed:
-        yield from _hashed_tree(runner.module.partition(".")[0])
+    package = runner.module.partition(".")[0]
+    if not changed or _is_shadowed(package, root):
+        yield from _hashed_tree(package)
         return
     records = (_modified(f"{root}/{name}") for name in files if name.endswith("/RECORD"))
     installed = max(filter(None, records), default=0.0)
@@ -107,8 +108,27 @@ def _modified(file: str) -> float | None:
         return None
 
 
+def _is_shadowed(package: str, root: str) -> bool:
+    """Whether an import finds the package elsewhere than where it was installed, as PYTHONPATH can have it."""
+    try:
+        spec = find_spec(package)
+    except ValueError:  # of a module that was put together by hand
+        return False
+    if spec is None or spec.origin is None:
+        return False
+    folder = Path(spec.origin).parent
+    return not _is_same(folder.parent if spec.submodule_search_locations else folder, Path(root))
+
+
+def _is_same(folder: Path, other: Path) -> bool:
+    try:
+        return folder.samefile(other)
+    except OSError:
+        return False
+
+
 def _hashed_tree(package: str) -> Iterator[tuple[str, str]]:
-    """An editable or hand-made installation: its code itself is the record."""
+    """An editable, hand-made or shadowing installation: its code itself is the record."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         return
