@@ -1,15 +1,19 @@
-"""A node that dies loses only its cells in placed; a scheduler that dies ends the run, and another continues it."""
+"""A node that dies loses only its cells in flight; a scheduler that dies ends the run, and another continues it."""
 
 import contextlib
+import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
 
 import psutil
 import pytest
+from distributed import Client, Status
 
-from boosters_eval import DaskExecutor, Failure, Mode, Observer, RunError, execute
+from boosters_eval import DaskExecutor, Failure, Mode, Observer, RunError, Work, execute
+from boosters_eval.cluster import executor
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.runs import find_run, verify
 from dask_clusters import Cluster, alive, children, until
@@ -126,6 +130,70 @@ def test_cluster_without_workers_is_waited_for_and_then_given_up(shell, cluster)
         pytest.raises(RunError, match=r"has had no worker for 0\.5 s\. .* --resume"),
     ):
         execute(plan, dask)
+
+
+def with_an_odd_one(cluster, others):
+    """So many of the cluster's workers, and one that ends with the test."""
+    for worker in cluster.workers[others:]:
+        cluster.kill(worker)
+    worker = cluster.add(ODD="1")
+    until(lambda: cluster.size() == others + 1, "the worker")
+    return worker
+
+
+def hold(client, worker):
+    """Have dask hold back a worker from starting tasks, as it does for lack of memory."""
+
+    def pause(dask_worker):
+        dask_worker.status = Status.paused
+
+    (address,) = [address for address, pid in client.run(os.getpid).items() if pid == worker.pid]
+    client.run(pause, workers=[address])
+    return address
+
+
+def test_worker_that_dask_holds_back_keeps_no_cell(shell, cluster, monkeypatch):
+    monkeypatch.setattr(executor, "_LOOK", 0.2)
+    worker = with_an_odd_one(cluster, 1)
+    plan = plan_of(shell, {"x": f"{ANCESTOR}; sleep 0.3; echo $p"}, targets=("sh",), seeds=range(12))
+    works = [Work(cell, plan.build_of(cell)) for cell in plan.cells]
+    with DaskExecutor(address=cluster.address) as dask, Client(cluster.address, set_as_default=False) as client:
+        running = dask.run(works, lambda *_: None)
+        found = [next(running)]
+        while worker.pid not in [outcome.value for outcome in found]:
+            found.append(next(running))
+        hold(client, worker)  # it runs a cell, and has one behind it
+        found += running
+        assert sorted(outcome.seed for outcome in found) == list(range(12))
+        again = [outcome.value for outcome in dask.run(works[:3], lambda *_: None)]
+    assert len(again) == 3
+    assert worker.pid not in again
+
+
+def test_cluster_that_dask_holds_back_wholly_is_named(shell, cluster, monkeypatch):
+    monkeypatch.setattr(executor, "_LOOK", 0.2)
+    worker = with_an_odd_one(cluster, 0)
+    plan = plan_of(shell, {"x": "echo 1"}, targets=("sh",))
+    with Client(cluster.address, set_as_default=False) as client:
+        address = hold(client, worker)
+        with (
+            DaskExecutor(address=cluster.address, patience=2.0) as dask,
+            pytest.raises(RunError, match=rf"no worker for 2 s, because dask holds back {address}: see its log\. "),
+        ):
+            execute(plan, dask)
+
+
+def test_worker_that_cannot_write_is_refused_and_nothing_of_its_place_is_removed(shell, cluster):
+    with_an_odd_one(cluster, 0)
+    with Client(cluster.address, set_as_default=False) as client:
+        client.run(lambda dask_worker: shutil.rmtree(dask_worker.local_directory))
+    plan = plan_of(shell, {"x": "echo 1"}, targets=("sh",))
+    with (
+        DaskExecutor(address=cluster.address) as dask,
+        pytest.raises(RunError, match=r"it cannot write to its folder .*: No such file or directory\.$"),
+    ):
+        execute(plan, dask)
+    assert cluster.file.exists()
 
 
 @pytest.mark.chaos

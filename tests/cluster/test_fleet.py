@@ -103,6 +103,31 @@ def test_node_is_given_up_without_news_of_it_only_when_it_is_missing_twice_in_a_
     assert [fleet.absent(look) for look in looks] == [[], [], [], ["1"]]
 
 
+def test_cells_that_a_held_node_has_not_begun_run_elsewhere():
+    fleet, wanted = fleet_of("ab", works(4))
+    first, _, third, _ = place_all(fleet, wanted)
+    assert fleet.recall("0", {first.number}) == []  # nobody holds it back
+    (held,) = fleet.hold({"0", "unknown"})
+    assert held.address == "0"
+    assert fleet.recall("0", {first.number}) == [third.number]
+    assert fleet.recall("unknown", ()) == []
+    assert [work.cell.repeat.seed for work in fleet.waiting] == [2]
+    assert not fleet.suspect(third.work)
+    fleet.ended(first.number)
+    assert place_all(fleet, wanted) == []
+    assert fleet.hold(()) == []
+    assert [placed.address for placed in place_all(fleet, wanted)] == ["0"]
+
+
+def test_repeat_of_a_machine_that_is_held_back_goes_to_another_one():
+    (timed,) = works(1, alone=True)
+    fleet, wanted = fleet_of("ab", [timed, Work(Cell(timed.cell.spec, "other", timed.cell.repeat), BUILD)])
+    first, *_ = place_all(fleet, wanted)
+    fleet.ended(first.number)
+    fleet.hold({first.address})
+    assert [placed.address for placed in place_all(fleet, wanted)] == [{"0": "1", "1": "0"}[first.address]]
+
+
 def test_node_that_is_asked_anew_keeps_its_cpus_for_as_long_as_it_has_cells():
     fleet, wanted = fleet_of("aa", works(9))
     crowded = introduction("a").replace(cpus=(0,))

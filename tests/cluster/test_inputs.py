@@ -5,6 +5,7 @@ import os
 import time
 
 import pytest
+from dask import config as dask_config
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,18 @@ def test_what_no_run_has_used_for_weeks_is_removed(tmp_path):
     assert (store.find(digests[1]) / "a").read_bytes() == b"used"
 
 
+def test_what_has_not_arrived_wholly_is_removed_after_an_error_and_at_the_end(tmp_path):
+    store = Store(tmp_path)
+    store.receive("other", "a", 0, b"1")
+    store.receive("full", "a", 0, b"1")
+    with pytest.raises(OSError, match="File exists"):
+        store.receive("full", "a/b", 0, b"1")
+    assert len(list(tmp_path.iterdir())) == 1
+    store.receive("full", "a", 0, b"1")  # it is sent again
+    store.forget()
+    assert not list(tmp_path.iterdir())
+
+
 def test_digest_is_taken_once_and_again_after_a_change(tmp_path, monkeypatch):
     source, parcels = folder_of(tmp_path / "data", {"a": b"1"}), Parcels()
     first = parcels.of(str(source))
@@ -100,6 +113,7 @@ def test_path_that_leads_out_of_its_folder_is_refused(tmp_path, path):
 
 
 def question(**changes):
+    """As it is sent."""
     known = {
         "run": "1",
         "version": boosters_eval.__version__,
@@ -108,7 +122,7 @@ def question(**changes):
         "timeout_s": None,
         "device": False,
     }
-    return Question(**known | changes)
+    return Question(**known | changes).model_dump_json()
 
 
 def test_node_of_another_version_names_both():
@@ -126,11 +140,29 @@ def test_node_must_have_the_files_of_the_user(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "address", ["", "18786", "5", ":8786", "inproc://x", "tcp://host", "tcp://host:99999", "http://host:1", "tcp://:1"]
+    "address",
+    [
+        *("", "18786", "5", ":8786", "inproc://x", "tcp://host", "tcp://host:99999", "http://host:1", "tcp://:1"),
+        f"tcp://host:{'9' * 5000}",  # more digits than Python makes a number of
+    ],
 )
 def test_address_that_no_scheduler_can_have_is_refused(address):
     with pytest.raises(ConfigError, match=f"such as tcp://host:8786\\. Got '{address}' instead"):
         scheduler_address(address, None, None)
+
+
+@pytest.mark.parametrize("configured", ["", 8786, True, ["tcp://host:8786"]])
+def test_address_of_the_configuration_is_named_as_such(configured):
+    sentence = "The 'scheduler-address' of dask's configuration must be that of a dask scheduler, such as"
+    with dask_config.set({"scheduler-address": configured}), pytest.raises(ConfigError) as caught:
+        scheduler_address(None, None, None)
+    assert str(caught.value) == f"{sentence} tcp://host:8786. Got {configured!r} instead."
+
+
+def test_scheduler_file_that_is_deeper_than_any_is_refused(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match="is not one that a dask scheduler writes"):
+        scheduler_address(None, tmp_path / "deep.json", None)
 
 
 @pytest.mark.parametrize("address", ["tcp://host:8786", "tls://1.2.3.4:1", "host:8786", "tcp://[::1]:8786"])

@@ -4,16 +4,16 @@ import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import psutil
 import pytest
 
 import boosters_eval
 from boosters_eval import Limits, Work
+from boosters_eval.cluster import calls
 from boosters_eval.cluster import node as nodes
 from boosters_eval.cluster.introduction import introduce
-from boosters_eval.cluster.messages import Order, Post
+from boosters_eval.cluster.messages import Introduction, Order, Post
 from boosters_eval.cluster.node import Node
 from boosters_eval.cluster.parcels import Parcels
 from boosters_eval.cluster.requests import CellRequests
@@ -24,13 +24,33 @@ from shells import plan_of
 ONE = Post(jobs=1, cpus=None)
 
 
+class LoneWorker:
+    """What a node uses of a dask worker."""
+
+    def __init__(self, folder):
+        self.local_directory = str(folder)
+        self.plugins = {}
+        self.loop = self
+
+    def add_callback(self, act):
+        threading.Thread(target=apart, args=(act(),)).start()
+
+    async def plugin_add(self, plugin, name):
+        self.plugins[name] = plugin
+        plugin.setup(self)
+
+    async def plugin_remove(self, name):
+        self.plugins.pop(name).teardown(self)
+
+
 @pytest.fixture
 def node(tmp_path):
-    worker = SimpleNamespace(local_directory=str(tmp_path))
-    made = Node("session")
-    made.setup(worker)
+    worker = LoneWorker(tmp_path)
+    made = Node("session", str(tmp_path))
+    apart(worker.plugin_add(made, made.name))
     yield made
-    made.teardown(worker)
+    apart(made.part())
+    assert not worker.plugins
     assert not made.scratch.exists()
 
 
@@ -62,6 +82,16 @@ def run_in_time(node, packed, order):
 
     until(tried, "a result")
     return replies[-1]
+
+
+def told_by(worker, question):
+    return Introduction.model_validate_json(
+        apart(calls.meet("session", question.model_dump_json(), dask_worker=worker))
+    )
+
+
+def fault_of(question, **changes):
+    return introduce(question.replace(**changes).model_dump_json()).faults
 
 
 def lane_pid(reply):
@@ -122,6 +152,37 @@ def test_node_without_cells_gives_its_memory_back(shell, node, monkeypatch):
     until(lambda: not psutil.pid_exists(lane), "the end of its lane")
     assert run(node, order).kind == "unready"
     until(lambda: not warm._kept.in_use, "its pool to be given back")
+    until(lambda: not node.scratch.exists(), "the end of its folder")
+
+
+def test_node_that_never_gets_a_cell_goes_away(shell, tmp_path, monkeypatch):
+    monkeypatch.setattr(nodes, "_IDLE", 0.1)
+    packed, _ = requests_of(shell, {"x": "echo 1"})
+    worker = LoneWorker(tmp_path)
+    assert told_by(worker, packed.question).faults == ()
+    until(lambda: not worker.plugins and not list(tmp_path.iterdir()), "its end")
+
+
+def test_worker_that_is_asked_twice_at_once_becomes_one_node(shell, tmp_path):
+    packed, _ = requests_of(shell, {"x": "echo 1"})
+    worker = LoneWorker(tmp_path)
+
+    async def twice():
+        text = packed.question.model_dump_json()
+        return await asyncio.gather(*(calls.meet("s", text, dask_worker=worker) for _ in range(2)))
+
+    assert [Introduction.model_validate_json(text).faults for text in apart(twice())] == [(), ()]
+    (made,) = worker.plugins.values()
+    assert list(tmp_path.iterdir()) == [made.scratch]
+    apart(made.part())
+
+
+def test_worker_whose_folder_is_gone_becomes_no_node(shell, tmp_path):
+    packed, _ = requests_of(shell, {"x": "echo 1"})
+    worker = LoneWorker(tmp_path / "gone")
+    (fault,) = told_by(worker, packed.question).faults
+    assert fault == f"it cannot write to its folder {tmp_path}/gone: No such file or directory"
+    assert not worker.plugins
 
 
 def test_cell_that_lasts_longer_than_a_node_may_rest_is_not_stopped(shell, node, monkeypatch):
@@ -182,18 +243,25 @@ def test_input_that_is_not_there_is_told(shell, node):
     assert run(node, lacking).text == "RuntimeError: the input data is not there"
 
 
+def test_question_of_another_version_is_answered_whatever_it_asks():
+    (fault,) = introduce('{"version": "9.0", "priority": 1}').faults
+    assert fault == f"the plan is of boosters-eval 9.0, the node has {boosters_eval.__version__}"
+    (fault,) = introduce(f'{{"version": "{boosters_eval.__version__}"}}').faults
+    assert fault.startswith("it cannot say what it has: ConfigError: The 'run' parameter of Question is required")
+
+
 def test_node_introduces_itself_and_names_both_builds(shell):
     packed, _ = requests_of(shell, {"x": "echo 1"})
-    told = introduce(packed.question)
+    told = introduce(packed.question.model_dump_json())
     assert told.faults == ()
     assert told.cpus
     (lane,) = packed.question.lanes
     other = lane.replace(build={"version": "other", "digest": "1"})
-    (fault,) = introduce(packed.question.replace(lanes=(other,))).faults
+    (fault,) = fault_of(packed.question, lanes=(other,))
     assert fault == f"the plan has sh other (1), the node {lane.build.version} ({lane.build.digest})"
     gone = lane.replace(first=("/nowhere",))
-    (fault,) = introduce(packed.question.replace(lanes=(gone,))).faults
+    (fault,) = fault_of(packed.question, lanes=(gone,))
     assert fault.endswith("the node has none, because it has no folder /nowhere")
     unknown = lane.replace(workload_address={"module": "no_such_module", "name": "X", "file": None})
-    (fault,) = introduce(packed.question.replace(lanes=(unknown,))).faults
+    (fault,) = fault_of(packed.question, lanes=(unknown,))
     assert "the node has none: ModuleNotFoundError: No module named 'no_such_module'" in fault

@@ -28,19 +28,23 @@ def scheduler_address(address: str | None, scheduler_file: str | Path | None, cl
         path = Path(scheduler_file)
         try:
             found = json.loads(read_text(path))["address"]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             if isinstance(error, ConfigError):
                 raise
             raise ConfigError(f"The scheduler file {path} is not one that a dask scheduler writes.") from None
         address = str(found)
         if not _looks_right(address):
             raise ConfigError(f"The scheduler file {path} has no address of a dask scheduler, but '{address}'.")
-    if address is None:
-        address = dask.config.get("scheduler-address", None)
-    if address is not None and not _looks_right(address):
+    if address is not None:
+        return _checked(address, "The 'address' parameter")
+    configured = dask.config.get("scheduler-address", None)
+    return None if configured is None else _checked(configured, "The 'scheduler-address' of dask's configuration")
+
+
+def _checked(address: object, source: str) -> str:
+    if not isinstance(address, str) or not _looks_right(address):
         raise ConfigError(
-            "The 'address' parameter must be that of a dask scheduler, such as tcp://host:8786."
-            f" Got '{address}' instead."
+            f"{source} must be that of a dask scheduler, such as tcp://host:8786. Got {address!r} instead."
         )
     return address
 
@@ -63,4 +67,4 @@ def _looks_right(address: str) -> bool:
     scheme, found, place = address.rpartition("://")
     host, _, port = place.rpartition(":")
     known = not found or scheme in {"tcp", "tls", "ws", "wss", "ucx"}
-    return known and bool(host) and port.isdecimal() and int(port) <= _LAST_PORT
+    return known and bool(host) and port.isdecimal() and len(port) <= len(str(_LAST_PORT)) and int(port) <= _LAST_PORT

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import boosters_eval
 from boosters_eval.cluster.fleet import Fleet
-from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Sent
+from boosters_eval.cluster.messages import FORGOTTEN
+from boosters_eval.cluster.news import Answered, Begun, Left, Members, Met, Posted, Sent
 from boosters_eval.cluster.parcels import Parcels
 from boosters_eval.cluster.requests import CellRequests
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
@@ -187,11 +188,14 @@ class _Run:
 
     def _hear(self, news: ClusterNews | None) -> Iterator[Outcome | Failure]:
         match news:
-            case Members(threads):
+            case Members(threads, held):
                 self._meet(self._fleet.joined(threads))
                 for address in self._fleet.absent(threads):
                     yield from self._lost(address)
+                self._hold(held)
                 self._meet([node for node in self._fleet.nodes.values() if self._silent(node)])
+            case Begun(address, numbers):
+                self._link.give_up(self._fleet.recall(address, numbers))
             case Left(address, retired):
                 yield from self._lost(address, retired=retired)
             case Met(address, question, told) if question == self._question:
@@ -213,6 +217,11 @@ class _Run:
     def _silent(self, node: KnownNode) -> bool:
         """Whether it has not answered for long, although it is there."""
         return not node.ready and not node.refused and time.monotonic() - node.asked > _SILENT
+
+    def _hold(self, held: frozenset[str] | None) -> None:
+        """Take back from workers that dask holds back what they have not begun."""
+        for node in [] if held is None else self._fleet.hold(held):
+            self._link.begin(self._link.begun(node.address))
 
     def _judge(self, address: str, told: Introduction | str | None) -> None:
         node = self._fleet.nodes.get(address)
@@ -241,9 +250,13 @@ class _Run:
 
     def _take_up(self, address: str, fault: str | None) -> None:
         node = self._fleet.nodes.get(address)
-        if node is not None and fault:
+        if node is None or fault is None:  # it has left, or is leaving
+            return
+        if fault == FORGOTTEN:
+            self._meet([node])
+        elif fault:
             self._refuse(node, fault)
-        elif node is not None and fault is not None:
+        else:
             node.ready = True
 
     def _arrived(self, news: Sent) -> None:
@@ -276,10 +289,13 @@ class _Run:
         now = time.monotonic()
         if not self._link.alive:
             raise RunError(f"The dask scheduler at {self._link.address} is gone. {_RESUME}")
-        if any(node.ready for node in self._fleet.nodes.values()):
+        nodes = self._fleet.nodes.values()
+        if any(node.usable or (node.held and node.cells) for node in nodes):
             self._last_node = now
         elif now - self._last_node > self._patience:
-            raise RunError(f"The cluster has had no worker for {self._patience:g} s. {_RESUME}")
+            held = [node.address for node in nodes if node.held]
+            why = f", because dask holds back {', '.join(held)}: see its log" if held else ""
+            raise RunError(f"The cluster has had no worker for {self._patience:g} s{why}. {_RESUME}")
         if now - self._last_look > _LOOK:
             self._last_look = now
             self._link.look()
@@ -312,6 +328,8 @@ class _Run:
 
     def _unready(self, node: KnownNode, why: str) -> None:
         """A node that did not run its cell gets ready anew; one that fails again and again is left out."""
+        if node.refused:
+            return
         node.failed += node.ready  # what it had in flight failed for the same reason
         node.pause()
         node.inputs.clear()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.cluster.messages import Post
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from boosters_eval.cluster.messages import Introduction
     from boosters_eval.core.machine import MachineInfo
@@ -47,6 +47,7 @@ class KnownNode:
     ready: bool = False
     refused: str = ""
     absent: bool = False  # when the members were last asked for
+    held: bool = False  # dask lets it start no task: it is paused, or about to be retired
     failed: int = 0  # how often in a row it could not run a cell
     lacking: set[Lane] = field(default_factory=set)  # lanes that it could not load, although it has the build
     asked: float = 0.0  # when it was last asked to introduce itself
@@ -59,10 +60,15 @@ class KnownNode:
         """It gets no cells until it has answered again."""
         self.ready, self.paused = False, time.monotonic()
 
+    @property
+    def usable(self) -> bool:
+        """Whether it runs cells."""
+        return self.ready and not self.held
+
     def may_load(self, lane: Lane) -> bool:
         """Whether it loads a library, as far as is known; one that is just being asked has a while to answer."""
         soon = not self.refused and time.monotonic() - self.paused < _SOON
-        return (self.ready or soon) and lane not in self.lacking
+        return (self.ready or soon) and not self.held and lane not in self.lacking
 
 
 class Fleet:
@@ -128,7 +134,7 @@ class Fleet:
 
     def usable(self) -> list[KnownNode]:
         """The nodes that run cells."""
-        return [node for node in self.nodes.values() if node.ready]
+        return [node for node in self.nodes.values() if node.usable]
 
     def slots(self) -> int:
         """How many cells run at a time."""
@@ -145,7 +151,7 @@ class Fleet:
 
         `wanted` has the digests of each cell's inputs by its key.
         """
-        free = [node for node in self.nodes.values() if node.ready and len(node.cells) <= node.slots]
+        free = [node for node in self.usable() if len(node.cells) <= node.slots]
         for node in sorted(free, key=lambda node: len(node.cells) / node.slots):
             index = self._choice(node, wanted)
             if index is not None:
@@ -311,6 +317,25 @@ class Fleet:
         self.again(placed.work for placed in node.cells if placed.work not in failed)
         return [placed.number for placed in node.cells], failed
 
+    def hold(self, held: Container[str]) -> list[KnownNode]:
+        """Which nodes dask holds back from now on; those of them that have cells."""
+        for node in self.nodes.values():
+            node.held = node.address in held
+            if node.held:
+                self._release(node.host)
+        return [node for node in self.nodes.values() if node.held and node.cells]
+
+    def recall(self, address: str, begun: Container[int]) -> list[int]:
+        """The cells that a node which is held back has not begun: they run elsewhere."""
+        node = self.nodes.get(address)
+        if node is None or not node.held:
+            return []
+        found = [placed for placed in node.cells if placed.number not in begun]
+        for placed in found:
+            self.ended(placed.number)
+        self.again(placed.work for placed in found)
+        return [placed.number for placed in found]
+
     def refuse(self, node: KnownNode, why: str) -> None:
         """A node is not used."""
         node.ready, node.refused = False, why
@@ -318,5 +343,5 @@ class Fleet:
 
     def _release(self, host: str) -> None:
         """Let other machines have the repeats of one whose last node is gone."""
-        if not any(node.host == host and not node.refused for node in self.nodes.values()):
+        if not any(node.host == host and not node.refused and not node.held for node in self.nodes.values()):
             self._hosts = {repeat: where for repeat, where in self._hosts.items() if where != host}

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boosters_eval
-from boosters_eval.cluster.messages import Introduction
+from boosters_eval.cluster.messages import Introduction, Question
 from boosters_eval.cluster.parcels import digest_of
 from boosters_eval.core.machine import MachineInfo, available_cpus
 from boosters_eval.core.modules import at_address
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from boosters_eval.cluster.messages import Question, WantedLane
+    from boosters_eval.cluster.messages import WantedLane
     from boosters_eval.engine.cell import Build
 
 
-def introduce(question: Question) -> Introduction:
+def introduce(question: str) -> Introduction:
     """Who this node is, and why it cannot run the plan, if it cannot."""
-    faults: list[str] = []
-    if question.version != boosters_eval.__version__:
-        faults.append(f"the plan is of boosters-eval {question.version}, the node has {boosters_eval.__version__}")
-    else:
-        faults += [fault for path, digest in question.files.items() if (fault := _file_fault(path, digest))]
-        faults += [fault for lane in question.lanes if (fault := _lane_fault(lane))]
+    version = str(json.loads(question).get("version"))
+    if version != boosters_eval.__version__:  # whose questions may be others
+        return _refusal(f"the plan is of boosters-eval {version}, the node has {boosters_eval.__version__}")
+    try:
+        return _introduced(Question.model_validate_json(question))
+    except Exception as error:  # noqa: BLE001 (told to the program as text)
+        return _refusal(f"it cannot say what it has: {type(error).__name__}: {error}")
+
+
+def _introduced(question: Question) -> Introduction:
+    faults = [fault for path, digest in question.files.items() if (fault := _file_fault(path, digest))]
+    faults += [fault for lane in question.lanes if (fault := _lane_fault(lane))]
     return Introduction(
         version=boosters_eval.__version__,
         python=platform.python_version(),
@@ -36,6 +43,11 @@ def introduce(question: Question) -> Introduction:
         cpus=tuple(available_cpus()),
         faults=tuple(dict.fromkeys(faults)),
     )
+
+
+def _refusal(fault: str) -> Introduction:
+    version, python = boosters_eval.__version__, platform.python_version()
+    return Introduction(version=version, python=python, machine={}, host="", cpus=(), faults=(fault,))
 
 
 def _file_fault(path: str, digest: str) -> str:

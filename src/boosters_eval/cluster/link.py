@@ -8,6 +8,7 @@ import hashlib
 import logging
 import multiprocessing
 import queue
+import re
 import secrets
 import signal
 import threading
@@ -18,16 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from distributed import Client, LocalCluster
 
-from boosters_eval.cluster import node
+from boosters_eval.cluster import calls
 from boosters_eval.cluster.addresses import ENCRYPTED, check_certificates, scheduler_address
 from boosters_eval.cluster.messages import CellReply, Introduction
-from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Sent
+from boosters_eval.cluster.names import lease_key, task_key
+from boosters_eval.cluster.news import Answered, Begun, Left, Members, Met, Posted, Sent
 from boosters_eval.cluster.parcels import inside
+from boosters_eval.cluster.quiet import QuietLoggers
 from boosters_eval.core.errors import ConfigError, RunError
 from boosters_eval.core.files import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from boosters_eval.cluster.messages import Post
     from boosters_eval.cluster.news import ClusterNews
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0  # seconds within which a scheduler must answer
 _SENDERS = 8  # inputs on their way at a time
 _GUARD = "A script that starts a cluster must do so under: if __name__ == '__main__'."
+_NAMED = re.compile(r"(\w+)\((['\"])(.*)\2\)")
 _CLOSE_S = 10.0  # seconds that the end may take
 
 
@@ -61,7 +65,7 @@ class Link:
         self._tasks: set[asyncio.Task[None]] = set()
         self._carried: dict[int, asyncio.Task[Any]] = {}  # by the number of the cell
         self._leases: dict[str, Any] = {}  # by the address of the node
-        self._quiet = _Quiet()
+        self._quiet = QuietLoggers()
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(lambda *_: None)  # of dask's own tasks; what matters is news
         self._thread = threading.Thread(target=self._turn, name="boosters-eval-dask", daemon=True)
@@ -167,7 +171,7 @@ class Link:
         if self._client is not None:
             if self.alive:
                 with contextlib.suppress(Exception):
-                    await asyncio.wait_for(self._everywhere(node.leave), _CLOSE_S / 2)
+                    await asyncio.wait_for(self._everywhere(calls.leave), _CLOSE_S / 2)
             await self._client.close(timeout=2)
         if self._cluster is not None:
             await self._cluster.close(timeout=3)
@@ -176,7 +180,7 @@ class Link:
         """Stop whatever runs on the nodes for this program."""
         with contextlib.suppress(Exception):
             if self.alive:
-                self._call(self._everywhere(node.stop), _CLOSE_S)
+                self._call(self._everywhere(calls.stop), _CLOSE_S)
 
     async def _everywhere(self, act: Callable[..., Any]) -> None:
         await self._client.run(act, self.session, on_error="ignore")
@@ -195,9 +199,21 @@ class Link:
     async def _look(self) -> None:
         self.news.put(Members(await self._client.nthreads()))
 
+    async def _look_closely(self) -> None:
+        """What a scheduler tells of a worker is long: it is asked for now and then, not whenever one joins."""
+        found = (await self._client.scheduler.identity())["workers"]
+        threads = {address: worker["nthreads"] for address, worker in found.items()}
+        held = frozenset(address for address, worker in found.items() if worker["status"] != "running")
+        self.news.put(Members(threads, held))
+
     def look(self) -> None:
-        """Ask who is there."""
-        self.begin(self._look())
+        """Ask who is there, and who is held back."""
+        self.begin(self._look_closely())
+
+    async def begun(self, address: str) -> None:
+        """Ask a worker which of its cells have begun."""
+        text = await self._ask_for_text(address, calls.begun)
+        self.news.put(Begun(address, frozenset(map(int, text.split()))))
 
     async def _answer(self, address: str, act: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of a node answers, or the error that it met; None of a worker that is gone."""
@@ -219,22 +235,22 @@ class Link:
 
     async def meet(self, address: str, question: str) -> None:
         """Ask a worker whether it can be a node."""
-        told = _introduction(await self._answer(address, node.meet, question))
+        told = _introduction(await self._answer(address, calls.meet, question))
         if isinstance(told, Introduction) and not told.faults:
             self._lease(address)  # before it has anything to give back
         self.news.put(Met(address, question, told))
 
     async def post(self, address: str, question: str, post: Post) -> None:
         """Tell a node how many cells it will run, and where."""
-        answer = await self._answer(address, node.take_post, question, post.model_dump_json())
+        answer = await self._answer(address, calls.take_post, question, post.model_dump_json())
         self.news.put(Posted(address, question, _told(answer)))
 
     def _lease(self, address: str) -> None:
         """Hold a result on the node: if this program is killed, dask forgets it there, by which the node knows."""
         if address not in self._leases:
             self._leases[address] = self._client.submit(
-                node.lease,
-                key=node.lease_key(self.session, address) + secrets.token_hex(6),
+                calls.lease,
+                key=lease_key(self.session, address) + secrets.token_hex(6),
                 workers=[address],
                 allow_other_workers=False,
                 pure=False,
@@ -254,7 +270,7 @@ class Link:
 
     async def _sent(self, address: str, host: str, parcel: Parcel) -> str:
         digest = parcel.digest
-        if await self._ask(address, node.has_parcel, digest):
+        if await self._ask(address, calls.has_parcel, digest):
             return ""
         self.sent[host, digest] += 1
         pieces = parcel.pieces()
@@ -265,10 +281,10 @@ class Link:
                 return f"{parcel.source} cannot be read: {error.strerror}"
             if piece is None:
                 break
-            fault = await self._ask_for_text(address, node.receive, digest, *piece)
+            fault = await self._ask_for_text(address, calls.receive, digest, *piece)
             if fault:
                 return fault
-        return await self._ask_for_text(address, node.complete, digest, parcel.manifest.model_dump_json())
+        return await self._ask_for_text(address, calls.complete, digest, parcel.manifest.model_dump_json())
 
     def give_up(self, numbers: Iterable[int]) -> None:
         """Wait no more for these cells: their node is gone, or another one is idle."""
@@ -283,10 +299,10 @@ class Link:
     async def carry(self, number: int, address: str, order: str, folders: Mapping[str, str]) -> None:
         """Have a cell run on a node, and bring home what it wrote."""
         future = self._client.submit(
-            node.run_cell,
+            calls.run_cell,
             self.session,
             order,
-            key=f"boosters-eval-{self.session}-{number}",
+            key=task_key(self.session, number),
             workers=[address],
             allow_other_workers=False,
             pure=False,
@@ -308,7 +324,7 @@ class Link:
             for item in items:
                 content = bytearray()
                 while len(content) < item.size:
-                    data = await self._ask(address, node.fetch, item.path, len(content))
+                    data = await self._ask(address, calls.fetch, item.path, len(content))
                     if not data:
                         raise RuntimeError(f"{item.path} is gone")
                     content += data
@@ -318,7 +334,7 @@ class Link:
                 await asyncio.to_thread(_store, inside(Path(folders[name]), str(Path(*parts))), bytes(content))
                 places.add(cell)
         for place in places:
-            await self._ask(address, node.clear, place)
+            await self._ask(address, calls.clear, place)
 
 
 class _CallError(Exception):
@@ -354,9 +370,8 @@ def _store(path: Path, content: bytes) -> None:
 def _introduction(answer: Any) -> Introduction | str | None:
     if isinstance(answer, str):
         return Introduction.model_validate_json(answer)
-    if isinstance(answer, ModuleNotFoundError):
-        return f"it lacks a package ({_first_line(answer)})"
-    return _told(answer)
+    told = _told(answer)
+    return f"it lacks a package ({told})" if told is not None and told.startswith("ModuleNotFoundError") else told
 
 
 def _told(answer: Any) -> str | None:
@@ -367,25 +382,8 @@ def _told(answer: Any) -> str | None:
 
 def _first_line(error: object) -> str:
     text = str(error).partition("\n")[0]
+    if isinstance(error, _CallError):
+        return text
+    if type(error) is Exception and (named := _NAMED.fullmatch(text)):  # dask tells of an error of its worker so
+        return f"{named[1]}: {named[3]}"
     return f"{type(error).__name__}: {text}".rstrip(": .")
-
-
-class _Quiet:
-    """Dask's loggers say little that a user can act on; what matters is told in a sentence of ours."""
-
-    def __init__(self) -> None:
-        self._before = {name: logging.getLogger(name).level for name in self._names()}
-        for name in self._before:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-
-    @staticmethod
-    def _names() -> Iterator[str]:
-        yield "distributed"
-        for name, item in logging.Logger.manager.loggerDict.items():
-            if name.startswith("distributed.") and isinstance(item, logging.Logger) and item.level:
-                yield name
-
-    def end(self) -> None:
-        """Let them speak again."""
-        for name, level in self._before.items():
-            logging.getLogger(name).setLevel(level)

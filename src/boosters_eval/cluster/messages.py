@@ -12,6 +12,8 @@ from boosters_eval.engine.cell import Build, Lane
 from boosters_eval.engine.handles import Identity
 from boosters_eval.engine.importpath import ImportPath
 
+FORGOTTEN = "it has forgotten this program"  # of a node that rested for long, and must be asked anew
+
 
 class WantedLane(Model):
     """A lane that the plan's cells need, and what it must have loaded."""

@@ -13,9 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Members:
-    """The workers of the cluster, with their threads."""
+    """The workers of the cluster, with their threads, and those of them that dask holds back from starting tasks."""
 
     threads: Mapping[str, int]
+    held: frozenset[str] | None = None  # None: it was not asked for
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The cells of a worker that have begun, by number."""
+
+    address: str
+    numbers: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -62,4 +71,4 @@ class Answered:
     reply: CellReply
 
 
-ClusterNews = Members | Left | Met | Posted | Sent | Answered
+ClusterNews = Members | Begun | Left | Met | Posted | Sent | Answered

@@ -1,8 +1,4 @@
-"""A node of the cluster: a plug-in of a dask worker, which holds a pool that outlives its tasks.
-
-The functions at the end are what the program calls on a worker. They take and give text, and never raise: an error of
-ours would travel as a pickled object.
-"""
+"""A node of the cluster: a plug-in of a dask worker, which holds a pool that outlives its tasks."""
 
 from __future__ import annotations
 
@@ -19,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import dask
-from distributed import WorkerPlugin, get_worker
+from distributed import WorkerPlugin
 
-from boosters_eval.cluster.introduction import introduce
-from boosters_eval.cluster.messages import CellReply, Manifest, Order, Post, Question
-from boosters_eval.cluster.parcels import CHUNK, inside, item_of
+from boosters_eval.cluster.messages import FORGOTTEN, CellReply, Order, Post, Question
+from boosters_eval.cluster.names import lease_key, plugin_name
+from boosters_eval.cluster.parcels import item_of
 from boosters_eval.cluster.store import Store
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Cell
@@ -34,8 +30,6 @@ from boosters_eval.engine.warm import kept_pool
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from boosters_eval.cluster.messages import Item
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.pool import LocalPool
@@ -47,11 +41,12 @@ _FORGOTTEN = ("released", "forgotten", "cancelled")  # states of a task that nob
 class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
     """The pool of a worker for one program, its store of inputs, and what its cells write."""
 
-    def __init__(self, session: str) -> None:
+    def __init__(self, session: str, folder: str) -> None:
+        """In a folder of the worker, where it makes one of its own: without, nothing is here to be removed."""
         self.name = plugin_name(session)
         self._session = session
         self.store = Store()
-        self.scratch = Path()
+        self.scratch = Path(tempfile.mkdtemp(prefix="boosters-eval-", dir=folder))
         self._question: Question | None = None
         self._post: Post | None = None
         self._pool: LocalPool | None = None
@@ -64,25 +59,36 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._lock = threading.Lock()
         self._numbers = 0
         self._gone = False
-        self._used = 0.0  # when a cell was last here
+        self._used = time.monotonic()  # when a cell was last here
         self._timer: threading.Timer | None = None
 
     def setup(self, worker: Any) -> None:
-        """A folder of the worker's own, which goes away with it."""
+        """Wait for the first cell, which a program that has ended by now will not send."""
         self._worker = worker
-        self.scratch = Path(tempfile.mkdtemp(prefix="boosters-eval-", dir=worker.local_directory))
+        self._watch(_IDLE)
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 (the signature of a plug-in)
         """Leave no process and no file behind."""
         self._gone = True
         self.stop()
         self.leave()
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove its files."""
+        self.store.forget()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:  # noqa: ARG002 (dask's signature)
         """Leave once dask forgets the result that the program holds here: it is gone, killed perhaps."""
         if finish in _FORGOTTEN and str(key).startswith(lease_key(self._session, self._worker.address)):
-            self._worker.loop.add_callback(leave, self._session, dask_worker=self._worker)
+            self._worker.loop.add_callback(self.part)
+
+    async def part(self) -> None:
+        """Leave, and be a plug-in no more."""
+        await asyncio.to_thread(self.leave)
+        if self._worker.plugins.get(self.name) is self:  # dask tells twice that a result is gone
+            await self._worker.plugin_remove(self.name)
 
     # Taking up its post
 
@@ -90,7 +96,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         """Get ready for the cells of a plan. Lanes that it needs too are kept, those of an earlier program as well."""
         with self._turn:
             if self._gone:
-                raise RuntimeError("it has forgotten this program")
+                raise RuntimeError(FORGOTTEN)
             self._begin(question, post)
 
     def _begin(self, question: Question, post: Post) -> None:
@@ -185,7 +191,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._watch(_IDLE - rested)
         else:
             self.stop()
-            self.leave()
+            self._worker.loop.add_callback(self.part)  # its program is gone, or asks again
 
     # Running cells
 
@@ -197,7 +203,9 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         try:
             inputs = await asyncio.to_thread(self._inputs, order, folder) if order.inputs else {}
             # Shielded: a worker that closes cancels its tasks, but the pool must still be able to answer.
-            outcome = await asyncio.shield(asyncio.wrap_future(self._started(order, inputs)))
+            waiting = asyncio.wrap_future(self._started(order, inputs))
+            waiting.add_done_callback(_heard)
+            outcome = await asyncio.shield(waiting)
             written = await asyncio.to_thread(_written, folder, order) if folder.exists() else {}
             return CellReply(kind=_kind(outcome), text=outcome.model_dump_json(), written=written)
         except Exception as error:  # noqa: BLE001 (the program decides what to do with a node that cannot)
@@ -234,6 +242,12 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         return str(place)
 
 
+def _heard(waiting: asyncio.Future[Any]) -> None:
+    """Nobody asks for the error of a cell whose task was cancelled, which the worker's log would complain about."""
+    if not waiting.cancelled():
+        waiting.exception()
+
+
 def _of_dask() -> tuple[str, ...]:
     """The variables that dask sets for its own workers.
 
@@ -241,19 +255,6 @@ def _of_dask() -> tuple[str, ...]:
     """
     found = dask.config.get("distributed.nanny.pre-spawn-environ", {})
     return tuple(name for name, value in found.items() if os.environ.get(name) == str(value))
-
-
-def plugin_name(session: str) -> str:
-    """What the plug-in of a program is called: another program on the same cluster has one of its own."""
-    return f"boosters-eval-{session}"
-
-
-def lease_key(session: str, address: str) -> str:
-    """How the key of a task begins whose result the program holds for as long as it is there.
-
-    The worker is part of it: dask copies the result of one that is retired to another, where it means nothing.
-    """
-    return f"boosters-eval-lease-{session}-{address}-"
 
 
 def _kind(outcome: Outcome | Failure) -> Literal["result", "failure", "unloaded"]:
@@ -276,112 +277,3 @@ def _items(folder: Path) -> list[Item]:
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     ]
-
-
-# What the program calls
-
-
-def _node(worker: Any, session: str) -> Node | None:
-    found: Node | None = worker.plugins.get(plugin_name(session))
-    return found
-
-
-async def meet(session: str, question: str, *, dask_worker: Any) -> str:
-    """Introduce the node; if it fits, it becomes one."""
-    answer = await asyncio.to_thread(introduce, Question.model_validate_json(question))
-    if not answer.faults and _node(dask_worker, session) is None:
-        node = Node(session)
-        await asyncio.to_thread(node.store.clean)
-        await dask_worker.plugin_add(node, node.name)
-    return answer.model_dump_json()
-
-
-async def take_post(session: str, question: str, post: str, *, dask_worker: Any) -> str:
-    """Get ready for cells. What is wrong, or ''."""
-    node = _node(dask_worker, session)
-    if node is None:
-        return "it has forgotten this program"
-    return await _tried(node.begin, Question.model_validate_json(question), Post.model_validate_json(post))
-
-
-async def run_cell(session: str, order: str) -> str:
-    """A task: one cell."""
-    node = _node(get_worker(), session)
-    if node is None:
-        return CellReply(kind="unready", text="it has forgotten this program").model_dump_json()
-    return (await node.run(Order.model_validate_json(order))).model_dump_json()
-
-
-def lease() -> bool:
-    """A task whose result the program holds."""
-    return True
-
-
-async def has_parcel(session: str, digest: str, *, dask_worker: Any) -> bool:
-    """Whether the node has an input."""
-    node = _node(dask_worker, session)
-    return node is not None and await asyncio.to_thread(node.store.find, digest) is not None
-
-
-async def receive(session: str, digest: str, path: str, offset: int, data: bytes, *, dask_worker: Any) -> str:
-    """A piece of an input. What is wrong, or ''."""
-    node = _node(dask_worker, session)
-    return (
-        "it has forgotten this program"
-        if node is None
-        else await _tried(node.store.receive, digest, path, offset, data)
-    )
-
-
-async def complete(session: str, digest: str, manifest: str, *, dask_worker: Any) -> str:
-    """The end of an input. What is wrong, or ''."""
-    node = _node(dask_worker, session)
-    if node is None:
-        return "it has forgotten this program"
-    return await asyncio.to_thread(node.store.complete, digest, Manifest.model_validate_json(manifest))
-
-
-async def fetch(session: str, path: str, offset: int, *, dask_worker: Any) -> bytes | None:
-    """A piece of what a cell has written; None if it is gone."""
-    node = _node(dask_worker, session)
-    if node is None:
-        return None
-
-    def read() -> bytes | None:
-        with contextlib.suppress(OSError, ValueError), inside(node.scratch, path).open("rb") as file:
-            file.seek(offset)
-            return file.read(CHUNK)
-        return None
-
-    return await asyncio.to_thread(read)
-
-
-async def clear(session: str, path: str, *, dask_worker: Any) -> None:
-    """Remove what a cell has written, once the program has it."""
-    node = _node(dask_worker, session)
-    if node is not None and path:
-        await asyncio.to_thread(shutil.rmtree, inside(node.scratch, path), ignore_errors=True)
-
-
-async def stop(session: str, *, dask_worker: Any) -> None:
-    """Stop the running cells."""
-    node = _node(dask_worker, session)
-    if node is not None:
-        await asyncio.to_thread(node.stop)
-
-
-async def leave(session: str, *, dask_worker: Any) -> None:
-    """The program ends: nothing of it remains on the node but what it has loaded, for a while."""
-    node = _node(dask_worker, session)
-    if node is not None:
-        await asyncio.to_thread(node.leave)
-        if _node(dask_worker, session) is node:  # dask tells twice that a result is gone
-            await dask_worker.plugin_remove(plugin_name(session))
-
-
-async def _tried(act: Callable[..., None], *arguments: Any) -> str:
-    try:
-        await asyncio.to_thread(act, *arguments)
-    except Exception as error:  # noqa: BLE001 (told to the program as text)
-        return f"{type(error).__name__}: {error}"
-    return ""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from boosters_eval.cluster.messages import Manifest
 
 KEPT_S = 28 * 24 * 3600.0  # seconds after which a parcel that nobody has used is removed
+ARRIVING_S = 24 * 3600.0  # seconds after which one that has not arrived is removed
+_ARRIVING = ".arriving-"
 
 
 class Store:
@@ -37,22 +39,33 @@ class Store:
 
     def clean(self) -> None:
         """Remove what no run has used for weeks, and what a worker that was killed left half received."""
-        before = time.time() - KEPT_S
         with contextlib.suppress(OSError):  # there is no store yet, or another worker cleans it too
-            for folder in [found for found in self._root.iterdir() if found.stat().st_mtime < before]:
+            for folder in [found for found in self._root.iterdir() if _is_old(found)]:
                 # Moved first: whoever looks for a parcel finds all of it, or nothing.
                 shutil.rmtree(folder.rename(Path(tempfile.mkdtemp(prefix=".removed-", dir=self._root))))
 
     def receive(self, digest: str, path: str, offset: int, data: bytes) -> None:
         """A piece of a file; the first one of a parcel begins it."""
         if digest not in self._arriving:
-            self._root.mkdir(parents=True, exist_ok=True)
-            self._arriving[digest] = Path(tempfile.mkdtemp(prefix=".arriving-", dir=self._root))
+            self._arriving[digest] = self._begun()
         file = inside(self._arriving[digest], path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("r+b" if offset else "wb") as opened:
-            opened.seek(offset)
-            opened.write(data)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("r+b" if offset else "wb") as opened:
+                opened.seek(offset)
+                opened.write(data)
+        except OSError:  # of a full disk, which must not stay full
+            shutil.rmtree(self._arriving.pop(digest), ignore_errors=True)
+            raise
+
+    def forget(self) -> None:
+        """Remove what has not arrived wholly."""
+        while self._arriving:
+            shutil.rmtree(self._arriving.popitem()[1], ignore_errors=True)
+
+    def _begun(self) -> Path:
+        self._root.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=_ARRIVING, dir=self._root))
 
     def complete(self, digest: str, manifest: Manifest) -> str:
         """Verify a parcel and move it to its place. What is wrong with it, or ''."""
@@ -62,10 +75,7 @@ class Store:
             return f"{manifest.name} cannot be stored: {error.strerror}"
 
     def _completed(self, digest: str, manifest: Manifest) -> str:
-        arrived = self._arriving.pop(digest, None)
-        if arrived is None:  # of a folder without files
-            self._root.mkdir(parents=True, exist_ok=True)
-            arrived = Path(tempfile.mkdtemp(prefix=".arriving-", dir=self._root))
+        arrived = self._arriving.pop(digest, None) or self._begun()  # of a folder without files, nothing came
         try:
             for item in manifest.items:
                 if digest_of(inside(arrived, item.path)) != item.digest:
@@ -85,3 +95,8 @@ class Store:
             shutil.rmtree(around, ignore_errors=True)
             if not final.is_dir():  # otherwise another worker of this machine was faster
                 raise
+
+
+def _is_old(folder: Path) -> bool:
+    kept = ARRIVING_S if folder.name.startswith(_ARRIVING) else KEPT_S
+    return folder.stat().st_mtime < time.time() - kept
