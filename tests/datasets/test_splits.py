@@ -221,7 +221,9 @@ def test_windows_of_time_learn_before_what_they_validate_and_never_part_equal_ti
     try:
         splits = windows_of(table, count)
     except DatasetError:
-        assert len(set(times)) <= len(times) / 2 + count  # there are ties, or too few times
+        _, rows = np.unique(times, return_counts=True)
+        # Only if two windows would begin at the same time, which therefore fills both with the one before or after it.
+        assert np.convolve(rows, (1, 1)).max() >= len(times) / count
         return
     for split in splits:
         assert table.split_by[split.train].max() < table.split_by[split.valid].min()
