@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,15 @@ def test_build_digest_of_an_installed_library_is_the_same_twice_and_sees_a_chang
     shadowed = installed_build(Acme)  # the metadata are still those of the other one
     assert shadowed.digest not in {recorded.digest, changed.digest}
     (shadow / "__init__.py").write_text("x = 4\n")
-    assert installed_build(Acme).digest != shadowed.digest
+    edited = installed_build(Acme)
+    (package / "__init__.py").write_text("x = 5\n")  # as the compiled part of an editable installation lies apart
+    zipped = tmp_path / "acme.zip"
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("acme/__init__.py", "x = 6\n")
+    rebuilt = installed_build(Acme)
+    monkeypatch.syspath_prepend(str(zipped))
+    found = [shadowed, edited, rebuilt, installed_build(Acme)]
+    assert len({build.digest for build in found}) == 4
 
 
 def test_changed_source_of_an_adapter_is_a_different_plan(faulty, monkeypatch, tmp_path):

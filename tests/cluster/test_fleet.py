@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boosters_eval import Build, Cell, Repeat, Spec, Work
+from boosters_eval.cluster import fleet as fleets
 from boosters_eval.cluster.fleet import Fleet
 from boosters_eval.cluster.messages import Introduction
 from boosters_eval.core.machine import MachineInfo
@@ -103,14 +104,13 @@ def test_node_is_given_up_without_news_of_it_only_when_it_is_missing_twice_in_a_
     assert [fleet.absent(look) for look in looks] == [[], [], [], ["1"]]
 
 
-def test_cells_that_a_held_node_has_not_begun_run_elsewhere():
+def test_cells_that_a_held_node_gives_back_run_elsewhere():
     fleet, wanted = fleet_of("ab", works(4))
     first, _, third, _ = place_all(fleet, wanted)
-    assert fleet.recall("0", {first.number}) == []  # nobody holds it back
     (held,) = fleet.hold({"0", "unknown"})
     assert held.address == "0"
-    assert fleet.recall("0", {first.number}) == [third.number]
-    assert fleet.recall("unknown", ()) == []
+    assert fleet.recalled("0", {third.number, 99}) == [third.number]
+    assert fleet.recalled("unknown", {1}) == []
     assert [work.cell.repeat.seed for work in fleet.waiting] == [2]
     assert not fleet.suspect(third.work)
     fleet.ended(first.number)
@@ -119,13 +119,29 @@ def test_cells_that_a_held_node_has_not_begun_run_elsewhere():
     assert [placed.address for placed in place_all(fleet, wanted)] == ["0"]
 
 
-def test_repeat_of_a_machine_that_is_held_back_goes_to_another_one():
+def test_machine_that_is_held_back_keeps_its_repeat_for_a_while_and_then_another_one_has_it(monkeypatch):
     (timed,) = works(1, alone=True)
     fleet, wanted = fleet_of("ab", [timed, Work(Cell(timed.cell.spec, "other", timed.cell.repeat), BUILD)])
-    first, *_ = place_all(fleet, wanted)
+    (first,) = place_all(fleet, wanted)
     fleet.ended(first.number)
     fleet.hold({first.address})
+    assert place_all(fleet, wanted) == []
+    monkeypatch.setattr(fleets, "_SOON", 0.0)
+    fleet.hold({first.address})
     assert [placed.address for placed in place_all(fleet, wanted)] == [{"0": "1", "1": "0"}[first.address]]
+
+
+def test_library_that_only_a_held_node_loads_is_waited_for_and_then_fails(monkeypatch):
+    fleet, wanted = fleet_of("ab", works(3))
+    first, second, third = place_all(fleet, wanted)
+    fleet.hold({second.address})
+    fleet.ended(first.number)
+    assert fleet.cannot_load(fleet.nodes[first.address], first.work)
+    assert place_all(fleet, wanted) == []
+    monkeypatch.setattr(fleets, "_SOON", 0.0)
+    assert [placed.work for placed in place_all(fleet, wanted)] == [first.work]
+    fleet.ended(third.number)
+    assert not fleet.cannot_load(fleet.nodes[third.address], third.work)
 
 
 def test_node_that_is_asked_anew_keeps_its_cpus_for_as_long_as_it_has_cells():

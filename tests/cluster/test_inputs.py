@@ -72,14 +72,15 @@ def test_what_no_run_has_used_for_weeks_is_removed(tmp_path):
         parcel = Parcels().of(str(folder_of(tmp_path / name, {"a": name.encode()})))
         assert sent(parcel, store) == ""
         digests.append(parcel.digest)
+    (root / "plain").touch()  # of a network's file system, say
     store.receive("half", "a", 0, b"1")
     (half,) = root.glob(".arriving-*")
     long_ago = time.time() - KEPT_S - 60
-    for path in (root / digests[0], root / digests[1], half):
+    for path in (root / digests[0], root / digests[1], root / "plain", half):
         os.utime(path, (long_ago, long_ago))
     assert store.find(digests[1]) is not None
     store.clean()
-    assert {path.name for path in root.iterdir()} == set(digests[1:])
+    assert {path.name for path in root.iterdir()} == {*digests[1:], "plain"}
     assert (store.find(digests[1]) / "a").read_bytes() == b"used"
 
 

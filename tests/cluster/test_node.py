@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -13,7 +14,8 @@ from boosters_eval import Limits, Work
 from boosters_eval.cluster import calls
 from boosters_eval.cluster import node as nodes
 from boosters_eval.cluster.introduction import introduce
-from boosters_eval.cluster.messages import Introduction, Order, Post
+from boosters_eval.cluster.messages import CellReply, Introduction, Order, Post
+from boosters_eval.cluster.names import lease_key, task_key
 from boosters_eval.cluster.node import Node
 from boosters_eval.cluster.parcels import Parcels
 from boosters_eval.cluster.requests import CellRequests
@@ -28,6 +30,7 @@ class LoneWorker:
     """What a node uses of a dask worker."""
 
     def __init__(self, folder):
+        self.address = "tcp://lone:1"
         self.local_directory = str(folder)
         self.plugins = {}
         self.loop = self
@@ -161,6 +164,39 @@ def test_node_that_never_gets_a_cell_goes_away(shell, tmp_path, monkeypatch):
     worker = LoneWorker(tmp_path)
     assert told_by(worker, packed.question).faults == ()
     until(lambda: not worker.plugins and not list(tmp_path.iterdir()), "its end")
+
+
+def test_node_that_a_program_holds_stays_there_when_it_rests(shell, node, monkeypatch):
+    monkeypatch.setattr(nodes, "_IDLE", 0.3)
+    packed, (order,) = requests_of(shell, {"x": "echo 1"})
+    node.transition(lease_key("session", node._worker.address) + "1", "executing", "memory")
+    node.store.receive("half", "a", 0, b"1")
+    run_in_time(node, packed, order)
+    until(lambda: not warm._kept.in_use, "its rest")
+    assert node.name in node._worker.plugins
+    assert node.scratch.exists()
+    node.store.receive("half", "a", 1, b"2")
+    assert run_in_time(node, packed, order).kind == "result"
+
+
+def test_cell_that_was_taken_back_before_it_began_never_begins(shell, node, tmp_path, monkeypatch):
+    packed, (order,) = requests_of(shell, {"x": f"touch {tmp_path}/begun; echo 1"})
+    node.begin(packed.question, ONE)
+    worker = node._worker
+    worker.state = SimpleNamespace(
+        tasks={
+            task_key("session", number): SimpleNamespace(state=state)
+            for number, state in {"1": "executing", "2": "ready", "3": "memory"}.items()
+        }
+    )
+    assert apart(calls.recall("session", "1 2 3 4", dask_worker=worker)) == "2 4"
+    assert apart(calls.recall("another", "1 2 3 4", dask_worker=worker)) == ""
+    monkeypatch.setattr(calls, "get_worker", lambda: worker)
+    text = order.model_dump_json()
+    kinds = [CellReply.model_validate_json(apart(calls.run_cell("session", n, text))).kind for n in (2, 4)]
+    assert kinds == ["unready", "unready"]
+    assert not (tmp_path / "begun").exists()
+    assert CellReply.model_validate_json(apart(calls.run_cell("session", 5, text))).kind == "result"
 
 
 def test_worker_that_is_asked_twice_at_once_becomes_one_node(shell, tmp_path):

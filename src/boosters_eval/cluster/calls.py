@@ -18,7 +18,7 @@ from boosters_eval.cluster.parcels import CHUNK, inside
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BEGUN = ("executing", "long-running", "memory", "error")  # states of a task that need not be waited for in vain
+_BEGUN = ("executing", "long-running", "memory", "error")  # states of a task that runs, or has run
 
 
 def _node(worker: Any, session: str) -> Node | None:
@@ -56,22 +56,24 @@ async def take_post(session: str, question: str, post: str, *, dask_worker: Any)
     return await _tried(node.begin, Question.model_validate_json(question), Post.model_validate_json(post))
 
 
-async def run_cell(session: str, order: str) -> str:
+async def run_cell(session: str, number: int, order: str) -> str:
     """A task: one cell."""
     node = _node(get_worker(), session)
-    if node is None:
-        return CellReply(kind="unready", text=FORGOTTEN).model_dump_json()
+    if node is None or str(number) in node.recalled:
+        text = FORGOTTEN if node is None else "the cell was taken back"
+        return CellReply(kind="unready", text=text).model_dump_json()
     return (await node.run(Order.model_validate_json(order))).model_dump_json()
 
 
-async def begun(session: str, *, dask_worker: Any) -> str:
-    """The numbers of the cells whose tasks have begun; a worker that dask holds back begins no others."""
-    start, tasks = task_key(session, ""), dask_worker.state.tasks
-    return " ".join(
-        key.removeprefix(start)
-        for key, task in tasks.items()
-        if isinstance(key, str) and key.startswith(start) and task.state in _BEGUN
-    )
+async def recall(session: str, numbers: str, *, dask_worker: Any) -> str:
+    """Take cells back: the numbers of those that have not begun, and now never will."""
+    node, tasks = _node(dask_worker, session), dask_worker.state.tasks
+    if node is None:
+        return ""
+    states = {number: tasks.get(task_key(session, number)) for number in numbers.split()}
+    waiting = [number for number, task in states.items() if task is None or task.state not in _BEGUN]
+    node.recalled.update(waiting)
+    return " ".join(waiting)
 
 
 def lease() -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import boosters_eval
 from boosters_eval.cluster.fleet import Fleet
 from boosters_eval.cluster.messages import FORGOTTEN
-from boosters_eval.cluster.news import Answered, Begun, Left, Members, Met, Posted, Sent
+from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Recalled, Sent
 from boosters_eval.cluster.parcels import Parcels
 from boosters_eval.cluster.requests import CellRequests
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
@@ -194,8 +194,8 @@ class _Run:
                     yield from self._lost(address)
                 self._hold(held)
                 self._meet([node for node in self._fleet.nodes.values() if self._silent(node)])
-            case Begun(address, numbers):
-                self._link.give_up(self._fleet.recall(address, numbers))
+            case Recalled(address, numbers):
+                self._link.give_up(self._fleet.recalled(address, numbers))
             case Left(address, retired):
                 yield from self._lost(address, retired=retired)
             case Met(address, question, told) if question == self._question:
@@ -221,7 +221,7 @@ class _Run:
     def _hold(self, held: frozenset[str] | None) -> None:
         """Take back from workers that dask holds back what they have not begun."""
         for node in [] if held is None else self._fleet.hold(held):
-            self._link.begin(self._link.begun(node.address))
+            self._link.begin(self._link.recall(node.address, [placed.number for placed in node.cells]))
 
     def _judge(self, address: str, told: Introduction | str | None) -> None:
         node = self._fleet.nodes.get(address)
@@ -252,7 +252,7 @@ class _Run:
         node = self._fleet.nodes.get(address)
         if node is None or fault is None:  # it has left, or is leaving
             return
-        if fault == FORGOTTEN:
+        if fault.endswith(FORGOTTEN):
             self._meet([node])
         elif fault:
             self._refuse(node, fault)
@@ -264,10 +264,10 @@ class _Run:
         if node is None:
             return
         node.coming.discard(news.digest)
-        if news.fault:
+        if news.interrupted or news.fault == FORGOTTEN:
+            self._unready(node, f"an input could not be sent to it: {news.interrupted or news.fault}")
+        elif news.fault:
             self._refuse(node, f"an input could not be sent to it: {news.fault}")
-        elif news.interrupted:
-            self._unready(node, f"an input could not be sent to it: {news.interrupted}")
         else:
             node.inputs.add(news.digest)
 
@@ -290,10 +290,10 @@ class _Run:
         if not self._link.alive:
             raise RunError(f"The dask scheduler at {self._link.address} is gone. {_RESUME}")
         nodes = self._fleet.nodes.values()
-        if any(node.usable or (node.held and node.cells) for node in nodes):
+        if any(node.usable or node.cells for node in nodes):
             self._last_node = now
         elif now - self._last_node > self._patience:
-            held = [node.address for node in nodes if node.held]
+            held = [node.address for node in nodes if node.held_since is not None]
             why = f", because dask holds back {', '.join(held)}: see its log" if held else ""
             raise RunError(f"The cluster has had no worker for {self._patience:g} s{why}. {_RESUME}")
         if now - self._last_look > _LOOK:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.executor import Work
 
 _SCANNED = 64  # cells among which one is sought whose inputs are on a node already
-_SOON = 60.0  # seconds within which a node that was asked is expected to answer
+_SOON = 60.0  # seconds within which a node that was asked is expected to answer, and one that is held back to be free
 TWICE = 2  # nodes that a cell may lose
 
 
@@ -47,7 +47,7 @@ class KnownNode:
     ready: bool = False
     refused: str = ""
     absent: bool = False  # when the members were last asked for
-    held: bool = False  # dask lets it start no task: it is paused, or about to be retired
+    held_since: float | None = None  # when dask began to let it start no task: it is paused, or about to be retired
     failed: int = 0  # how often in a row it could not run a cell
     lacking: set[Lane] = field(default_factory=set)  # lanes that it could not load, although it has the build
     asked: float = 0.0  # when it was last asked to introduce itself
@@ -63,12 +63,18 @@ class KnownNode:
     @property
     def usable(self) -> bool:
         """Whether it runs cells."""
-        return self.ready and not self.held
+        return self.ready and self.held_since is None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether others take over what only this node could run."""
+        held = self.held_since is not None and time.monotonic() - self.held_since >= _SOON
+        return held or bool(self.refused)
 
     def may_load(self, lane: Lane) -> bool:
         """Whether it loads a library, as far as is known; one that is just being asked has a while to answer."""
-        soon = not self.refused and time.monotonic() - self.paused < _SOON
-        return (self.ready or soon) and not self.held and lane not in self.lacking
+        soon = time.monotonic() - self.paused < _SOON
+        return (self.ready or soon) and not self.is_lost and lane not in self.lacking
 
 
 class Fleet:
@@ -319,18 +325,17 @@ class Fleet:
 
     def hold(self, held: Container[str]) -> list[KnownNode]:
         """Which nodes dask holds back from now on; those of them that have cells."""
+        now = time.monotonic()
         for node in self.nodes.values():
-            node.held = node.address in held
-            if node.held:
+            node.held_since = (node.held_since or now) if node.address in held else None
+            if node.is_lost:
                 self._release(node.host)
-        return [node for node in self.nodes.values() if node.held and node.cells]
+        return [node for node in self.nodes.values() if node.held_since is not None and node.cells]
 
-    def recall(self, address: str, begun: Container[int]) -> list[int]:
-        """The cells that a node which is held back has not begun: they run elsewhere."""
+    def recalled(self, address: str, numbers: Container[int]) -> list[int]:
+        """The cells that a node has given back: they run elsewhere."""
         node = self.nodes.get(address)
-        if node is None or not node.held:
-            return []
-        found = [placed for placed in node.cells if placed.number not in begun]
+        found = [placed for placed in node.cells if placed.number in numbers] if node is not None else []
         for placed in found:
             self.ended(placed.number)
         self.again(placed.work for placed in found)
@@ -343,5 +348,5 @@ class Fleet:
 
     def _release(self, host: str) -> None:
         """Let other machines have the repeats of one whose last node is gone."""
-        if not any(node.host == host and not node.refused and not node.held for node in self.nodes.values()):
+        if all(node.is_lost for node in self.nodes.values() if node.host == host):
             self._hosts = {repeat: where for repeat, where in self._hosts.items() if where != host}

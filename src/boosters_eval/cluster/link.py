@@ -23,7 +23,7 @@ from boosters_eval.cluster import calls
 from boosters_eval.cluster.addresses import ENCRYPTED, check_certificates, scheduler_address
 from boosters_eval.cluster.messages import CellReply, Introduction
 from boosters_eval.cluster.names import lease_key, task_key
-from boosters_eval.cluster.news import Answered, Begun, Left, Members, Met, Posted, Sent
+from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Recalled, Sent
 from boosters_eval.cluster.parcels import inside
 from boosters_eval.cluster.quiet import QuietLoggers
 from boosters_eval.core.errors import ConfigError, RunError
@@ -210,10 +210,10 @@ class Link:
         """Ask who is there, and who is held back."""
         self.begin(self._look_closely())
 
-    async def begun(self, address: str) -> None:
-        """Ask a worker which of its cells have begun."""
-        text = await self._ask_for_text(address, calls.begun)
-        self.news.put(Begun(address, frozenset(map(int, text.split()))))
+    async def recall(self, address: str, numbers: Iterable[int]) -> None:
+        """Take cells back from a worker, unless they have begun."""
+        text = await self._ask_for_text(address, calls.recall, " ".join(map(str, numbers)))
+        self.news.put(Recalled(address, frozenset(map(int, text.split()))))
 
     async def _answer(self, address: str, act: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of a node answers, or the error that it met; None of a worker that is gone."""
@@ -301,6 +301,7 @@ class Link:
         future = self._client.submit(
             calls.run_cell,
             self.session,
+            number,
             order,
             key=task_key(self.session, number),
             workers=[address],

@@ -20,8 +20,8 @@ class Members:
 
 
 @dataclass(frozen=True)
-class Begun:
-    """The cells of a worker that have begun, by number."""
+class Recalled:
+    """The cells that a worker had not begun, and has given back, by number."""
 
     address: str
     numbers: frozenset[int]
@@ -71,4 +71,4 @@ class Answered:
     reply: CellReply
 
 
-ClusterNews = Members | Begun | Left | Met | Posted | Sent | Answered
+ClusterNews = Members | Recalled | Left | Met | Posted | Sent | Answered

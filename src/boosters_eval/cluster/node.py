@@ -59,6 +59,8 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._lock = threading.Lock()
         self._numbers = 0
         self._gone = False
+        self._leased = False  # whether the program holds a result here
+        self.recalled: set[str] = set()  # the numbers of cells that the program took back before they began
         self._used = time.monotonic()  # when a cell was last here
         self._timer: threading.Timer | None = None
 
@@ -81,8 +83,11 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:  # noqa: ARG002 (dask's signature)
         """Leave once dask forgets the result that the program holds here: it is gone, killed perhaps."""
-        if finish in _FORGOTTEN and str(key).startswith(lease_key(self._session, self._worker.address)):
+        if not str(key).startswith(lease_key(self._session, self._worker.address)):
+            return
+        if finish in _FORGOTTEN:
             self._worker.loop.add_callback(self.part)
+        self._leased = self._leased or finish == "memory"
 
     async def part(self) -> None:
         """Leave, and be a plug-in no more."""
@@ -191,7 +196,9 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             self._watch(_IDLE - rested)
         else:
             self.stop()
-            self._worker.loop.add_callback(self.part)  # its program is gone, or asks again
+            self.leave()
+            if not self._leased:  # its program was gone before it could say so
+                self._worker.loop.add_callback(self.part)
 
     # Running cells
 

@@ -99,4 +99,4 @@ class Store:
 
 def _is_old(folder: Path) -> bool:
     kept = ARRIVING_S if folder.name.startswith(_ARRIVING) else KEPT_S
-    return folder.stat().st_mtime < time.time() - kept
+    return folder.is_dir() and folder.stat().st_mtime < time.time() - kept

@@ -68,7 +68,6 @@ def _entries(runner: type[Runner]) -> Iterator[tuple[str, str]]:
     package = runner.module.partition(".")[0]
     if not changed or _is_shadowed(package, root):
         yield from _hashed_tree(package)
-        return
     records = (_modified(f"{root}/{name}") for name in files if name.endswith("/RECORD"))
     installed = max(filter(None, records), default=0.0)
     for name, time in changed.items():
@@ -133,6 +132,9 @@ def _hashed_tree(package: str) -> Iterator[tuple[str, str]]:
     if spec is None or spec.origin is None:
         return
     root = Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
+    archive = next((path for path in root.parents if path.is_file()), None)
+    if archive is not None:
+        yield archive.name, _hash(archive)
     for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
         name = path.relative_to(root.parent).as_posix()
         if _counts(name):
