@@ -78,10 +78,14 @@ def test_build_digest_of_an_installed_library_is_the_same_twice_and_sees_a_chang
     (shadow / "__init__.py").write_text("x = 4\n")
     edited = installed_build(Acme)
     (package / "__init__.py").write_text("x = 5\n")  # as the compiled part of an editable installation lies apart
+    (tmp_path / "__editable___acme_finder.py").write_text(f"PATH = '{tmp_path}'\n")
+    (info / "RECORD").write_text((info / "RECORD").read_text() + "__editable___acme_finder.py,,\n")
     zipped = tmp_path / "acme.zip"
     with zipfile.ZipFile(zipped, "w") as archive:
         archive.writestr("acme/__init__.py", "x = 6\n")
     rebuilt = installed_build(Acme)
+    (tmp_path / "__editable___acme_finder.py").write_text("PATH = 'elsewhere'\n")
+    assert installed_build(Acme) == rebuilt
     monkeypatch.syspath_prepend(str(zipped))
     found = [shadowed, edited, rebuilt, installed_build(Acme)]
     assert len({build.digest for build in found}) == 4

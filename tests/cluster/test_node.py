@@ -33,6 +33,7 @@ class LoneWorker:
         self.address = "tcp://lone:1"
         self.local_directory = str(folder)
         self.plugins = {}
+        self.state = SimpleNamespace(tasks={})
         self.loop = self
 
     def add_callback(self, act):
@@ -179,18 +180,24 @@ def test_node_that_a_program_holds_stays_there_when_it_rests(shell, node, monkey
     assert run_in_time(node, packed, order).kind == "result"
 
 
+def test_node_that_is_met_anew_knows_that_its_program_holds_it(tmp_path):
+    worker = LoneWorker(tmp_path)
+    worker.state.tasks = {lease_key("session", worker.address) + "1": None}
+    made = Node("session", str(tmp_path))
+    apart(worker.plugin_add(made, made.name))
+    assert made._leased
+    apart(made.part())
+
+
 def test_cell_that_was_taken_back_before_it_began_never_begins(shell, node, tmp_path, monkeypatch):
     packed, (order,) = requests_of(shell, {"x": f"touch {tmp_path}/begun; echo 1"})
     node.begin(packed.question, ONE)
     worker = node._worker
-    worker.state = SimpleNamespace(
-        tasks={
-            task_key("session", number): SimpleNamespace(state=state)
-            for number, state in {"1": "executing", "2": "ready", "3": "memory"}.items()
-        }
-    )
+    states = {1: "executing", 2: "ready", 3: "memory"}
+    worker.state.tasks = {task_key("session", number): SimpleNamespace(state=states[number]) for number in states}
+    del worker.plugins[node.name]  # it has parted, and is met anew before the task begins
     assert apart(calls.recall("session", "1 2 3 4", dask_worker=worker)) == "2 4"
-    assert apart(calls.recall("another", "1 2 3 4", dask_worker=worker)) == ""
+    worker.plugins[node.name] = node
     monkeypatch.setattr(calls, "get_worker", lambda: worker)
     text = order.model_dump_json()
     kinds = [CellReply.model_validate_json(apart(calls.run_cell("session", n, text))).kind for n in (2, 4)]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BEGUN = ("executing", "long-running", "memory", "error")  # states of a task that runs, or has run
+_RECALLED: set[str] = set()  # the tasks that were taken back; they are few, and outlive a node that is met anew
 
 
 def _node(worker: Any, session: str) -> Node | None:
@@ -59,7 +60,7 @@ async def take_post(session: str, question: str, post: str, *, dask_worker: Any)
 async def run_cell(session: str, number: int, order: str) -> str:
     """A task: one cell."""
     node = _node(get_worker(), session)
-    if node is None or str(number) in node.recalled:
+    if node is None or task_key(session, number) in _RECALLED:
         text = FORGOTTEN if node is None else "the cell was taken back"
         return CellReply(kind="unready", text=text).model_dump_json()
     return (await node.run(Order.model_validate_json(order))).model_dump_json()
@@ -67,12 +68,10 @@ async def run_cell(session: str, number: int, order: str) -> str:
 
 async def recall(session: str, numbers: str, *, dask_worker: Any) -> str:
     """Take cells back: the numbers of those that have not begun, and now never will."""
-    node, tasks = _node(dask_worker, session), dask_worker.state.tasks
-    if node is None:
-        return ""
-    states = {number: tasks.get(task_key(session, number)) for number in numbers.split()}
-    waiting = [number for number, task in states.items() if task is None or task.state not in _BEGUN]
-    node.recalled.update(waiting)
+    tasks = dask_worker.state.tasks
+    found = {number: tasks.get(task_key(session, number)) for number in numbers.split()}
+    waiting = [number for number, task in found.items() if task is None or task.state not in _BEGUN]
+    _RECALLED.update(task_key(session, number) for number in waiting)
     return " ".join(waiting)
 
 
@@ -90,7 +89,7 @@ async def has_parcel(session: str, digest: str, *, dask_worker: Any) -> bool:
 async def receive(session: str, digest: str, path: str, offset: int, data: bytes, *, dask_worker: Any) -> str:
     """A piece of an input. What is wrong, or ''."""
     node = _node(dask_worker, session)
-    return FORGOTTEN if node is None else await _tried(node.store.receive, digest, path, offset, data)
+    return FORGOTTEN if node is None else await _tried(node.receive, digest, path, offset, data)
 
 
 async def complete(session: str, digest: str, manifest: str, *, dask_worker: Any) -> str:

@@ -102,6 +102,7 @@ class Fleet:
             node.lacking.clear()
             node.coming.clear()
             node.failed = 0
+            node.held_since = None if node.held_since is None else time.monotonic()
 
     # Who is there
 

@@ -60,13 +60,13 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
         self._numbers = 0
         self._gone = False
         self._leased = False  # whether the program holds a result here
-        self.recalled: set[str] = set()  # the numbers of cells that the program took back before they began
-        self._used = time.monotonic()  # when a cell was last here
+        self._used = time.monotonic()  # when a cell, or a piece of an input, was last here
         self._timer: threading.Timer | None = None
 
     def setup(self, worker: Any) -> None:
         """Wait for the first cell, which a program that has ended by now will not send."""
         self._worker = worker
+        self._leased = any(map(self._is_lease, worker.state.tasks))  # of one that was here before
         self._watch(_IDLE)
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 (the signature of a plug-in)
@@ -83,11 +83,19 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:  # noqa: ARG002 (dask's signature)
         """Leave once dask forgets the result that the program holds here: it is gone, killed perhaps."""
-        if not str(key).startswith(lease_key(self._session, self._worker.address)):
+        if not self._is_lease(key):
             return
         if finish in _FORGOTTEN:
             self._worker.loop.add_callback(self.part)
         self._leased = self._leased or finish == "memory"
+
+    def _is_lease(self, key: Any) -> bool:
+        return str(key).startswith(lease_key(self._session, self._worker.address))
+
+    def receive(self, digest: str, path: str, offset: int, data: bytes) -> None:
+        """A piece of an input."""
+        self.store.receive(digest, path, offset, data)
+        self._used = time.monotonic()
 
     async def part(self) -> None:
         """Leave, and be a plug-in no more."""

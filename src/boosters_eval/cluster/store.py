@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -39,10 +40,13 @@ class Store:
 
     def clean(self) -> None:
         """Remove what no run has used for weeks, and what a worker that was killed left half received."""
-        with contextlib.suppress(OSError):  # there is no store yet, or another worker cleans it too
-            for folder in [found for found in self._root.iterdir() if _is_old(found)]:
-                # Moved first: whoever looks for a parcel finds all of it, or nothing.
-                shutil.rmtree(folder.rename(Path(tempfile.mkdtemp(prefix=".removed-", dir=self._root))))
+        found: list[Path] = []
+        with contextlib.suppress(OSError):  # there is no store yet
+            found += self._root.iterdir()
+        for folder in found:
+            with contextlib.suppress(OSError):  # another worker cleans it too, or it is somebody else's
+                if _is_old(folder):  # moved first: whoever looks for a parcel finds all of it, or nothing
+                    shutil.rmtree(folder.rename(self._root / f".removed-{secrets.token_hex(6)}"))
 
     def receive(self, digest: str, path: str, offset: int, data: bytes) -> None:
         """A piece of a file; the first one of a parcel begins it."""

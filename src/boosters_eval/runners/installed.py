@@ -6,6 +6,7 @@ import base64
 import csv
 import hashlib
 import os
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # No result depends on these.
 _NO_ADAPTER = frozenset({"conformance.py", "document.py", "installation.py", "installed.py", "targets.py"})
+# What finds the code of an editable installation: it contains the path of the checkout.
+_LOADER = re.compile(r"__editable__.*|_.*_editable(_loader)?\.py")
 _CODE = (".py", ".so", ".pyd", ".dylib", ".dll")
 
 
@@ -57,7 +60,7 @@ def _digest(entries: Iterable[tuple[str, str]]) -> str:
 def _counts(name: str) -> bool:
     """Whether a file of a distribution decides what it computes: its code, and the shared objects that came with it."""
     top = name.partition("/")[0]
-    code = name.endswith(_CODE) or top.endswith(".libs")
+    code = (name.endswith(_CODE) and not _LOADER.fullmatch(top)) or top.endswith(".libs")
     return code and top not in {"..", "bin"} and "/tests/" not in name
 
 
