@@ -67,7 +67,7 @@ $(PARITY_STAMP): pyproject.toml
 	@touch $@
 
 test-parity: $(PARITY_STAMP)  ## run the shipped methods on their real backends; without R or Octave, those tests are skipped
-	@.venv-parity/bin/python -m pytest -m parity -n 0 tests/parity
+	@.venv-parity/bin/python -m pytest -m parity -n 0 tests/programs/parity
 
 TRACKING_STAMP := .venv-tracking/.installed
 
@@ -110,7 +110,7 @@ $(LM)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 test-lm: $(LM)/.installed  ## evaluate a real language model, in an environment of its own
-	@$(LM)/bin/python -m pytest -p no:cacheprovider tests/paper/lm
+	@$(LM)/bin/python -m pytest -p no:cacheprovider tests/programs/paper/lm
 
 test-slow: setup  ## run the simulations that validate the statistics
 	@$(BIN)/python -m pytest -m slow -n 2

@@ -31,7 +31,7 @@ QUESTIONS = {
 REINDEX = """
 import resource, sys
 from pathlib import Path
-from boosters_eval.history.index import reindex
+from boosters_eval.programs.history.index import reindex
 assert reindex(Path(sys.argv[1])) == int(sys.argv[2])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from boosters_eval.parity.rows import ParityRow, write_rows
+from boosters_eval.programs.parity.rows import ParityRow, write_rows
 
 CELLS = 50_000
 PROGRAM = [sys.executable, "-m", "boosters_eval"]

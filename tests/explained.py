@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.explanations.records import Additivity, Explanation, FeatureUnit, MeasuredKind, Probe
-from boosters_eval.explanations.results import Explanations
+from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.importances.records import Additivity, Explanation, FeatureUnit, MeasuredKind, Probe
+from boosters_eval.programs.importances.results import Explanations
 from factories import result
 
 NAMES = ("income", "age", "rooms", "noise", "latitude")

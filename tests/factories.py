@@ -6,15 +6,15 @@ import hashlib
 from datetime import UTC, datetime
 from statistics import fmean, stdev
 
-from boosters_eval.baseline.model import Baseline, BaselineResult, MetricStats
-from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite, derive_seeds
-from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
-from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.datasets.config import DatasetConfig
-from boosters_eval.gate import Case
 from boosters_eval.metrics.task import Task
-from boosters_eval.paper.results import Measured, PaperResults
-from boosters_eval.paper.specification import PaperSpecification
+from boosters_eval.programs.baseline.model import Baseline, BaselineResult, MetricStats
+from boosters_eval.programs.benchmark.config import BenchmarkConfig, BenchmarkSuite, derive_seeds
+from boosters_eval.programs.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
+from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.gate import Case
+from boosters_eval.programs.paper.results import Measured, PaperResults
+from boosters_eval.programs.paper.specification import PaperSpecification
 from boosters_eval.runners.parameters import TrainingConfig
 
 CONFIG = "toy/gbdt"

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from boosters_eval.datasets.streams import Stream
-from boosters_eval.parity.binding import RefusedError
-from boosters_eval.parity.data import GeneratedData, Generator
-from boosters_eval.parity.method import MethodSpec, Oracle, Size
-from boosters_eval.parity.python import PythonBackend
+from boosters_eval.programs.parity.binding import RefusedError
+from boosters_eval.programs.parity.data import GeneratedData, Generator
+from boosters_eval.programs.parity.method import MethodSpec, Oracle, Size
+from boosters_eval.programs.parity.python import PythonBackend
 
 
 class Rows(Generator):

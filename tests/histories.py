@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from boosters_eval.history.model import MetricSeries, RepeatValue, RunEntry
+from boosters_eval.programs.history.model import MetricSeries, RepeatValue, RunEntry
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 

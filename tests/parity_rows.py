@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from boosters_eval.parity.rows import ParityRow
+from boosters_eval.programs.parity.rows import ParityRow
 
 HOST = json.dumps({"system": "Linux 6.1", "processor": "Test CPU", "BLAS": "openblas 0.3.30", "Python": "3.12.1"})
 AT = "2026-01-02T03:04:05+00:00"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from boosters_eval.baseline import load_baseline
+from boosters_eval.programs.baseline import load_baseline
 from toys import write_runner, write_wheel
 
 ROOT = Path(__file__).parent.parent
@@ -224,7 +224,7 @@ def test_the_gitlab_job_in_the_documentation_is_valid(capsys):
 
 @pytest.mark.parametrize(("suite", "seeds"), [("quick", 3), ("full", 5)])
 def test_the_committed_baselines_are_those_of_the_suites(suite, seeds):
-    from boosters_eval.benchmark.suites import SUITES
+    from boosters_eval.programs.benchmark.suites import SUITES
 
     baseline = load_baseline(ROOT / "tests" / "baselines" / f"{suite}.json")
     assert baseline.config.suite == suite

@@ -18,17 +18,17 @@ import pytest
 import factories
 import parity_rows
 from boosters_eval import BenchmarkResult, Executor
-from boosters_eval.benchmark.spec import identity_of, model_seed
 from boosters_eval.cli.app import parser, run
 from boosters_eval.cli.arguments import spread
 from boosters_eval.datasets import DATASETS, open_stored
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.executor import EXECUTORS
-from boosters_eval.explanations.records import Explanation, MeasuredKind, Probe
-from boosters_eval.explanations.workload import ImportancesSpec, column_names, units_of
 from boosters_eval.metrics import METRICS
 from boosters_eval.metrics.compute import task_metrics
-from boosters_eval.parity.rows import write_rows
+from boosters_eval.programs.benchmark.spec import identity_of, model_seed
+from boosters_eval.programs.importances.records import Explanation, MeasuredKind, Probe
+from boosters_eval.programs.importances.workload import ImportancesSpec, column_names, units_of
+from boosters_eval.programs.parity.rows import write_rows
 from boosters_eval.runners import RUNNERS
 
 ROOT = Path(__file__).parents[1]

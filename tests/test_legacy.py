@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from boosters_eval import load_results, load_run
-from boosters_eval.baseline import Snapshot, check, load_baseline
 from boosters_eval.cli.app import run as command
 from boosters_eval.engine.runs import find_run, run_folders, verify
-from boosters_eval.gate import verify_decision
+from boosters_eval.programs.baseline import Snapshot, check, load_baseline
+from boosters_eval.programs.gate import verify_decision
 
 LEGACY = Path(__file__).parent / "legacy"
 RUNS = sorted(path.name for path in (LEGACY / "home" / "runs").iterdir())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import boosters_eval
-from boosters_eval.baseline import load_baseline, make_baseline, save_baseline
+from boosters_eval.programs.baseline import load_baseline, make_baseline, save_baseline
 from tiny import shared_pool
 
 pytest_plugins = ["pytester"]
@@ -254,7 +254,7 @@ def test_a_project_that_does_not_ask_for_it_pays_nothing(project, run_pytest_apa
 
         def test_nothing_is_loaded():
             assert "boosters_eval.pytest_plugin" in sys.modules
-            heavy = {"numpy", "pydantic", "boosters_eval.api", "boosters_eval.baseline"}
+            heavy = {"numpy", "pydantic", "boosters_eval.api", "boosters_eval.programs.baseline"}
             assert not heavy & set(sys.modules)
         """
     )

@@ -15,10 +15,10 @@ from boosters_eval import (
     Task,
     is_regression,
 )
-from boosters_eval.baseline import Baseline, read_baseline
-from boosters_eval.benchmark.tables import build_document, generate_report
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.metrics import get
+from boosters_eval.programs.baseline import Baseline, read_baseline
+from boosters_eval.programs.benchmark.tables import build_document, generate_report
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.runners.parameters import TrainingConfig
 

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
         track_run,
         verify_run,
     )
-    from boosters_eval.baseline import is_regression
-    from boosters_eval.benchmark.config import BenchmarkConfig, BenchmarkSuite
-    from boosters_eval.benchmark.measure import InvalidPredictionsError
-    from boosters_eval.benchmark.planning import PreparedRun
-    from boosters_eval.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
-    from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.benchmark.settings import RunOptions, Settings
-    from boosters_eval.benchmark.suites import SUITES, create_ablation_suite, register_suite
-    from boosters_eval.bisection.model import Bisection, BisectionStep
     from boosters_eval.cluster.executor import DaskExecutor
     from boosters_eval.core.errors import (
         BoostersEvalError,
@@ -65,9 +56,6 @@ if TYPE_CHECKING:
     from boosters_eval.engine.plan import Plan
     from boosters_eval.engine.pool import LocalPool
     from boosters_eval.engine.workload import WORKLOADS, Workload
-    from boosters_eval.explanations.records import Explanation
-    from boosters_eval.explanations.results import Explanations
-    from boosters_eval.gate import GateError
     from boosters_eval.metrics import (
         METRIC_DIRECTION,
         MetricWarning,
@@ -78,6 +66,18 @@ if TYPE_CHECKING:
     )
     from boosters_eval.metrics.task import Task
     from boosters_eval.preparing import prepare_builds, prepare_comparison, prepare_importances, prepare_suite
+    from boosters_eval.programs.baseline import is_regression
+    from boosters_eval.programs.benchmark.config import BenchmarkConfig, BenchmarkSuite
+    from boosters_eval.programs.benchmark.measure import InvalidPredictionsError
+    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.settings import RunOptions, Settings
+    from boosters_eval.programs.benchmark.suites import SUITES, create_ablation_suite, register_suite
+    from boosters_eval.programs.bisect.model import Bisection, BisectionStep
+    from boosters_eval.programs.gate import GateError
+    from boosters_eval.programs.importances.records import Explanation
+    from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.runners import RUNNERS, Runner
     from boosters_eval.runners.conformance import ConformanceError, check_runner
     from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
@@ -99,15 +99,15 @@ _HOME = {
         "track_run",
         "verify_run",
     ),
-    "baseline": ("is_regression",),
-    "bisection.model": ("Bisection", "BisectionStep"),
-    "benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
-    "benchmark.measure": ("InvalidPredictionsError",),
-    "benchmark.planning": ("PreparedRun",),
-    "benchmark.records": ("BenchmarkError", "BenchmarkResult", "RunMetadata"),
-    "benchmark.results": ("ResultCollection",),
-    "benchmark.settings": ("RunOptions", "Settings"),
-    "benchmark.suites": ("SUITES", "create_ablation_suite", "register_suite"),
+    "programs.baseline": ("is_regression",),
+    "programs.bisect.model": ("Bisection", "BisectionStep"),
+    "programs.benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
+    "programs.benchmark.measure": ("InvalidPredictionsError",),
+    "programs.benchmark.planning": ("PreparedRun",),
+    "programs.benchmark.records": ("BenchmarkError", "BenchmarkResult", "RunMetadata"),
+    "programs.benchmark.results": ("ResultCollection",),
+    "programs.benchmark.settings": ("RunOptions", "Settings"),
+    "programs.benchmark.suites": ("SUITES", "create_ablation_suite", "register_suite"),
     "cluster.executor": ("DaskExecutor",),
     "core.errors": (
         "BoostersEvalError",
@@ -137,9 +137,9 @@ _HOME = {
     "engine.plan": ("Plan",),
     "engine.pool": ("LocalPool",),
     "engine.workload": ("WORKLOADS", "Workload"),
-    "gate": ("GateError",),
-    "explanations.records": ("Explanation",),
-    "explanations.results": ("Explanations",),
+    "programs.gate": ("GateError",),
+    "programs.importances.records": ("Explanation",),
+    "programs.importances.results": ("Explanations",),
     "metrics": (
         "METRIC_DIRECTION",
         "MetricWarning",

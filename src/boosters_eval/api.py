@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Unpack
 
-    from boosters_eval.benchmark.config import BenchmarkSuite
-    from boosters_eval.benchmark.planning import PreparedRun
-    from boosters_eval.benchmark.requests import Libraries
-    from boosters_eval.benchmark.results import ResultCollection
-    from boosters_eval.benchmark.settings import RunOptions
-    from boosters_eval.bisection.model import Bisection
-    from boosters_eval.bisection.request import BisectionOptions
     from boosters_eval.datasets.config import DataSettings
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
-    from boosters_eval.explanations.results import Explanations
     from boosters_eval.preparing import BoosterName, Data, MetricLike, ProfileName, Seeds, TaskName
+    from boosters_eval.programs.benchmark.config import BenchmarkSuite
+    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.benchmark.requests import Libraries
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.settings import RunOptions
+    from boosters_eval.programs.bisect.model import Bisection
+    from boosters_eval.programs.bisect.request import BisectionOptions
+    from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.runners.parameters import TrainingConfig
     from boosters_eval.running import Trackers
 
@@ -191,21 +191,21 @@ def load_run(reference: str = "last", home: str | Path | None = None, *, verifie
 
     Of several attempts it is the latest finished one; `verified` refuses a run whose latest attempt is unfinished.
     """
-    from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
 
     return running.load_run(_reference(reference), given_home(home), verified=verified)
 
 
 def load_results(path: str | Path) -> ResultCollection:
     """A results file, as `ResultCollection.to_json` and `--format json` write it."""
-    from boosters_eval.benchmark.results import ResultCollection  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark.results import ResultCollection  # noqa: PLC0415 (keeps start-up fast)
 
     return ResultCollection.load_partial(path)
 
 
 def load_importances(reference: str = "last", home: str | Path | None = None) -> Explanations:
     """The explanations of a run by its id, the beginning of its id, its name, or `last`; a changed one is refused."""
-    from boosters_eval.explanations.running import load_explanations  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.importances.running import load_explanations  # noqa: PLC0415 (keeps start-up fast)
 
     return load_explanations(_reference(reference), given_home(home))
 
@@ -255,7 +255,7 @@ def _placed(function: Callable[..., Any], settings: RunOptions, executor: Execut
 
 def _heard(*, verbose: bool) -> AbstractContextManager[None]:
     """Let a verbose call tell that a build is being installed."""
-    from boosters_eval.builds.saying import listening  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.runners.builds.saying import listening  # noqa: PLC0415 (keeps start-up fast)
 
     return listening(lambda text: print(text, file=sys.stderr)) if verbose else nullcontext()  # noqa: T201 (asked for)
 

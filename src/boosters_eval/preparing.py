@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from boosters_eval.benchmark.config import BenchmarkSuite
-    from boosters_eval.benchmark.planning import PreparedRun
-    from boosters_eval.benchmark.requests import Libraries
-    from boosters_eval.benchmark.settings import RunOptions, Settings
-    from boosters_eval.bisection.request import BisectionOptions
-    from boosters_eval.bisection.running import Bisector
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
+    from boosters_eval.programs.benchmark.config import BenchmarkSuite
+    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.benchmark.requests import Libraries
+    from boosters_eval.programs.benchmark.settings import RunOptions, Settings
+    from boosters_eval.programs.bisect.request import BisectionOptions
+    from boosters_eval.programs.bisect.running import Bisector
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 
     BoosterName = BoosterType | Literal["gbdt", "gblinear", "linear_trees"]
@@ -55,9 +55,9 @@ def prepare_comparison(
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of a comparison, ready to execute: data, libraries and threads are resolved, but nothing has run."""
-    from boosters_eval.benchmark.planning import prepare  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.benchmark.requests import comparison  # noqa: PLC0415
-    from boosters_eval.benchmark.usermetrics import metric_names  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.planning import prepare  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark.requests import comparison  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.usermetrics import metric_names  # noqa: PLC0415
 
     _check_cv(cv, seeds)
     chosen = read_settings(prepare_comparison, settings)
@@ -90,9 +90,9 @@ def prepare_suite(
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of a suite, ready to execute."""
-    from boosters_eval.benchmark.planning import prepare  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.benchmark.requests import suite_benchmarks  # noqa: PLC0415
-    from boosters_eval.benchmark.usermetrics import metric_names  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.planning import prepare  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark.requests import suite_benchmarks  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.usermetrics import metric_names  # noqa: PLC0415
 
     _check_cv(cv, seeds)
     chosen = read_settings(prepare_suite, settings)
@@ -125,8 +125,8 @@ def prepare_importances(
     **settings: Unpack[RunOptions],
 ) -> PreparedRun:
     """The plan of `importances`, ready to execute with `run_importances`."""
-    from boosters_eval.benchmark.planning import seed_count  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.explanations.planning import explained  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.planning import seed_count  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.importances.planning import explained  # noqa: PLC0415
 
     read_settings(prepare_importances, settings)  # a mistake is told with the name of this function
     if seeds is not None and seeds != "auto":  # which is refused for itself
@@ -150,8 +150,8 @@ def prepare_importances(
 
 def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bisector:
     """A bisection that is ready to run: the versions, the data and the metric are known, but nothing is installed."""
-    from boosters_eval.bisection.request import read_request  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.bisection.running import make_bisector  # noqa: PLC0415
+    from boosters_eval.programs.bisect.request import read_request  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.bisect.running import make_bisector  # noqa: PLC0415
 
     check_names(options.get("executor"), options.get("observer"))
     if is_elsewhere(options.get("executor")):
@@ -179,11 +179,11 @@ def prepare_builds(
     That is a build's own name; one that takes the place of its library is named as before, as only this tells it apart.
     An isolated build has dependencies of its own, and is used so until it is removed; `say` hears of the progress.
     """
-    from boosters_eval.builds.install import install_reference  # noqa: PLC0415
-    from boosters_eval.builds.reference import is_reference, parse_reference  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.builds.resolve import competitors_by_text  # noqa: PLC0415
-    from boosters_eval.builds.saying import listening  # noqa: PLC0415
     from boosters_eval.runners import RUNNERS  # noqa: PLC0415
+    from boosters_eval.runners.builds.install import install_reference  # noqa: PLC0415
+    from boosters_eval.runners.builds.reference import is_reference, parse_reference  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.runners.builds.resolve import competitors_by_text  # noqa: PLC0415
+    from boosters_eval.runners.builds.saying import listening  # noqa: PLC0415
 
     given: list[Any] = list(libraries) if isinstance(libraries, (list, tuple)) else [libraries]
     with nullcontext() if say is None else listening(say):
@@ -195,7 +195,7 @@ def prepare_builds(
 
 def read_settings(function: Callable[..., Any], given: RunOptions) -> Settings:
     """The settings of a call; an unknown name gets the nearest setting or parameter of the function as a hint."""
-    from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark.settings import Settings  # noqa: PLC0415 (keeps start-up fast)
 
     for name in given.keys() - Settings.model_fields:
         known = [*inspect.signature(function).parameters, *Settings.model_fields]

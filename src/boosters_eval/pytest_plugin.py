@@ -15,8 +15,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from boosters_eval.baseline import Baseline, Check, CheckRules
-    from boosters_eval.benchmark.planning import PreparedRun
+    from boosters_eval.programs.baseline import Baseline, Check, CheckRules
+    from boosters_eval.programs.benchmark.planning import PreparedRun
 
 MARKER = "boosters_eval"
 
@@ -87,11 +87,11 @@ class _Evaluation:
     """What is to run and, once the first item needs them, the results."""
 
     def __init__(self, config: pytest.Config) -> None:
-        from boosters_eval.baseline import CheckRules, read_baseline  # noqa: PLC0415
-        from boosters_eval.baseline.plan import Request, plan_run, until_decided  # noqa: PLC0415
-        from boosters_eval.benchmark.settings import Settings  # noqa: PLC0415 (only when it is used)
         from boosters_eval.core.errors import ConfigError  # noqa: PLC0415
         from boosters_eval.core.text import message  # noqa: PLC0415
+        from boosters_eval.programs.baseline import CheckRules, read_baseline  # noqa: PLC0415
+        from boosters_eval.programs.baseline.plan import Request, plan_run, until_decided  # noqa: PLC0415
+        from boosters_eval.programs.benchmark.settings import Settings  # noqa: PLC0415 (only when it is used)
 
         file = config.getoption("--boosters-eval-baseline")
         statistical = config.getoption("--boosters-eval-statistical")
@@ -129,8 +129,8 @@ class _Evaluation:
 
     def outcome(self, config: str, library: str) -> tuple[str, str]:
         """The status of a pair (failed, skipped, passed) and a sentence on why. The first call runs the suite."""
-        from boosters_eval.baseline import Status  # noqa: PLC0415 (only when it is used)
-        from boosters_eval.baseline.render import headline, sentence  # noqa: PLC0415
+        from boosters_eval.programs.baseline import Status  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.programs.baseline.render import headline, sentence  # noqa: PLC0415
 
         check = self._checked()
         found = next((f for f in check.findings if (f.config, f.library) == (config, library)), None)
@@ -147,7 +147,7 @@ class _Evaluation:
     def _checked(self) -> Check:
         """The run checked against the baseline or, without one, against itself, which finds only failures."""
         if self._check is None:
-            from boosters_eval.baseline import Snapshot, check  # noqa: PLC0415
+            from boosters_eval.programs.baseline import Snapshot, check  # noqa: PLC0415
             from boosters_eval.running import run_prepared  # noqa: PLC0415 (only when it is used)
 
             after = Snapshot.of_run(run_prepared(self._prepared))

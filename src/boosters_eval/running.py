@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from boosters_eval.benchmark.planning import PreparedRun
-    from boosters_eval.benchmark.results import ResultCollection
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.plan import Plan
-    from boosters_eval.explanations.results import Explanations
+    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.tracking import Tracker
 
     Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
@@ -34,9 +34,9 @@ def run_prepared(
     track: Trackers = None,
 ) -> ResultCollection:
     """Execute a prepared run. Finished cells are kept, whatever happens; failed ones are in `errors`, even if all."""
-    from boosters_eval.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.history.hook import recording  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.history.hook import recording  # noqa: PLC0415 (keeps start-up fast)
 
     require("prepared", prepared, PreparedRun, "what prepare_comparison() or prepare_suite() gives")
     check_names(executor, observer, track)
@@ -60,9 +60,9 @@ def run_importances(
     executor: Executor | str | None = None,
 ) -> Explanations:
     """Execute what `prepare_importances` gives. Finished cells are kept, whatever happens; failed ones are `errors`."""
-    from boosters_eval.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.explanations.running import run_explained  # noqa: PLC0415
-    from boosters_eval.history.hook import recording  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.history.hook import recording  # noqa: PLC0415
+    from boosters_eval.programs.importances.running import run_explained  # noqa: PLC0415
 
     require("prepared", prepared, PreparedRun, "what prepare_importances() gives")
     check_names(executor, observer)
@@ -124,7 +124,7 @@ def progress(*, every_cell: bool = False, prepared: PreparedRun | None = None) -
 
     if prepared is None:
         return progress_for(sys.stderr, every_cell=every_cell)
-    from boosters_eval.benchmark.running import jobs_of  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.benchmark.running import jobs_of  # noqa: PLC0415 (keeps start-up fast)
 
     home = prepared.settings.home
     expected = Expectation(lambda plan: expected_seconds(plan, home), jobs_of(prepared))
@@ -136,8 +136,8 @@ def expected_seconds(plan: Plan, home: str | Path | None = None) -> dict[str, fl
 
     Empty unless it knows half of the cells.
     """
-    from boosters_eval.benchmark.estimates import costs_by_key, seconds_by_key  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.history.query import seconds_by_cell  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.estimates import costs_by_key, seconds_by_key  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.programs.history.query import seconds_by_cell  # noqa: PLC0415
 
     try:
         return seconds_by_key(plan.cells, costs_by_key(seconds_by_cell(given_home(home))))

@@ -78,10 +78,11 @@ if __name__ == "__main__":
     import scipy.stats  # noqa: F401
     import sklearn.model_selection  # noqa: F401
 
-    from boosters_eval import api, gate  # noqa: F401
-    from boosters_eval.baseline import plan  # noqa: F401
-    from boosters_eval.benchmark import planning, running, tables  # noqa: F401
+    from boosters_eval import api  # noqa: F401
     from boosters_eval.cli import app
+    from boosters_eval.programs import gate  # noqa: F401
+    from boosters_eval.programs.baseline import plan  # noqa: F401
+    from boosters_eval.programs.benchmark import planning, running, tables  # noqa: F401
 
     warnings.simplefilter("ignore", DeprecationWarning)  # on forks of a process with threads, which do nothing here
     serve()

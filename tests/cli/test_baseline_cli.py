@@ -8,11 +8,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import factories
-from boosters_eval.baseline import Status, load_baseline
-from boosters_eval.baseline.document import CheckDocument
-from boosters_eval.benchmark.config import derive_seeds
-from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.cli.app import run
+from boosters_eval.programs.baseline import Status, load_baseline
+from boosters_eval.programs.baseline.document import CheckDocument
+from boosters_eval.programs.benchmark.config import derive_seeds
+from boosters_eval.programs.benchmark.results import ResultCollection
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 
@@ -447,7 +447,7 @@ class TestRealRuns:
 
     @pytest.mark.usefixtures("kept_pool")
     def test_quick_without_a_baseline_shows_results_and_says_that_nothing_was_checked(self, here, monkeypatch, capsys):
-        from boosters_eval.benchmark import suites
+        from boosters_eval.programs.benchmark import suites
 
         monkeypatch.setitem(suites.SUITES._all(), "quick", suites.MINIMAL_SUITE)
         assert run(["quick", "-o", "r.csv"]) == 3

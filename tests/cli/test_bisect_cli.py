@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from boosters_eval.bisection.model import Bisection, BisectionStep, NumberShift
-from boosters_eval.bisection.running import Bisector
 from boosters_eval.cli.bisect import _GrowingTable
+from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
+from boosters_eval.programs.bisect.running import Bisector
 from boosters_eval.reports.numbers import MISSING
 
 VERSIONS = ("bisect", "-l", "lightgbm", "--versions", "4.3.0", "4.5.0", "4.7.0", "-d", "diabetes")

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from boosters_eval.builds.saying import tell
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.builds.saying import tell
 from boosters_eval.runners.targets import forget
 from toys import write_runner, write_wheel
 
@@ -76,7 +76,7 @@ def test_an_interrupted_installation_says_that_nothing_is_kept(boosters_eval, to
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("boosters_eval.builds.install.install_into", interrupted)
+    monkeypatch.setattr("boosters_eval.runners.builds.install.install_into", interrupted)
     text = f"{toy}@{write_wheel(place)}"
     done = boosters_eval("builds", "add", text, check=130)
     assert done.stderr == f"Installing {text} ...\nStopped. Nothing of {text} is kept.\n"

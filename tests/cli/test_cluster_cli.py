@@ -15,7 +15,7 @@ import pytest
 from boosters_eval import DaskExecutor, MissingLibraryError
 from boosters_eval.cluster import link
 from boosters_eval.engine.runs import find_run
-from boosters_eval.parity.rows import read_rows
+from boosters_eval.programs.parity.rows import read_rows
 from dask_clusters import PATIENCE, until
 from processes import PLUGINS, PROGRAM, environment
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import compare, gate
-from boosters_eval.benchmark.suites import GATE_SUITE
+from boosters_eval import compare
 from boosters_eval.cli.app import run
 from boosters_eval.datasets import problems
+from boosters_eval.programs import gate
+from boosters_eval.programs.benchmark.suites import GATE_SUITE
 from boosters_eval.runners.parameters import TrainingConfig
 from tiny import shared_pool
 

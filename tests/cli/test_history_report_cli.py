@@ -5,8 +5,8 @@ import json
 import pytest
 
 from boosters_eval.cli.app import run
-from boosters_eval.history import query
-from boosters_eval.history.report import HistoryReport
+from boosters_eval.programs.history import query
+from boosters_eval.programs.history.report import HistoryReport
 from histories import a_history, a_series, an_entry
 from written_runs import SEEDS, written_run
 

@@ -8,7 +8,7 @@ import yaml
 
 from boosters_eval import WORKLOADS
 from boosters_eval.cli.app import run
-from boosters_eval.paper.evaluate import Evaluate
+from boosters_eval.programs.paper.evaluate import Evaluate
 from factories import measured, paper_results
 
 SPEC = """\

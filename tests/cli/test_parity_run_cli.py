@@ -10,10 +10,10 @@ from collections import Counter
 import pytest
 
 from boosters_eval.engine.journal import read
-from boosters_eval.parity.backend import BACKENDS
-from boosters_eval.parity.data import GENERATORS
-from boosters_eval.parity.method import METHODS
-from boosters_eval.parity.rows import read_rows
+from boosters_eval.programs.parity.backend import BACKENDS
+from boosters_eval.programs.parity.data import GENERATORS
+from boosters_eval.programs.parity.method import METHODS
+from boosters_eval.programs.parity.rows import read_rows
 from processes import PLUGINS, PROGRAM, environment
 
 REGISTRY = str(PLUGINS / "noting_backends.py")
@@ -75,7 +75,7 @@ def test_an_interruption_prints_a_command_that_continues(boosters_eval, monkeypa
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("boosters_eval.parity.running.run_parity", interrupted)
+    monkeypatch.setattr("boosters_eval.programs.parity.running.run_parity", interrupted)
     done = boosters_eval(*COMMAND, "--force")
     assert done.returncode == 130
     (line,) = [line for line in done.stderr.splitlines() if "boosters-eval parity run" in line]
@@ -106,9 +106,9 @@ def test_a_mistake_gets_one_sentence(boosters_eval, arguments, sentence):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-TAKEN = "from boosters_eval.parity.families.pls import SklearnPls\nclass Mine(SklearnPls): name = 'sklearn'"
+TAKEN = "from boosters_eval.programs.parity.families.pls import SklearnPls\nclass Mine(SklearnPls): name = 'sklearn'"
 NAMELESS = """
-from boosters_eval.parity.data import Generator
+from boosters_eval.programs.parity.data import Generator
 class Mine(Generator):
     missing = generate = classmethod(lambda *_: None)
 """
@@ -169,9 +169,9 @@ def test_a_comma_may_be_part_of_a_file_name(boosters_eval, place):
 
 PLUGIN = """
 import numpy as np
-from boosters_eval.parity.data import GeneratedData, Generator
-from boosters_eval.parity.method import MethodSpec, Size
-from boosters_eval.parity.python import PythonBackend
+from boosters_eval.programs.parity.data import GeneratedData, Generator
+from boosters_eval.programs.parity.method import MethodSpec, Size
+from boosters_eval.programs.parity.python import PythonBackend
 
 class Rows{0}(Generator):
     name, recipe = "rows-{0}", "1"

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import factories
-from boosters_eval.benchmark.records import RunMetadata
-from boosters_eval.benchmark.results import ResultCollection
 from boosters_eval.cli.app import run
+from boosters_eval.programs.benchmark.records import RunMetadata
+from boosters_eval.programs.benchmark.results import ResultCollection
 
 
 def results(count=3):

@@ -9,8 +9,6 @@ import pytest
 from rich.cells import cell_len
 
 import factories
-from boosters_eval.baseline import make_baseline, save_baseline
-from boosters_eval.benchmark.records import Unsupported
 from boosters_eval.cli import explain
 from boosters_eval.cli.against import tell
 from boosters_eval.cli.app import run
@@ -19,6 +17,8 @@ from boosters_eval.cli.options import AgainstOptions, Presentation
 from boosters_eval.cli.output import note
 from boosters_eval.core.registry import Registry
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.baseline import make_baseline, save_baseline
+from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.runners.parameters import Mark
 
 WIDTHS = (60, 80, 120)

@@ -34,9 +34,9 @@ from boosters_eval.cluster.link import Link
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
-from boosters_eval.parity.running import ParityRequest, run_parity
-from boosters_eval.parity.verdicts import BindingStatus
 from boosters_eval.preparing import prepare_bisection
+from boosters_eval.programs.parity.running import ParityRequest, run_parity
+from boosters_eval.programs.parity.verdicts import BindingStatus
 from boosters_eval.runners.targets import forget
 from dask_clusters import alive, children, until
 from processes import PLUGINS

@@ -6,7 +6,6 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from boosters_eval.benchmark.suites import SUITES
 from boosters_eval.cli.app import run
 from boosters_eval.core import registry as registry_module
 from boosters_eval.core.errors import ConfigError, UnknownNameError
@@ -15,6 +14,7 @@ from boosters_eval.datasets import DATASETS
 from boosters_eval.engine.executor import EXECUTORS
 from boosters_eval.engine.observer import OBSERVERS
 from boosters_eval.engine.workload import WORKLOADS
+from boosters_eval.programs.benchmark.suites import SUITES
 from boosters_eval.runners import RUNNERS, Runner
 from processes import PROGRAM, environment
 

@@ -162,7 +162,7 @@ def test_a_registered_lambda_runs_like_a_built_in_set_and_its_loader_is_called_o
 
 def test_listing_imports_nothing_scientific():
     code = (
-        "import sys, json; import boosters_eval.datasets as d, boosters_eval.benchmark.suites as s; "
+        "import sys, json; import boosters_eval.datasets as d, boosters_eval.programs.benchmark.suites as s; "
         "[c.available and c.available() for c in d.DATASETS.values()]; len(s.SUITES); "
         "print(json.dumps([m for m in ('numpy', 'pandas', 'scipy', 'sklearn') if m in sys.modules]))"
     )

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from boosters_eval import WORKLOADS, Observer, Plan, Repeat, execute, run_prepared
-from boosters_eval.benchmark import running
 from boosters_eval.engine import warm
+from boosters_eval.programs.benchmark import running
 from processes import PLUGINS, environment
 from tiny import prepare_tiny, shared_pool, tiny_config
 

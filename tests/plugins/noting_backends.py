@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from boosters_eval.parity.data import GeneratedData, Generator
-from boosters_eval.parity.method import MethodSpec, Oracle, Size
-from boosters_eval.parity.python import PythonBackend
+from boosters_eval.programs.parity.data import GeneratedData, Generator
+from boosters_eval.programs.parity.method import MethodSpec, Oracle, Size
+from boosters_eval.programs.parity.python import PythonBackend
 
 
 class Rows(Generator):

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from boosters_eval import RUNNERS, BenchmarkConfig, BenchmarkSuite, ConfigError, prepare_comparison
-from boosters_eval.benchmark.suites import resolve_suite
 from boosters_eval.core.modules import address_of, named_in
 from boosters_eval.datasets import DATASETS
+from boosters_eval.programs.benchmark.suites import resolve_suite
 from boosters_eval.runners.installed import installed_build
 from boosters_eval.runners.resolve import library_name
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from boosters_eval.benchmark.config import derive_seeds
 from boosters_eval.datasets import DATASETS, split_rows
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.config import derive_seeds
 from boosters_eval.runners import RUNNERS, FitRequest, TrainData
 from boosters_eval.runners.parameters import GrowthStrategy, TrainingConfig
 

@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats as reference
 
 from boosters_eval.core.repeat import Repeat
-from boosters_eval.explanations.agreement import MARGIN, with_readings
-from boosters_eval.explanations.findings import PairAgreement
+from boosters_eval.programs.importances.agreement import MARGIN, with_readings
+from boosters_eval.programs.importances.findings import PairAgreement
 from boosters_eval.stats.agreement import (
     correlation,
     cosine,

@@ -21,7 +21,7 @@ def check_options(check: AgainstOptions, execution: Execution, presentation: Pre
 
 def check_plan(name: str, prepared: Any) -> None:
     """Refuse a name that is no competitor, and a run that has no other."""
-    from boosters_eval.benchmark.against import check_competitor
+    from boosters_eval.programs.benchmark.against import check_competitor
 
     cells = [(cell.target, getattr(cell.spec, "variant", None)) for cell in prepared.plan.cells]
     running = {target if variant is None else f"{target} {variant}" for target, variant in cells}
@@ -33,7 +33,7 @@ def check_plan(name: str, prepared: Any) -> None:
 
 def with_answer(document: Any, verdict: Any) -> Any:
     """The page with the verdict, if there is one, as its first sentence; the charts compare with the same one."""
-    from boosters_eval.benchmark.tables.against import headline
+    from boosters_eval.programs.benchmark.tables.against import headline
 
     if verdict is None:
         return document
@@ -43,15 +43,15 @@ def with_answer(document: Any, verdict: Any) -> Any:
 
 def as_markdown(verdict: Any) -> str:
     """The verdict above the tables; nothing without one."""
-    from boosters_eval.benchmark.tables.against import markdown
+    from boosters_eval.programs.benchmark.tables.against import markdown
 
     return "" if verdict is None else f"{markdown(verdict)}\n"
 
 
 def tell(verdict: Any, results: Any, check: AgainstOptions, presentation: Presentation) -> None:
     """Print the verdict, unless stdout has it already; write its file; tell GitHub."""
-    from boosters_eval.benchmark.tables import against
     from boosters_eval.core.files import write_atomically
+    from boosters_eval.programs.benchmark.tables import against
 
     chosen = choose_format(presentation.format, presentation.output)
     data = presentation.output is None and chosen in ("json", "csv", "html")

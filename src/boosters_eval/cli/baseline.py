@@ -56,9 +56,9 @@ def record(
 
     The default suite is full. A run with errors, or with cells that finished only after failing, is refused.
     """
-    from boosters_eval.baseline import make_baseline, save_baseline
-    from boosters_eval.baseline.plan import Request, default_path, plan_run
-    from boosters_eval.benchmark.settings import Settings
+    from boosters_eval.programs.baseline import make_baseline, save_baseline
+    from boosters_eval.programs.baseline.plan import Request, default_path, plan_run
+    from boosters_eval.programs.benchmark.settings import Settings
 
     path = _one_of(file, output, "--output") or default_path()
     if not verbosity.dry_run:
@@ -88,7 +88,7 @@ def record(
 
 def _replaced(path: Path) -> str:
     """The baseline that is about to be replaced, in words; a file that is something else is not replaced."""
-    from boosters_eval.baseline import load_baseline
+    from boosters_eval.programs.baseline import load_baseline
 
     if not path.is_file() or path.is_relative_to("/dev"):
         return ""
@@ -132,7 +132,7 @@ def check(
     Exit 0 if there is no regression, 1 if there is one or one is suspected, 2 if the run or the comparison failed or
     cells are flaky, 3 for bad input.
     """
-    from boosters_eval.baseline.plan import Request, default_path
+    from boosters_eval.programs.baseline.plan import Request, default_path
 
     path = _one_of(file, baseline, "--baseline") or default_path()
     if not path.exists():
@@ -153,8 +153,8 @@ def diff(
 
     The exit codes are those of 'baseline check'.
     """
-    from boosters_eval.baseline import Snapshot, read_baseline
-    from boosters_eval.baseline import check as compare
+    from boosters_eval.programs.baseline import Snapshot, read_baseline
+    from boosters_eval.programs.baseline import check as compare
 
     rules = _rules(options)
     for file in (options.junit, options.verdict):
@@ -173,11 +173,11 @@ def _check(
     verbosity: Verbosity,
     output: Path | None,
 ) -> int:
-    from boosters_eval.baseline import Snapshot, are_same_outcomes, read_baseline
-    from boosters_eval.baseline import check as compare
-    from boosters_eval.baseline.check import check_names
-    from boosters_eval.baseline.plan import plan_run, until_decided
-    from boosters_eval.benchmark.settings import Settings
+    from boosters_eval.programs.baseline import Snapshot, are_same_outcomes, read_baseline
+    from boosters_eval.programs.baseline import check as compare
+    from boosters_eval.programs.baseline.check import check_names
+    from boosters_eval.programs.baseline.plan import plan_run, until_decided
+    from boosters_eval.programs.benchmark.settings import Settings
 
     rules, presentation = _rules(options), verbosity.presentation()
     if verbosity.dry_run:
@@ -232,14 +232,14 @@ def _check_auto(request: Any, source: Source, options: CheckOptions) -> None:
 
 def _labels(libraries: Sequence[str] | None) -> tuple[str, ...] | None:
     """The names that outcomes have: a build may be named by what it was installed from."""
-    from boosters_eval.builds.reference import label_of
+    from boosters_eval.runners.builds.reference import label_of
 
     return tuple(map(label_of, libraries)) if libraries else None
 
 
 def _only(results: Any, libraries: tuple[str, ...] | None) -> Any:
     """The outcomes of these libraries, as if no others had run."""
-    from boosters_eval.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.results import ResultCollection
 
     if libraries is None:
         return results
@@ -265,7 +265,7 @@ def _one_of(argument: Path | None, option: Path | None, name: str) -> Path | Non
 
 
 def _rules(options: CheckOptions) -> Any:
-    from boosters_eval.baseline import CheckRules
+    from boosters_eval.programs.baseline import CheckRules
 
     if not 0 <= options.tolerance < 1:
         raise ConfigError(
@@ -299,9 +299,9 @@ def _tell(
     found: Any, name: str, options: CheckOptions, verbosity: Verbosity, *, continue_on_error: bool = False
 ) -> int:
     """Print the verdict and give its exit code: a table for people, the RFC's lines, and what CI systems read."""
-    from boosters_eval.baseline import render
-    from boosters_eval.baseline.document import CheckDocument
     from boosters_eval.core.files import write_atomically
+    from boosters_eval.programs.baseline import render
+    from boosters_eval.programs.baseline.document import CheckDocument
 
     code: int = found.exit_code(fail_on_regression=options.fail_on_regression, continue_on_error=continue_on_error)
     if not verbosity.quiet:
@@ -331,8 +331,8 @@ def _shortcut(
     verbosity: Verbosity,
     output: Path | None,
 ) -> int:
-    from boosters_eval.baseline.plan import Request, default_path, plan_run
-    from boosters_eval.benchmark.settings import Settings
+    from boosters_eval.programs.baseline.plan import Request, default_path, plan_run
+    from boosters_eval.programs.benchmark.settings import Settings
 
     path, request = default_path(suite), Request(suite, tuple(libraries) if libraries else None)
     if path.exists():

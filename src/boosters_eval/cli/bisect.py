@@ -196,7 +196,7 @@ class _GrowingTable:
 
     def __call__(self, step: Any) -> None:
         """Print a step."""
-        from boosters_eval.bisection.wording import COLUMNS, row
+        from boosters_eval.programs.bisect.wording import COLUMNS, row
 
         width = terminal_width(sys.stderr) if sys.stderr.isatty() else None
         headings = [] if self.count else _table_lines(COLUMNS, width)
@@ -228,7 +228,7 @@ def _record_lines(columns: tuple[str, ...], cells: tuple[str, ...], width: int |
 
 
 def _show(found: Any, chosen: str | None, presentation: Presentation) -> None:
-    from boosters_eval.bisection.wording import COLUMNS, render_markdown, row, skipped_sentence
+    from boosters_eval.programs.bisect.wording import COLUMNS, render_markdown, row, skipped_sentence
 
     if presentation.output is not None and not presentation.quiet:
         note(as_options(found.answer))

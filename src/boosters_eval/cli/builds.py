@@ -15,8 +15,8 @@ from boosters_eval.core.errors import BuildError, ExitCode
 from boosters_eval.core.text import counted
 
 if TYPE_CHECKING:
-    from boosters_eval.builds.commits import KeptWheel
-    from boosters_eval.builds.store import StoredBuild
+    from boosters_eval.runners.builds.commits import KeptWheel
+    from boosters_eval.runners.builds.store import StoredBuild
 
 builds = typer.Typer(
     name="builds",
@@ -45,9 +45,9 @@ def add(
 
     Nothing is installed into this environment. A build that was added with --isolated is used so until it is removed.
     """
-    from boosters_eval.builds.install import install_reference
-    from boosters_eval.builds.reference import parse_reference
-    from boosters_eval.builds.saying import tell
+    from boosters_eval.runners.builds.install import install_reference
+    from boosters_eval.runners.builds.reference import parse_reference
+    from boosters_eval.runners.builds.saying import tell
 
     for text, reference in [(text, parse_reference(text)) for text in references]:
         try:
@@ -63,8 +63,8 @@ def add(
 @builds.command("list")
 def list_builds(*, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
     """List the builds in this home, the latest used first."""
-    from boosters_eval.builds.commits import kept_wheels, wheels_folder
-    from boosters_eval.builds.store import all_builds, builds_folder
+    from boosters_eval.runners.builds.commits import kept_wheels, wheels_folder
+    from boosters_eval.runners.builds.store import all_builds, builds_folder
 
     found, wheels = all_builds(), kept_wheels()
     if json:
@@ -91,7 +91,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Show what is known of a build, and whether its files are as they were installed."""
-    from boosters_eval.builds.store import find_build
+    from boosters_eval.runners.builds.store import find_build
 
     build = find_build(reference)
     record, whole = build.record, build.is_whole()
@@ -127,7 +127,7 @@ def remove(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be removed, but remove nothing.")] = False,
 ) -> int:
     """Remove builds. Runs and reports that used them stay; the next run that names one installs it again."""
-    from boosters_eval.builds.store import find_build
+    from boosters_eval.runners.builds.store import find_build
 
     chosen = {build.folder: build for build in map(find_build, references)}
     return _remove(list(chosen.values()), [], yes=yes, dry_run=dry_run)
@@ -148,8 +148,8 @@ def prune(
     What interrupted installations have left, builds that can no longer be read, and the wheels of commits that a
     bisection has built go too. Runs and reports need no build any more; a run that is continued installs it again.
     """
-    from boosters_eval.builds.commits import kept_wheels
-    from boosters_eval.builds.store import all_builds, damaged_folders
+    from boosters_eval.runners.builds.commits import kept_wheels
+    from boosters_eval.runners.builds.store import all_builds, damaged_folders
 
     limit = time.time() - span_seconds(older_than)
     chosen = [build for build in all_builds() if build.used < limit]
@@ -166,7 +166,7 @@ def _remove(
     yes: bool,
     dry_run: bool,
 ) -> int:
-    from boosters_eval.builds.store import remove_build
+    from boosters_eval.runners.builds.store import remove_build
 
     for build in chosen:
         record = build.record

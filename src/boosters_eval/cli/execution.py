@@ -85,8 +85,8 @@ def compare(
     profile: ProfileOption = "parity",
 ) -> int:
     """Compare libraries on data sets."""
-    from boosters_eval.benchmark.suites import parse_variants
     from boosters_eval.preparing import prepare_comparison
+    from boosters_eval.programs.benchmark.suites import parse_variants
 
     _check_presentation(presentation)
     against.check_options(check, execution, presentation)
@@ -149,7 +149,7 @@ def run(
 
 def _check_presentation(presentation: Presentation) -> None:
     """Refuse before the run what could not be shown after it."""
-    from boosters_eval.benchmark.tables import check_test
+    from boosters_eval.programs.benchmark.tables import check_test
 
     if presentation.verbose and presentation.quiet:
         raise ConfigError("Use either --verbose or --quiet, not both.")
@@ -237,7 +237,7 @@ def audit_lines(audits: Any, *, verbose: bool) -> Iterator[str]:
 
 def _show_parameters(prepared: Any) -> None:
     """The native parameters of each library, as `explain` shows them, before anything runs."""
-    from boosters_eval.benchmark.planning import native_parameters
+    from boosters_eval.programs.benchmark.planning import native_parameters
 
     for spec, target, native in native_parameters(prepared.plan):
         note(f"{spec} {target}: {', '.join(f'{name}={value}' for name, value in native.items()) or 'its defaults'}")
@@ -245,7 +245,7 @@ def _show_parameters(prepared: Any) -> None:
 
 def _check_earlier(prepared: Any) -> None:
     """Note if there is no attempt to continue, and name a run with the same cells if there is one."""
-    from boosters_eval.benchmark.running import has_attempt, similar_run
+    from boosters_eval.programs.benchmark.running import has_attempt, similar_run
 
     if has_attempt(prepared):
         return
@@ -286,7 +286,7 @@ def observers(execution: Execution, prepared: Any = None, *, quiet: bool, verbos
 def show(results: Any, presentation: Presentation, verdict: Any = None) -> None:
     """Print the result in the requested format, or as a table by default; Markdown begins with the verdict, if any."""
     from boosters_eval import reports
-    from boosters_eval.benchmark import tables
+    from boosters_eval.programs.benchmark import tables
 
     test = tables.check_test(presentation.test)
     chosen = choose_format(presentation.format, presentation.output)
@@ -321,9 +321,9 @@ def exit_code(results: Any, *, continue_on_error: bool) -> int:
 
 
 def _show_plan(prepared: Any) -> int:
-    from boosters_eval.benchmark.planning import check_devices
-    from boosters_eval.benchmark.running import jobs_of
     from boosters_eval.engine.progress import duration
+    from boosters_eval.programs.benchmark.planning import check_devices
+    from boosters_eval.programs.benchmark.running import jobs_of
     from boosters_eval.running import expected_seconds
 
     plan = prepared.plan

@@ -50,9 +50,9 @@ def explain(
     For each library: its native parameters, and whether each canonical parameter is exact, approximated or
     unsupported, with the reason.
     """
-    from boosters_eval.builds.resolve import all_libraries, competitor_names
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners import FitRequest
+    from boosters_eval.runners.builds.resolve import all_libraries, competitor_names
     from boosters_eval.runners.parameters import BoosterType, Profile
     from boosters_eval.runners.targets import runner_of
 

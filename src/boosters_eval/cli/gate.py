@@ -9,7 +9,7 @@ from boosters_eval.cli.output import check_output, note, print_json, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
-    from boosters_eval.gate import BenchRunReport, GateDecision
+    from boosters_eval.programs.gate import BenchRunReport, GateDecision
 
 
 def gate(
@@ -63,8 +63,8 @@ def gate(
     """
     import logging
 
-    from boosters_eval import gate as program
-    from boosters_eval.builds.reference import label_of
+    from boosters_eval.programs import gate as program
+    from boosters_eval.runners.builds.reference import label_of
 
     # The warnings of the bound are in the report's notes; without a handler, logging would print them again.
     logging.getLogger("boosters_eval").addHandler(logging.NullHandler())
@@ -102,7 +102,7 @@ def gate(
 
 def _check_numbers(tier: str, threshold: float, min_cases: int | None, allow_flaky: int) -> None:
     """Refuse what the rules would refuse too, with messages that name this command's options."""
-    from boosters_eval.gate.model import TIERS
+    from boosters_eval.programs.gate.model import TIERS
 
     if not 0 < threshold <= 1:
         raise ConfigError(f"The '--threshold' option must be above 0 and at most 1. Got {threshold} instead.")
@@ -116,7 +116,7 @@ def _check_numbers(tier: str, threshold: float, min_cases: int | None, allow_fla
 
 
 def _print(decision: "GateDecision") -> None:
-    from boosters_eval.baseline.render import apart
+    from boosters_eval.programs.baseline.render import apart
     from boosters_eval.reports.numbers import number
 
     report, rules = decision.report, decision.rules

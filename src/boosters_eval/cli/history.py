@@ -15,7 +15,7 @@ from boosters_eval.core.errors import ConfigError, ExitCode, suggest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boosters_eval.history.model import Change, RunEntry
+    from boosters_eval.programs.history.model import Change, RunEntry
 
 history = typer.Typer(
     name="history",
@@ -44,7 +44,7 @@ def list_history(
         if filters != RunFilters() or json or limit != _LATEST:
             raise ConfigError(f"Give the options after '{context.invoked_subcommand}', not before it.")
         return ExitCode.SUCCESS
-    from boosters_eval.history import query
+    from boosters_eval.programs.history import query
 
     found, count = query.listing(wanted)
     if json:
@@ -67,7 +67,7 @@ def show(
 ) -> int:
     """Show one run: what it measured, and every number against the run before on the same machine."""
     from boosters_eval.cli.runs import kind_text
-    from boosters_eval.history import query
+    from boosters_eval.programs.history import query
 
     entry = query.find(reference)
     changes = query.changes(entry, look=False)
@@ -122,7 +122,7 @@ def import_files(
 
     A file that holds no results is told, and the others are still imported; the exit code is then 3.
     """
-    from boosters_eval.history.transfer import import_file
+    from boosters_eval.programs.history.transfer import import_file
 
     good = True
     for file in files:
@@ -133,7 +133,7 @@ def import_files(
         if found.fault:
             good = False
             note(f"Error: {found.fault}")
-    from boosters_eval.history.hook import record_runs
+    from boosters_eval.programs.history.hook import record_runs
 
     record_runs()
     return ExitCode.SUCCESS if good else ExitCode.CONFIGURATION_ERROR
@@ -157,7 +157,7 @@ def export(
 
     The filters choose runs for json, and numbers for csv. A run that cannot be read is told, and the exit code is 2.
     """
-    from boosters_eval.history.transfer import export_csv, export_json
+    from boosters_eval.programs.history.transfer import export_csv, export_json
 
     wanted = filters.chosen(limit)
     kind = _export_format(format_, output)
@@ -187,7 +187,7 @@ def export(
 @history.command()
 def reindex() -> int:
     """Read all runs and imported files anew. Nothing but time is lost with the index: it only repeats what they say."""
-    from boosters_eval.history.index import reindex as read_anew
+    from boosters_eval.programs.history.index import reindex as read_anew
 
     with _progress() as tell:
         count = read_anew(tell=tell)

@@ -10,7 +10,7 @@ import typer
 from boosters_eval.core.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
-    from boosters_eval.history.model import HistoryFilter
+    from boosters_eval.programs.history.model import HistoryFilter
 
 _SPANS = {"h": "hours", "d": "days", "w": "weeks"}
 
@@ -46,7 +46,7 @@ class RunFilters:
 
     def chosen(self, limit: int | None = None) -> "HistoryFilter":
         """What the options ask for."""
-        from boosters_eval.history.model import HistoryFilter
+        from boosters_eval.programs.history.model import HistoryFilter
 
         return HistoryFilter(
             suite=self.suite,
@@ -86,7 +86,7 @@ def _since(text: str) -> str:
 def nothing(wanted: "HistoryFilter") -> str:
     """Why nothing is listed: most often a name that no run has."""
     from boosters_eval.core.home import home
-    from boosters_eval.history import query
+    from boosters_eval.programs.history import query
 
     if not query.names_known("suite", look=False):
         return f"there are no runs in {home()}."

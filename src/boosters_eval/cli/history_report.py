@@ -12,7 +12,7 @@ from boosters_eval.cli.output import check_output, choose_format, console, emit,
 from boosters_eval.core.errors import ConfigError, ExitCode, RunError
 
 if TYPE_CHECKING:
-    from boosters_eval.history.difference import RunDifference
+    from boosters_eval.programs.history.difference import RunDifference
 
 _PAGES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
 
@@ -39,7 +39,7 @@ def diff(
     Other data or settings are not compared, nor are times of different machines. Exit 0 whatever the verdicts: to gate
     on them, use a baseline or 'compare --against'.
     """
-    from boosters_eval.history.difference import compare_runs
+    from boosters_eval.programs.history.difference import compare_runs
 
     wanted = choose_format(format_, output)
     check_output(output)
@@ -52,7 +52,7 @@ def diff(
 
 
 def _show(found: "RunDifference") -> None:
-    from boosters_eval.history.difference import run_text, tables_of
+    from boosters_eval.programs.history.difference import run_text, tables_of
     from boosters_eval.reports.terminal import print_report
 
     say(f"before: {run_text(found.before)}\nafter:  {run_text(found.after)}\n")
@@ -60,7 +60,7 @@ def _show(found: "RunDifference") -> None:
 
 
 def _rendered(found: "RunDifference", wanted: str) -> str:
-    from boosters_eval.history.difference import document_of, run_text, tables_of, title_of
+    from boosters_eval.programs.history.difference import document_of, run_text, tables_of, title_of
     from boosters_eval.reports.html.page import render_page
     from boosters_eval.reports.text import escape, render_csv, render_markdown
 
@@ -91,9 +91,9 @@ def report(
 
     A line without such a step gets one in at most 1 % of cases. Runs on different machines are never in one line.
     """
-    from boosters_eval.history import query
-    from boosters_eval.history.report import history_report
-    from boosters_eval.history.wording import kinds_of, not_judged
+    from boosters_eval.programs.history import query
+    from boosters_eval.programs.history.report import history_report
+    from boosters_eval.programs.history.wording import kinds_of, not_judged
 
     kind = _page_format(format_, output)
     check_output(output)
@@ -106,11 +106,11 @@ def report(
     if not found.lines:
         raise RunError(f"There is nothing to report: {nothing(wanted)}")
     if kind == "html":
-        from boosters_eval.history.page import render_history_page
+        from boosters_eval.programs.history.page import render_history_page
 
         text = render_history_page(found)
     elif kind == "markdown":
-        from boosters_eval.history.markdown import render_history_markdown
+        from boosters_eval.programs.history.markdown import render_history_markdown
 
         text = render_history_markdown(found)
     else:

@@ -117,7 +117,7 @@ def _groups(given: list[str]) -> dict[str, list[str]]:
 
 def show(found: Any, presentation: Presentation, top: int) -> None:
     """Print the report in the requested format, or as tables by default."""
-    from boosters_eval.explanations.rendering import print_importances, render
+    from boosters_eval.programs.importances.rendering import print_importances, render
 
     chosen = _format(presentation)
     document = found.document(top)

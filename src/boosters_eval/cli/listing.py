@@ -119,10 +119,10 @@ def suites(*, json: AsJson = False) -> None:
 
     The estimate comes from the history of this machine.
     """
-    from boosters_eval.benchmark.estimates import costs_by_key
-    from boosters_eval.benchmark.suites import SUITES, count_cells, estimate_seconds
     from boosters_eval.core.machine import physical_cores
-    from boosters_eval.history.query import seconds_by_cell
+    from boosters_eval.programs.benchmark.estimates import costs_by_key
+    from boosters_eval.programs.benchmark.suites import SUITES, count_cells, estimate_seconds
+    from boosters_eval.programs.history.query import seconds_by_cell
 
     history = costs_by_key(seconds_by_cell())
     records = []

@@ -22,7 +22,7 @@ from boosters_eval.cli.paper_run import (
 from boosters_eval.core.errors import ConfigError, ExitCode, suggest
 
 if TYPE_CHECKING:
-    from boosters_eval.paper.comparison import PaperComparison
+    from boosters_eval.programs.paper.comparison import PaperComparison
 
 FORMATS = ("yaml", "json", "markdown", "html")
 _SUFFIXES = {
@@ -50,9 +50,9 @@ def compare(
 
     Exit 0 if every primary target is within tolerance, 1 if one is not, 2 if something could not run, 3 for a bad file.
     """
-    from boosters_eval.paper.compare import compare_results
-    from boosters_eval.paper.files import digest_of, read_results
-    from boosters_eval.paper.reading import read_specification
+    from boosters_eval.programs.paper.compare import compare_results
+    from boosters_eval.programs.paper.files import digest_of, read_results
+    from boosters_eval.programs.paper.reading import read_specification
 
     kind = _format(format_, output)
     check_output(output)
@@ -78,7 +78,7 @@ def report(
 
     The same comparison always gives the same bytes. Exit 0 if the report was written, whatever its verdict.
     """
-    from boosters_eval.paper.files import read_comparison
+    from boosters_eval.programs.paper.files import read_comparison
 
     kind = _format(format_, output) or "markdown"
     check_output(output)
@@ -105,10 +105,10 @@ def validate(
     Functions and programs that the specification names are executed: run only what you trust.
     Exit 0 if every primary target is within tolerance, 1 if one is not, 2 if something could not run, 3 for a bad file.
     """
-    from boosters_eval.paper.compare import compare_results
-    from boosters_eval.paper.files import digest_of
-    from boosters_eval.paper.reading import read_specification
-    from boosters_eval.paper.running import RESULTS
+    from boosters_eval.programs.paper.compare import compare_results
+    from boosters_eval.programs.paper.files import digest_of
+    from boosters_eval.programs.paper.reading import read_specification
+    from boosters_eval.programs.paper.running import RESULTS
 
     check_cluster(execution)
     declared, digest = read_specification(spec), digest_of(spec)  # it may be edited while the targets run
@@ -155,7 +155,7 @@ def _format(given: str | None, output: Path | None) -> str | None:
 
 
 def _rendered(found: "PaperComparison", kind: str) -> str:
-    from boosters_eval.paper import files, page, report
+    from boosters_eval.programs.paper import files, page, report
 
     render = {
         "yaml": files.to_yaml,
@@ -168,8 +168,8 @@ def _rendered(found: "PaperComparison", kind: str) -> str:
 
 def _print(found: "PaperComparison") -> None:
     """The comparisons and the verdict, for a person; the reports have the details."""
-    from boosters_eval.paper.report import reasons, row_name, unexplained
-    from boosters_eval.paper.wording import (
+    from boosters_eval.programs.paper.report import reasons, row_name, unexplained
+    from boosters_eval.programs.paper.wording import (
         CONFIDENCE,
         OVERALL,
         difference_text,
@@ -198,7 +198,7 @@ def _print(found: "PaperComparison") -> None:
 
 def _complain(found: "PaperComparison") -> int:
     """Say what could not be compared, even if quiet, and give the exit code."""
-    from boosters_eval.paper.report import reasons, unexplained
+    from boosters_eval.programs.paper.report import reasons, unexplained
 
     for place, target, metric in unexplained(found):
         if metric is None or metric.status == "missing":

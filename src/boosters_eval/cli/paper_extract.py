@@ -10,7 +10,7 @@ from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
-    from boosters_eval.paper.extract import BenchmarkTable, ExtractedPaper
+    from boosters_eval.programs.paper.extract import BenchmarkTable, ExtractedPaper
 
 _LISTED = 50  # of what was not read; the file has all of it
 
@@ -43,7 +43,7 @@ def extract(
     Without --out, show what was found and what could not be read. What is doubtful is listed with its place and
     never guessed.
     """
-    from boosters_eval.paper.extract import CHOICES, ExtractionOptions, checked_choice, extract_benchmarks
+    from boosters_eval.programs.paper.extract import CHOICES, ExtractionOptions, checked_choice, extract_benchmarks
 
     for option, given in (("--columns", columns), ("--parentheses", parentheses), ("--decimal", decimal)):
         checked_choice(option, given, CHOICES[option])
@@ -65,7 +65,7 @@ def extract(
     if not found.tables:
         raise FileFormatError(f"{document} has no table of results that can be read.")
     if out is not None:
-        from boosters_eval.paper.writing import specification_text
+        from boosters_eval.programs.paper.writing import specification_text
 
         write_atomically(out, specification_text(found))
         note(f"Written: {out}")

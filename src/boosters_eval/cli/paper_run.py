@@ -94,8 +94,8 @@ def run(
 
 def run_targets(spec: Path, output: Path, execution: Execution, *, quiet: bool, **options: Any) -> Any:
     """Run, show the progress, and write DIR/results.json. An interruption prints how to go on."""
-    from boosters_eval.history.hook import recording
-    from boosters_eval.paper.running import RESULTS, run_specification, write_results
+    from boosters_eval.programs.history.hook import recording
+    from boosters_eval.programs.paper.running import RESULTS, run_specification, write_results
     from boosters_eval.running import progress
 
     check_output(output / RESULTS)
@@ -117,7 +117,7 @@ def run_targets(spec: Path, output: Path, execution: Execution, *, quiet: bool, 
 
 def complain(results: Any) -> int:
     """Say what did not run and what it warned of, even if quiet: 2 if there is any such target, else 0."""
-    from boosters_eval.paper.targets import target_name
+    from boosters_eval.programs.paper.targets import target_name
 
     bad = [found for found in results.targets if found.status != "ok"]
     for found in results.targets:
@@ -152,8 +152,8 @@ def list_targets(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List specifications and their targets: what can run here, and why not."""
-    from boosters_eval.paper.reading import read_specification
-    from boosters_eval.paper.targets import obstacle, paper_targets, way_of
+    from boosters_eval.programs.paper.reading import read_specification
+    from boosters_eval.programs.paper.targets import obstacle, paper_targets, way_of
 
     records = []
     for file in files or _found():
@@ -201,7 +201,7 @@ def _text(value: Any) -> str:
 def _found() -> list[Path]:
     """Files that look like a specification: other YAML files are passed over without a word."""
     from boosters_eval.core.errors import BoostersEvalError
-    from boosters_eval.paper.reading import read_specification
+    from boosters_eval.programs.paper.reading import read_specification
 
     found = []
     for folder in (Path("examples/papers"), Path()):

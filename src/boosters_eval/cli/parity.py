@@ -20,7 +20,7 @@ from boosters_eval.cli.output import check_output, emit, note, print_rows, say
 from boosters_eval.core.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
-    from boosters_eval.parity.rows import ParityRow
+    from boosters_eval.programs.parity.rows import ParityRow
 
 parity = typer.Typer(
     name="parity",
@@ -81,8 +81,8 @@ def run(
     Exit 0 if every cell that could run has a result, 2 if one failed. Whether they agree is the gate's question.
     """
     from boosters_eval.engine.runs import check_name
-    from boosters_eval.history.hook import recording
-    from boosters_eval.parity.running import ParityRequest, run_parity, selected
+    from boosters_eval.programs.history.hook import recording
+    from boosters_eval.programs.parity.running import ParityRequest, run_parity, selected
     from boosters_eval.running import progress
 
     check_cluster(execution)
@@ -153,8 +153,8 @@ def gate(
     ] = False,
 ) -> int:
     """Exit 1 if one of the project's own bindings diverges, 2 if one of them has no result."""
-    from boosters_eval.parity.gate import decide
-    from boosters_eval.parity.rows import merge, read_rows
+    from boosters_eval.programs.parity.gate import decide
+    from boosters_eval.programs.parity.rows import merge, read_rows
 
     rows = merge(*(read_rows(path) for path in csv))
     decision = decide(rows, strict_external=strict_external, own=tuple(own or ()), allow_absent=allow_absent)
@@ -174,9 +174,9 @@ def render(
 ) -> None:
     """Render results as Markdown, as a dashboard of one HTML file, or as JSON."""
     from boosters_eval.engine.journal import no_collection
-    from boosters_eval.parity.rendering import declared_backends, renderer_for
-    from boosters_eval.parity.report import build_parity_report
-    from boosters_eval.parity.rows import merge, read_rows
+    from boosters_eval.programs.parity.rendering import declared_backends, renderer_for
+    from boosters_eval.programs.parity.report import build_parity_report
+    from boosters_eval.programs.parity.rows import merge, read_rows
 
     rendered = renderer_for(out)
     check_output(out)
@@ -190,8 +190,8 @@ def render(
 @parity.command("list")
 def list_methods(*, registry: RegistryOption = None) -> None:
     """List methods and backends, and what is available here."""
-    from boosters_eval.parity.backend import BACKENDS, BrokenBackendError, availability
-    from boosters_eval.parity.method import METHODS
+    from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, availability
+    from boosters_eval.programs.parity.method import METHODS
 
     load_registries(registry)
     print_rows(
@@ -248,9 +248,9 @@ def refresh(
     registry: RegistryOption = None,
 ) -> int:
     """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
-    from boosters_eval.history.hook import recording
-    from boosters_eval.parity.method import METHODS
-    from boosters_eval.parity.running import ParityRequest, run_parity, selected
+    from boosters_eval.programs.history.hook import recording
+    from boosters_eval.programs.parity.method import METHODS
+    from boosters_eval.programs.parity.running import ParityRequest, run_parity, selected
     from boosters_eval.running import progress
 
     load_registries(registry)
@@ -278,14 +278,14 @@ def refresh(
 
 def load_registries(files: list[Path] | None) -> None:
     """The methods, backends and generators that the user's files define; the files are the user's own code."""
-    from boosters_eval.parity.registration import register_file
+    from boosters_eval.programs.parity.registration import register_file
 
     for file in files or ():
         register_file(file)
 
 
 def _store(folder: Path | None) -> Any:
-    from boosters_eval.parity.running import ParityRequest
+    from boosters_eval.programs.parity.running import ParityRequest
 
     if folder is not None and not folder.is_dir():
         raise ConfigError(f"The '--oracles' option must be a folder that exists. Got '{folder}' instead.")
@@ -297,7 +297,7 @@ def _spread(given: list[str] | None) -> list[str]:
 
 
 def _size(text: str) -> Any:
-    from boosters_eval.parity.method import Size
+    from boosters_eval.programs.parity.method import Size
 
     match = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,6})", text)
     if match is None:

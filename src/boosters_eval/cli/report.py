@@ -54,9 +54,9 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> int:
     """Write a report on a suite, an earlier run or a results file."""
-    from boosters_eval.benchmark.tables.generate import check_request, render_files
     from boosters_eval.core.files import check_writable
     from boosters_eval.preparing import prepare_suite
+    from boosters_eval.programs.benchmark.tables.generate import check_request, render_files
 
     _check_sources(execution, suite, run, results)
     wanted = _formats(formats, output)
@@ -136,7 +136,7 @@ def _earlier(run: str | None, results: Path | None) -> Any:
 
 
 def _is_explained(run: str) -> bool:
-    from boosters_eval.explanations.running import is_explained
+    from boosters_eval.programs.importances.running import is_explained
 
     return is_explained(run)
 
@@ -146,7 +146,7 @@ def _report_importances(
 ) -> int:
     """A run of `importances` has a report of its own, with the same formats."""
     from boosters_eval.api import load_importances
-    from boosters_eval.explanations.rendering import print_importances, render_files
+    from boosters_eval.programs.importances.rendering import print_importances, render_files
 
     found = load_importances(run)
     if not found.results:
@@ -163,7 +163,7 @@ def _report_importances(
 
 def _preview(collection: Any, checked: dict[str, Any], files: dict[Path, str]) -> None:
     """The first of the files; instead of Markdown, a terminal gets what fits it."""
-    from boosters_eval.benchmark.tables import build_document
+    from boosters_eval.programs.benchmark.tables import build_document
     from boosters_eval.reports import print_document
 
     if sys.stdout.isatty() and checked["formats"][0] == "md":

@@ -44,8 +44,8 @@ def verify(
 
     A journal must be complete and unchanged; a decision must be reproduced byte for byte.
     """
-    from boosters_eval import gate
     from boosters_eval.api import verify_run
+    from boosters_eval.programs import gate
 
     file = Path(run)
     if file.is_file():
@@ -223,7 +223,7 @@ def open_run(
     Without a display, only the path is printed.
     """
     from boosters_eval.core.files import write_atomically
-    from boosters_eval.explanations.running import is_explained
+    from boosters_eval.programs.importances.running import is_explained
 
     run_id, page = _explained_page(reference) if is_explained(reference) else _benchmark_page(reference)
     path = _find(run_id or reference).path / "report.html"
@@ -241,7 +241,7 @@ def open_run(
 def _benchmark_page(reference: str) -> tuple[str | None, str]:
     from boosters_eval import reports
     from boosters_eval.api import load_run
-    from boosters_eval.benchmark import tables
+    from boosters_eval.programs.benchmark import tables
 
     results = load_run(reference)
     if not results.results and not results.errors:

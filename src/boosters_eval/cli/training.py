@@ -48,7 +48,7 @@ ProfileOption = Annotated[
 
 def training_of(param: list[str] | None, growth: str | None, device: str | None) -> Any:
     """The canonical parameters that `--param`, `--growth` and `--device` ask for."""
-    from boosters_eval.benchmark.suites import parse_parameters
+    from boosters_eval.programs.benchmark.suites import parse_parameters
     from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig
 
     base = parse_parameters(param or [], TrainingConfig())

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.benchmark.planning import fit_specs
-from boosters_eval.benchmark.records import BenchmarkResult
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.programs.benchmark.planning import fit_specs
+from boosters_eval.programs.benchmark.records import BenchmarkResult
 from boosters_eval.tracking.tracker import (
     CompetitorEnd,
     TrackedCell,
@@ -28,10 +28,10 @@ from boosters_eval.tracking.tracker import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boosters_eval.benchmark.spec import FitSpec
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.plan import Plan
+    from boosters_eval.programs.benchmark.spec import FitSpec
 
 CONTENT_VERSION = 1  # another one is sent again
 _COUNTS = ("n_trees_trained", "n_leaves_total")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boosters_eval.benchmark.running import BENCHMARK, collect
 from boosters_eval.core.errors import RunError
 from boosters_eval.engine.runs import find_run
 from boosters_eval.engine.summaries import is_running
+from boosters_eval.programs.benchmark.running import BENCHMARK, collect
 from boosters_eval.tracking.observer import TrackingObserver
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filelock import FileLock
 
-from boosters_eval.benchmark.running import collect
 from boosters_eval.core.modules import at_address
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
+from boosters_eval.programs.benchmark.running import collect
 from boosters_eval.tracking.content import content_of
 from boosters_eval.tracking.tracker import TrackedEnd, TrackingStatus
 
@@ -102,7 +102,7 @@ def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Map
         yield {}
         return
     from boosters_eval import reports  # noqa: PLC0415 (only at the end)
-    from boosters_eval.benchmark import tables  # noqa: PLC0415
+    from boosters_eval.programs.benchmark import tables  # noqa: PLC0415
 
     results = collect(run)
     with tempfile.TemporaryDirectory(prefix="boosters-eval-") as place:

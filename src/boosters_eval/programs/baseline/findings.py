@@ -1,0 +1,188 @@
+"""The verdict on each pair of a check, and what they mean together: what fails, and with which exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge, Gt, Lt
+from pydantic import Field
+
+from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.model import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from boosters_eval.programs.baseline.model import MetricStats
+
+DEFAULT_TOLERANCE = 0.02
+Share = Annotated[float, Ge(0), Lt(1)]
+
+
+class Status(Enum):
+    """The verdict on a (config, library) pair."""
+
+    REGRESSION = "regression"
+    CRASHED = "crashed"
+    NOT_FINITE = "not a number"
+    SKIPPED = "skipped"
+    UNLIKE = "not comparable"
+    SUSPECTED = "suspected"  # beyond tolerance, but too few seeds to tell it from noise
+    DRIFT = "drift"  # within tolerance, but significantly worse
+    IMPROVED = "improved"
+    WITHIN = "within tolerance"
+    SAME = "same"
+    NEW = "new"
+
+
+_REGRESSIONS = frozenset({Status.REGRESSION, Status.CRASHED})
+_ERRORS = frozenset({Status.NOT_FINITE, Status.SKIPPED, Status.UNLIKE})
+
+
+class CheckRules(Model):
+    """What is allowed, and what was asked for."""
+
+    tolerance: Share = DEFAULT_TOLERANCE
+    tolerance_for: dict[str, Share] = Field(default_factory=dict)  # by config or by metric; a config comes first
+    statistical: bool = False
+    alpha: Annotated[float, Gt(0), Lt(1)] = 0.05
+    looks: bool = False  # the run added seeds as it looked, and alpha is the level of each look
+    under_test: tuple[str, ...] | None = None  # None: boosters, and every library whose version is the recorded one
+    only_libraries: tuple[str, ...] | None = None  # the run was restricted to these
+    only_pairs: frozenset[tuple[str, str]] | None = None  # another suite was asked for, which has only these
+    seeds: Annotated[int, Ge(1)] | None = None  # asked for, and needed of each pair; None: all the recorded ones
+    allow_flaky: Annotated[int, Ge(0)] = 0  # cells that may have finished only after failing
+
+    def tolerance_of(self, config: str, metric: str) -> float:
+        """The tolerance of a pair."""
+        return self.tolerance_for.get(config, self.tolerance_for.get(metric, self.tolerance))
+
+    def excused(self, config: str, library: str) -> bool:
+        """Whether the user left this pair out on purpose."""
+        return (self.only_libraries is not None and library not in self.only_libraries) or (
+            self.only_pairs is not None and (config, library) not in self.only_pairs
+        )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One pair, its two values and the verdict."""
+
+    config: str
+    library: str
+    status: Status
+    metric: str = ""
+    tolerance: float = DEFAULT_TOLERANCE
+    baseline: MetricStats | None = None
+    current: MetricStats | None = None
+    change: float | None = None  # relative to the baseline, in the metric's own direction
+    p_value: float | None = None
+    note: str = ""
+    counts: bool = True  # under test, and not left out on purpose
+    upgrade: tuple[str, str] | None = None  # the library's version then and now, where it changed
+    failed_cells: int = 0  # without a usable score, whether it counts or not
+    flaky: Mapping[str, int] = field(default_factory=dict)  # how often the cells that finished late failed before
+    n_seeds: int = 0  # that were compared
+    n_recorded: int = 0  # seeds in the baseline
+    seeds_needed: int | None = None  # to decide a suspected pair, if its change stays as it is; None: no number would
+    decided: bool = True  # False: more seeds could change the answer of the statistical rule
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether it fails the check as a regression."""
+        return self.counts and self.status in _REGRESSIONS
+
+    @property
+    def is_suspected(self) -> bool:
+        """Whether it fails the check because a regression could not be ruled out."""
+        return self.counts and self.status is Status.SUSPECTED
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it fails the check for want of an answer."""
+        return self.counts and self.status in _ERRORS
+
+    @property
+    def fails(self) -> bool:
+        """Whether it fails the check at all."""
+        return self.is_regression or self.is_suspected or self.is_error
+
+
+@dataclass(frozen=True)
+class Check:
+    """All findings, and the remarks that go with them."""
+
+    findings: tuple[Finding, ...]
+    rules: CheckRules
+    upgrades: dict[str, tuple[str, str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    not_run: int = 0  # cells of the run's plan about which nothing is known
+    suite: str | None = None  # the baseline's
+
+    @property
+    def regressions(self) -> list[Finding]:
+        """What got worse, crashes included."""
+        return [finding for finding in self.findings if finding.is_regression]
+
+    @property
+    def suspected(self) -> list[Finding]:
+        """What is beyond tolerance, but could be noise."""
+        return [finding for finding in self.findings if finding.is_suspected]
+
+    @property
+    def unanswered(self) -> list[Finding]:
+        """What should have been compared and could not be."""
+        return [finding for finding in self.findings if finding.is_error]
+
+    @property
+    def counted(self) -> list[Finding]:
+        """What can fail; without any there is nothing to pass."""
+        return [finding for finding in self.findings if finding.counts]
+
+    @property
+    def broken(self) -> list[Finding]:
+        """What does not count and has failed cells."""
+        return [finding for finding in self.findings if finding.failed_cells and not finding.fails]
+
+    @property
+    def errors(self) -> int:
+        """Cells of the run without a usable score, under test or not."""
+        return sum(finding.failed_cells for finding in self.findings) + self.not_run
+
+    @property
+    def flaky(self) -> list[Finding]:
+        """Pairs with cells that finished only after failing, under test or not."""
+        return [finding for finding in self.findings if finding.flaky]
+
+    @property
+    def n_flaky(self) -> int:
+        """Cells that finished only after failing."""
+        return _flaky_cells(self.findings)
+
+    @property
+    def too_flaky(self) -> bool:
+        """Whether there are more of them than allowed."""
+        return self.n_flaky > self.rules.allow_flaky
+
+    @property
+    def passed(self) -> bool:
+        """Whether every pair that counts was compared and held, and every cell ran."""
+        return self.exit_code() is ExitCode.SUCCESS
+
+    def exit_code(self, *, fail_on_regression: bool = True, continue_on_error: bool = False) -> ExitCode:
+        """A regression outranks a missing answer; failures of libraries that do not count are still errors."""
+        if not self.counted:
+            return ExitCode.CONFIGURATION_ERROR
+        if (self.regressions or self.suspected) and fail_on_regression:
+            return ExitCode.REGRESSION
+        if self.unanswered or _flaky_cells(self.counted) > self.rules.allow_flaky:
+            return ExitCode.EXECUTION_ERROR
+        if (self.errors or self.too_flaky) and not continue_on_error:
+            return ExitCode.EXECUTION_ERROR
+        return ExitCode.SUCCESS
+
+
+def _flaky_cells(findings: Iterable[Finding]) -> int:
+    return sum(len(finding.flaky) for finding in findings)

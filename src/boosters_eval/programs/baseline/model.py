@@ -1,0 +1,277 @@
+"""The baseline's file: schema version 3, a superset of versions 2 and 1 (the RFC's), which are still read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from datetime import datetime
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from annotated_types import Ge, MinLen
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from boosters_eval.core.errors import ConfigError, FileFormatError
+from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.core.model import FileModel
+from boosters_eval.core.text import escape_json
+from boosters_eval.engine.cell import Build
+from boosters_eval.metrics import find
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.records import SplitFacts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA_VERSION = 4
+_RANDOM_ONLY = 3  # the version that knows no other splits
+HOME_LIBRARY = "boosters"  # the library whose repository this tool serves
+_SNIFF = 1_000_000  # a foreign file of more characters than this is refused before it is parsed
+_WIDTH = 110
+
+
+class _Part(FileModel):
+    """A part of the file: frozen, unknown keys and NaN refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+CellName = Annotated[str, StringConstraints(pattern=r"^\d{1,20}(/\d{1,9})?$")]  # "42", or "42/0" where there are folds
+
+
+class MetricStats(_Part):
+    """One metric of one (config, library) pair over its cells."""
+
+    mean: float
+    std: Annotated[float, Ge(0)] | None  # ddof 1; None for one cell, whose spread is unknown
+    n: Annotated[int, Ge(1)]
+    per_seed: dict[CellName, float] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        """A mean that was edited by hand is no record of anything."""
+        if self.per_seed and not (
+            len(self.per_seed) == self.n
+            and math.isclose(math.fsum(self.per_seed.values()) / self.n, self.mean, rel_tol=1e-9, abs_tol=1e-300)
+        ):
+            raise ValueError("mean and n must be those of per_seed")
+        return self
+
+
+class BaselineResult(_Part):
+    """What is known of one (config, library) pair."""
+
+    config: str
+    library: str
+    task: Task
+    primary_metric: str
+    metrics: dict[str, MetricStats]
+    higher_is_better: bool | None = None  # of the primary metric; None: as the metric of this name is defined here
+    dataset: str = ""
+    profile: str = "parity"
+    n_train: int | None = None
+    n_valid: int | None = None
+    data_digest: str | None = None
+    split_digests: dict[str, str] = Field(default_factory=dict)
+    parameters: dict[str, Any] = Field(default_factory=dict)  # the native ones, without the seed
+    times: dict[str, MetricStats] = Field(default_factory=dict)  # only of a run in timing mode on an idle machine
+    failed_before: dict[CellName, Annotated[int, Ge(1)]] = Field(default_factory=dict)  # tries of the flaky cells
+    split: SplitFacts | None = None  # None: at random
+    outcomes_digest: str | None = None  # of how long each cell took, which no other run of the same plan repeats
+
+    @model_validator(mode="after")
+    def _primary_is_there(self) -> Self:
+        if self.primary_metric not in self.metrics:
+            raise ValueError(f"metrics must hold the primary metric '{self.primary_metric}'")
+        return self
+
+    @model_validator(mode="after")
+    def _known_metrics_have_one_direction(self) -> Self:
+        """A user's metric may mean anything; what is built in means one thing everywhere."""
+        known = find(self.primary_metric)
+        if known and known.info.built_in and self.higher_is_better not in (None, known.higher_is_better):
+            more = "more" if known.higher_is_better else "less"
+            right = str(known.higher_is_better).lower()
+            raise ValueError(f"higher_is_better must be {right}: {more} {self.primary_metric} is better")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The record of random splits is the same as before there were others."""
+        content: dict[str, Any] = handler(self)
+        if self.split is None:
+            content.pop("split", None)
+        return content
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The pair's name."""
+        return self.config, self.library
+
+    @property
+    def primary(self) -> MetricStats:
+        """The metric that decides."""
+        return self.metrics[self.primary_metric]
+
+
+class AbsentResult(_Part):
+    """A (config, library) pair that was asked for when the baseline was recorded, but has no values in it."""
+
+    config: str
+    library: str
+    reason: str
+
+
+Results = tuple[BaselineResult, ...]
+_Seeds = tuple[int, ...]
+
+
+class BaselineConfig(_Part):
+    """What was run."""
+
+    suite: str | None = None
+    seeds: _Seeds = ()
+
+
+class Baseline(_Part):
+    """A recorded run."""
+
+    schema_version: int = SCHEMA_VERSION
+    boosters_version: str | None = None
+    boosters_eval_version: str | None = None
+    recorded_at: datetime
+    git_sha: str | None = None
+    run_id: str | None = None
+    config: BaselineConfig = BaselineConfig()
+    libraries: dict[str, Build] = Field(default_factory=dict)
+    mapping_digest: str | None = None
+    machine: dict[str, Any] = Field(default_factory=dict)
+    absent: tuple[AbsentResult, ...] = ()
+    results: Annotated[Results, MinLen(1)]
+
+    @field_validator("schema_version")
+    @classmethod
+    def _can_be_read(cls, version: int) -> int:
+        if not 1 <= version <= SCHEMA_VERSION:
+            raise ValueError(f"{version} is not from 1 to {SCHEMA_VERSION}, the versions that this program reads")
+        return version
+
+    @model_validator(mode="after")
+    def _each_pair_once(self) -> Self:
+        keys = [result.key for result in self.results]
+        doubled = next((key for key in keys if keys.count(key) > 1), None) if len(set(keys)) < len(keys) else None
+        if doubled:
+            raise ValueError(f"results must hold each pair once, {doubled[0]} {doubled[1]} occurs again")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _lowest_version(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The version of a file is the lowest that knows all of its keys, so that older programs read what they can."""
+        followed = any(result.split is not None for result in self.results)
+        return {**handler(self), "schema_version": SCHEMA_VERSION if followed else _RANDOM_ONLY}
+
+
+class _ConfigV1(FileModel):
+    """The RFC leaves the content of version 1's config open."""
+
+    suite: str | None = None
+    seeds: _Seeds = ()
+
+
+class _BaselineV1(_Part):
+    """The RFC's own format."""
+
+    schema_version: int
+    boosters_version: str
+    recorded_at: datetime
+    git_sha: str | None = None
+    config: _ConfigV1 = _ConfigV1()
+    results: Results
+
+    def upgraded(self) -> Baseline:
+        """As today's version: what version 1 does not say stays unknown."""
+        return Baseline(
+            boosters_version=self.boosters_version,
+            recorded_at=self.recorded_at,
+            git_sha=self.git_sha,
+            config=BaselineConfig(suite=self.config.suite, seeds=self.config.seeds),
+            libraries={HOME_LIBRARY: Build(version=self.boosters_version, digest="")},
+            results=self.results,
+        )
+
+
+def mapping_digest(results: tuple[BaselineResult, ...]) -> str:
+    """A digest of how canonical parameters became native ones, for every pair."""
+    content = sorted([result.config, result.library, result.parameters] for result in results)
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def load_baseline(path: Path) -> Baseline:
+    """Read a baseline; whatever else the file is, one sentence says so."""
+    raw = _parse(path, read_text(path))
+    version = raw["schema_version"]
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise FileFormatError(f"{path} is not a valid baseline: schema_version must be a number of at least 1.")
+    if version > SCHEMA_VERSION:
+        raise FileFormatError(
+            f"{path} has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade boosters-eval."
+        )
+    if not raw["results"]:
+        raise FileFormatError(f"{path} is an empty baseline: nothing can be checked against it.")
+    try:
+        if version == 1:
+            return _BaselineV1.model_validate(raw).upgraded()
+        return Baseline.model_validate({**raw, "schema_version": SCHEMA_VERSION})  # older ones say less
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        what = first["msg"].removeprefix("Value error, ")
+        raise FileFormatError(f"{path} is not a valid baseline: {f'{where}: ' if where else ''}{what}.") from None
+    except ConfigError as error:
+        raise FileFormatError(f"{path} is not a valid baseline: {error}") from None
+
+
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    if len(text) > _SNIFF and '"schema_version"' not in text:
+        raise FileFormatError(f"{path} is not a boosters-eval baseline.")
+    raw = load_json(text, str(path))
+    if isinstance(raw, dict) and raw.get("kind") == "boosters-eval results":
+        raise FileFormatError(
+            f"{path} holds results, not a baseline; make one with"
+            f" 'boosters-eval baseline record --results {quote(str(path))}'."
+        )
+    if not isinstance(raw, dict) or not {"schema_version", "results"} <= raw.keys():
+        raise FileFormatError(f"{path} is not a boosters-eval baseline.")
+    return raw
+
+
+def save_baseline(baseline: Baseline, path: Path) -> None:
+    """Write the file whole or not at all, laid out so that a change shows as a changed line."""
+    text = _layout(baseline.model_dump(mode="json", exclude_defaults=False))
+    write_atomically(path, escape_json(text) + "\n")
+
+
+def _layout(value: Any, indent: int = 0) -> str:
+    """JSON in which everything that fits on a line is on one line."""
+    compact = json.dumps(value, ensure_ascii=False)
+    if indent + len(compact) <= _WIDTH or not isinstance(value, (dict, list)) or not value:
+        return compact
+    inner = " " * (indent + 1)
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name, ensure_ascii=False)}: {_layout(item, indent + 1)}" for name, item in value.items()]
+        opening, closing = "{", "}"
+    else:
+        parts = [_layout(item, indent + 1) for item in value]
+        opening, closing = "[", "]"
+    body = ",\n".join(inner + part for part in parts)
+    return f"{opening}\n{body}\n{' ' * indent}{closing}"

@@ -1,0 +1,306 @@
+"""One fit under the clock: the only code that times a library, the same for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.core.errors import BoostersEvalError, UnsupportedError
+from boosters_eval.datasets import Table, hold_out_rows
+from boosters_eval.engine.adaptive import adaptive_v1, fixed
+from boosters_eval.engine.clock import Clock, taken
+from boosters_eval.metrics import compute_metrics, primary_metric
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.records import BenchmarkResult
+from boosters_eval.programs.benchmark.trivial import trivial_scores
+from boosters_eval.programs.benchmark.warmup import fit_once, warm_up
+from boosters_eval.runners.base import FitRequest, TrainData
+from boosters_eval.runners.devices import cannot_run
+from boosters_eval.runners.parameters import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from boosters_eval.core.repeat import SplitKind
+    from boosters_eval.engine.adaptive import AdaptiveTiming, FixedTiming
+    from boosters_eval.engine.clock import Sample
+    from boosters_eval.programs.benchmark.config import BenchmarkConfig
+    from boosters_eval.runners.base import ModelFacts, Runner, Translation
+
+_LONG_ENOUGH = 0.1  # seconds below which the clock alone cannot tell
+
+
+class InvalidPredictionsError(BoostersEvalError):
+    """A model returned something that is not a prediction."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The result of one fit, and its cost in seconds and bytes."""
+
+    predictions: NDArray[Any]
+    facts: ModelFacts
+    build_s: float
+    fit_s: float
+    train_s: float  # both, of the same runs
+    predict_s: float
+    cpu_s: float
+    cpu_taken: float | None  # the share of its CPUs that other programs used
+    model_bytes: int | None
+    samples_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)  # under the protocol adaptive-v1, all of them
+    model: Any = None  # the one that predicted
+
+
+def _silent(phase: str) -> None:
+    """For callers that do not follow the phases."""
+
+
+def measure(
+    runner: type[Runner],
+    translation: Translation,
+    train: TrainData,
+    x_valid: NDArray[np.float32],
+    *,
+    warmup: int = 0,
+    predict_runs: int = 1,
+    adaptive: bool = False,
+    phase: Callable[[str], None] = _silent,
+    clock: Clock = Clock(),  # noqa: B008 (frozen)
+) -> Measurement:
+    """Warm up outside the clock, then build, fit and predict under it. Model facts and size are taken afterwards.
+
+    The protocol adaptive-v1 repeats building and fitting together, since a data set that was used before may keep
+    what a first fit made of it; the model that predicts is the first one.
+    """
+    before = clock.use()
+    for _ in range(warmup):
+        phase("warm-up")
+        fit_once(runner, translation, train, x_valid)
+    builds, fits, predicts = _Runs(clock), _Runs(clock), _Runs(clock)
+
+    def train_once(_: int) -> int:
+        phase("build")
+        dataset = builds.take(lambda: runner.build(translation, train))
+        phase("fit")
+        fits.take(lambda: runner.fit(translation, dataset))
+        return builds.last_ns + fits.last_ns
+
+    def predict_once(_: int) -> int:
+        predicts.take(lambda: runner.predict(translation, fits.first, x_valid))
+        return predicts.last_ns
+
+    def repeat(run: Callable[[int], int], count: int) -> AdaptiveTiming | FixedTiming:
+        return adaptive_v1(run) if adaptive else fixed(run, count)
+
+    trained = repeat(train_once, 1)
+    phase("predict")
+    predicted = repeat(predict_once, predict_runs)
+    samples = (*builds.samples, *fits.samples, *predicts.samples)
+    share = taken(before, clock.use(), samples)
+    predictions = check_predictions(predicts.first, translation.request, len(x_valid))
+    dumped = runner.dump(fits.first)
+    return Measurement(
+        predictions=predictions,
+        facts=runner.inspect(fits.first),
+        build_s=trained.summarised(builds.all_ns) / 1e9,
+        fit_s=trained.summarised(fits.all_ns) / 1e9,
+        train_s=trained.reported_ms / 1e3,
+        predict_s=predicted.reported_ms / 1e3,
+        cpu_s=median(build.cpu + fit.cpu for build, fit in zip(builds.samples, fits.samples, strict=True)),
+        cpu_taken=_shared([*builds.samples, *fits.samples], translation.request.n_threads) if share is None else share,
+        model_bytes=None if dumped is None else len(dumped),
+        samples_ns={"train": trained.samples_ns, "predict": predicted.samples_ns} if adaptive else {},
+        model=fits.first,
+    )
+
+
+class _Runs:
+    """The repeated runs of one step: their samples, and what the first one returned."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.samples: list[Sample] = []
+        self.first: Any = None
+
+    def take(self, work: Callable[[], Any]) -> Any:
+        """Run once more."""
+        done = self._clock.time(work)
+        if not self.samples:
+            self.first = done.value
+        self.samples += done.samples
+        return done.value
+
+    @property
+    def all_ns(self) -> tuple[int, ...]:
+        """How long each run took."""
+        return tuple(round(sample.wall * 1e9) for sample in self.samples)
+
+    @property
+    def last_ns(self) -> int:
+        """How long the latest run took."""
+        return self.all_ns[-1]
+
+
+def _shared(samples: Sequence[Sample], n_threads: int) -> float | None:
+    """Where the kernel does not tell, the share of the time in which a single thread was not on its CPU."""
+    cpu, wall = sum(sample.cpu for sample in samples), sum(sample.wall for sample in samples)
+    return max(0.0, 1 - cpu / wall) if n_threads == 1 and wall > _LONG_ENOUGH else None
+
+
+def check_predictions(predictions: Any, request: FitRequest, n_rows: int) -> NDArray[Any]:
+    """The predictions as an array of the shape that the task requires, all finite. Anything else is an error."""
+    array = np.asarray(predictions)
+    columns = {Task.MULTICLASS: request.n_classes, Task.QUANTILE: len(request.quantiles)}.get(request.task)
+    expected = (n_rows,) if columns is None else (n_rows, columns)
+    if array.shape == (n_rows, 1) and columns in (None, 1):
+        array = array.reshape(expected)
+    if array.shape != expected:
+        raise InvalidPredictionsError(f"Predictions must have shape {expected}. Got {array.shape} instead.")
+    if array.dtype.kind not in "fiu":
+        raise InvalidPredictionsError(f"Predictions must be numbers. Got dtype {array.dtype} instead.")
+    finite = np.isfinite(array)
+    if not finite.all():
+        row = int(np.argwhere(~finite)[0][0])
+        count = int((~finite).sum())
+        raise InvalidPredictionsError(f"Predictions must be finite. Got {array[row]} in row {row} ({count} in all).")
+    return array
+
+
+def digest_predictions(predictions: NDArray[Any]) -> str:
+    """Two models with the same digest predict the same, which equal scores do not prove."""
+    content = hashlib.blake2b(f"{predictions.dtype.str} {predictions.shape}".encode(), digest_size=8)
+    content.update(np.ascontiguousarray(predictions).data)
+    return content.hexdigest()
+
+
+def hold_out(
+    data: TrainData, request: FitRequest, seed: int, kind: SplitKind = "random", split_by: NDArray[Any] | None = None
+) -> TrainData:
+    """For early stopping: hold out a fifth of the training rows, the same rows for every library.
+
+    They are chosen as the rows that are scored on: where `split_by` has times, the latest; where groups, whole ones.
+    """
+    if request.training.early_stopping_rounds is None or request.profile is not Profile.PARITY:
+        return data
+    table = Table(x=data.x, y=data.y, weights=data.weights, groups=data.groups, split_by=split_by)
+    split = hold_out_rows(table, request.task, kind, seed)
+    return replace(data.take(split.train), valid=data.take(split.valid))
+
+
+def request_for(config: BenchmarkConfig, *, n_threads: int = 1, seed: int = 42) -> FitRequest:
+    """What can be said about a benchmark before its data is opened."""
+    dataset = config.dataset
+    named = [c if isinstance(c, int) else dataset.feature_names.index(c) for c in dataset.categorical]
+    return FitRequest(
+        task=config.task,
+        training=config.training,
+        booster_type=config.booster_type,
+        profile=config.profile,
+        n_classes=dataset.n_classes,
+        quantiles=dataset.quantiles,
+        categorical=tuple(named),
+        has_missing=bool(dataset.has_missing),
+        n_threads=n_threads,
+        seed=seed,
+    )
+
+
+def run_once(
+    runner: type[Runner],
+    config: BenchmarkConfig,
+    x_train: NDArray[np.float32],
+    y_train: NDArray[Any],
+    x_valid: NDArray[np.float32],
+    y_valid: NDArray[Any],
+    seed: int,
+) -> BenchmarkResult:
+    """The RFC's Runner.run: one fit in this process, on rows that are already split."""
+    request = request_for(config, n_threads=max(1, config.training.n_threads), seed=seed)
+    if request.n_classes is None and config.task.is_classification:
+        request = replace(request, n_classes=int(max(np.max(y_train), np.max(y_valid), 1)) + 1)
+    if config.task is Task.RANKING:
+        raise UnsupportedError("Runner.run does not accept query groups: run a ranking data set through compare().")
+    reason = cannot_run(runner, request)
+    if reason is not None:
+        raise UnsupportedError(f"{runner.name} cannot run {config.name}: {reason}.")
+    translation = runner.translate(request)
+    train = TrainData(
+        x=np.ascontiguousarray(x_train, dtype=np.float32),
+        y=np.asarray(y_train, dtype=np.float64),
+        feature_names=config.dataset.feature_names,
+    )
+    train = hold_out(train, request, seed)
+    runner.load()
+    before = set(sys.modules)
+    cold = warm_up(runner, translation, train)
+    done = measure(runner, translation, train, np.ascontiguousarray(x_valid, dtype=np.float32))
+    late = late_imports(before)
+    y_test = np.asarray(y_valid, dtype=np.float64)
+    metrics = compute_metrics(
+        config.task,
+        y_test,
+        done.predictions,
+        request.n_classes,
+        quantiles=request.quantiles,
+        metrics=config.metrics,
+    )
+    trivial = trivial_scores(
+        config.task,
+        (np.asarray(y_train, dtype=np.float64), None),
+        y_test,
+        n_classes=request.n_classes,
+        quantiles=request.quantiles,
+        metrics=config.metrics,
+    )
+    return BenchmarkResult(
+        config_name=config.name,
+        library=runner.name,
+        seed=seed,
+        task=config.task,
+        booster_type=config.booster_type.value,
+        dataset_name=config.dataset.name,
+        variant=config.variant,
+        profile=config.profile.value,
+        metrics=metrics,
+        primary_metric=config.dataset.primary_metric or primary_metric(config.task),
+        trivial=trivial or None,
+        **measured_fields(runner, translation, done),
+        n_train=len(x_train),
+        n_valid=len(x_valid),
+        model_seed=seed,
+        n_threads=request.n_threads,
+        warnings=(*cold, *late),
+    )
+
+
+def late_imports(before: set[str]) -> tuple[str, ...]:
+    """A warning about modules that the runner's dependencies lack: nothing may be imported while a cell is measured."""
+    late = sorted({name.partition(".")[0] for name in sys.modules.keys() - before})
+    return (f"modules were imported while the cell ran: {', '.join(late)}",) if late else ()
+
+
+def measured_fields(runner: type[Runner], translation: Translation, done: Measurement) -> dict[str, Any]:
+    """The part of a result that one fit determines."""
+    return {
+        "train_time_s": done.train_s,
+        "build_time_s": done.build_s,
+        "fit_time_s": done.fit_s,
+        "predict_time_s": done.predict_s,
+        "cpu_time_s": done.cpu_s,
+        "samples_ns": done.samples_ns,
+        "model_size_mb": None if done.model_bytes is None else done.model_bytes / 2**20,
+        "native_params": translation.native,
+        "marks": tuple(mark for mark in translation.marks if mark.kind != "exact"),
+        "predictions_digest": digest_predictions(done.predictions),
+        "nondeterministic": translation.nondeterministic,
+        "n_trees_trained": done.facts.n_trees,
+        "n_leaves_total": done.facts.n_leaves,
+        "library_version": runner.version(),
+    }

@@ -1,0 +1,377 @@
+"""From a request to a plan: data, threads, metrics and libraries are resolved, but nothing runs yet."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnsupportedError
+from boosters_eval.core.machine import available_cpus, physical_cores
+from boosters_eval.core.repeat import Repeat
+from boosters_eval.datasets import materialise, open_stored, split_rows
+from boosters_eval.datasets.audit_store import audit_of
+from boosters_eval.engine import threads
+from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
+from boosters_eval.metrics import for_task, primary_metric, task_metrics
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.config import MAX_SEEDS, BenchmarkConfig, derive_seeds
+from boosters_eval.programs.benchmark.fit import Fit
+from boosters_eval.programs.benchmark.looks import Growth
+from boosters_eval.programs.benchmark.spec import FitSpec, Timing, spec_of
+from boosters_eval.programs.benchmark.splitting import check_growth, check_splits, settled, split_spec
+from boosters_eval.programs.benchmark.usermetrics import UserMetric, from_registry, from_spec
+from boosters_eval.runners.devices import cannot_run
+from boosters_eval.runners.parameters import BoosterType, Device, TrainingConfig
+from boosters_eval.runners.targets import runner_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from boosters_eval.datasets import Stored
+    from boosters_eval.datasets.audit import DataAudit
+    from boosters_eval.engine.cell import Cell
+    from boosters_eval.programs.benchmark.requests import Benchmarks
+    from boosters_eval.programs.benchmark.settings import Settings
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """Locates the data of each cell on this machine."""
+
+    stored: Mapping[str, Stored]
+    splitters: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def __call__(self, cell: Cell, scratch: Path) -> dict[str, str]:
+        """A data set's own splitter may be a lambda, so it is called here and its rows are passed in a file."""
+        spec = spec_of(cell)
+        data = self.stored[spec.dataset]
+        splitter = self.splitters.get(spec.dataset)
+        if splitter is None:
+            return {"data": str(data.path)}
+        seed, fold = cell.repeat
+        file = scratch / f"{list(self.stored).index(spec.dataset)}-{seed}-{fold}.npz"
+        if not file.exists():
+            table = open_stored(data.path)
+            split = split_rows(table, spec.task, spec.split, seed, fold, splitter=splitter)
+            np.savez(file, train=split.train, valid=split.valid, digest=np.array(split.digest))
+        return {"data": str(data.path), "split": str(file)}
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A plan that is ready to run, with notes for the user."""
+
+    plan: Plan
+    inputs: FitInputs
+    settings: Settings
+    benchmarks: Benchmarks
+    notes: tuple[str, ...] = ()
+    growth: Growth | None = None  # how seeds are added; the plan is for the first look
+    audits: Mapping[str, DataAudit] = field(default_factory=dict)  # what was found in each data set
+
+
+def prepare(
+    benchmarks: Benchmarks,
+    seeds: int | str | None,
+    settings: Settings,
+    *,
+    max_seeds: int | None = None,
+    budget: str | float | None = None,
+) -> PreparedRun:
+    """Resolve everything that the plan's identity depends on; nothing runs yet.
+
+    With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up.
+    """
+    if settings.resume and settings.rerun_failed:
+        raise ConfigError("Use either 'resume' or 'rerun_failed', not both.")
+    growth = Growth.of(max_seeds, budget) if seeds == "auto" else None
+    for name, value in (("budget", budget), ("max_seeds", max_seeds)):
+        if growth is None and value is not None:
+            raise ConfigError(f"The '{name}' parameter needs seeds='auto'.")
+    by_time = [config.name for config in benchmarks.configs if config.is_by_time]
+    if growth is not None and by_time:
+        raise ConfigError(
+            f"seeds='auto' cannot be used with a split by time ({by_time[0]}): its windows are fixed, and further seeds"
+            " only repeat them."
+        )
+    if growth is not None and any(config.folds for config in benchmarks.configs):
+        raise ConfigError("Use either seeds='auto' or folds, not both.")
+    for library, reason in {item.target: item.reason for item in benchmarks.unavailable}.items():
+        warnings.warn(f"{library} is left out: {reason}", BoostersEvalWarning, stacklevel=4)
+    count = growth.rule.schedule[0] if growth else seed_count(seeds, benchmarks.default_seeds, auto=True)
+    prepared = prepare_seeds(_overruled(benchmarks, seeds), count, settings)
+    if growth is not None:
+        check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
+    return replace(prepared, growth=growth)
+
+
+def _overruled(benchmarks: Benchmarks, seeds: int | str | None) -> Benchmarks:
+    """The RFC's precedence: a number from the caller or the environment replaces seeds that a benchmark names."""
+    given = seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS")
+    if not given:
+        return replace(benchmarks, configs=tuple(map(_with_one_seed, benchmarks.configs)))
+    if benchmarks.folded:
+        return benchmarks
+    origin = f"seeds={seeds!r}" if seeds is not None else f"BOOSTERS_EVAL_SEEDS {given}"
+    notes = [
+        f"{config.name} names its own seeds ({', '.join(map(str, config.own_seeds))}); {origin} replaces them"
+        for config in benchmarks.configs
+        if config.own_seeds
+    ]
+    configs = (config.replace(seeds=()) if config.own_seeds else config for config in benchmarks.configs)
+    return replace(benchmarks, configs=tuple(configs), notes=(*benchmarks.notes, *notes))
+
+
+def _with_one_seed(config: BenchmarkConfig) -> BenchmarkConfig:
+    """Windows of time are the repeats there; further seeds, which only vary the model, must be asked for."""
+    return config.replace(seeds=derive_seeds(1)) if config.is_by_time and not config.own_seeds else config
+
+
+def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> PreparedRun:
+    """The prepared run with this many seeds."""
+    timed, adaptive = settings.timing_mode, settings.protocol == "adaptive"
+    if adaptive and not timed:
+        raise ConfigError("The 'protocol' parameter can be 'adaptive' only in timing mode: use timing_mode=True too.")
+    warmup = settings.warmup if settings.warmup is not None else int(timed and not adaptive)
+    timing = Timing(
+        timed=timed,
+        warmup=warmup,
+        predict_runs=3 if timed and not adaptive else 1,
+        memory=settings.measure_memory,
+        adaptive=adaptive,
+    )
+    every = timing_threads()  # refuses a variable that is no count, even where it is not needed
+    wish = settings.threads if settings.threads is not None else every if timed else None
+    configs = tuple(map(settled, benchmarks.configs))
+    plan, stored = make_plan(
+        benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish, elsewhere=settings.elsewhere
+    )
+    said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
+    splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
+    audits = {c.dataset.name: audit_of(c.dataset, stored[c.dataset.name]).for_folds(c.folds) for c in configs}
+    return PreparedRun(
+        plan, FitInputs(stored, splitters), settings, benchmarks, tuple(dict.fromkeys(said)), audits=audits
+    )
+
+
+def timing_threads() -> int:
+    """What timing mode uses: BOOSTERS_EVAL_THREADS, or all physical cores."""
+    text = os.environ.get("BOOSTERS_EVAL_THREADS")
+    if not text:
+        return min(physical_cores(), len(available_cpus()))
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"The BOOSTERS_EVAL_THREADS variable must be a count of at least 1. Got '{text}' instead.")
+    return threads.resolve(int(text))
+
+
+def make_plan(
+    name: str,
+    configs: Sequence[BenchmarkConfig],
+    *,
+    seeds: int,
+    timing: Timing | None = None,
+    n_threads: int | None = None,
+    elsewhere: bool = False,
+) -> tuple[Plan, dict[str, Stored]]:
+    """Resolve data, threads and libraries. What a library does not support is excluded, with the reason."""
+    configs = list(map(settled, configs))
+    users = _user_metrics(configs)
+    _check_names(configs)
+    for library in dict.fromkeys(library for config in configs for library in config.libraries):
+        Fit.address(library)  # refuses what no other process could find
+    stored = _store(configs)
+    specs: list[FitSpec] = []
+    refs: list[CellRef] = []
+    excluded: list[Exclusion] = []
+    for config in configs:
+        data = stored[config.dataset.name]
+        _check_folds(config, data)
+        before = len(refs)
+        spec = _resolve(config, data, timing or Timing(), n_threads, users)
+        request = spec.request(0)
+        reasons = {name: cannot_run(runner_of(name), request, elsewhere=elsewhere) for name in config.libraries}
+        excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
+        refs += _refs(len(specs), config, [name for name, why in reasons.items() if why is None], seeds, len(refs))
+        check_splits(spec, data, [Repeat(ref.seed, ref.fold) for ref in refs[before:]])
+        specs.append(spec)
+    return Plan.of(name, specs, refs, excluded), stored
+
+
+def _refs(position: int, config: BenchmarkConfig, libraries: list[str], seeds: int, before: int) -> list[CellRef]:
+    chosen = config.own_seeds or derive_seeds(seeds)
+    folds = [None] if config.folds is None else range(config.folds)
+    if before + len(libraries) * len(chosen) * len(folds) > MAX_CELLS:
+        raise ConfigError(f"The plan has more than {MAX_CELLS} cells. Use fewer seeds, folds or data sets.")
+    return [CellRef(position, library, seed, fold) for library in libraries for seed in chosen for fold in folds]
+
+
+def _user_metrics(configs: Sequence[BenchmarkConfig]) -> dict[str, UserMetric]:
+    """The metrics defined by the user, in a file or by registering them, by their spec in the config."""
+    found: dict[str, UserMetric] = {}
+    names: dict[str, UserMetric] = {}
+    for text in dict.fromkeys(text for config in configs for text in _metrics(config)):
+        metric = from_spec(text)
+        if metric is not None:
+            metric.load()
+        else:
+            metric = from_registry(text)
+        if metric is None:
+            continue
+        if names.setdefault(metric.name, metric) != metric:
+            raise ConfigError(f"Two different metrics are named '{metric.name}': rename one of the functions.")
+        found[text] = metric
+    return found
+
+
+def _metrics(config: BenchmarkConfig) -> tuple[str, ...]:
+    """What is scored besides the task's own metrics: what the config asks for, and what decides by the data set."""
+    primary = config.dataset.primary_metric
+    usual = [] if primary is None else [metric.spec for metric in task_metrics(config.task)]
+    return config.metrics if primary is None or primary in (*usual, *config.metrics) else (*config.metrics, primary)
+
+
+def _check_names(configs: Sequence[BenchmarkConfig]) -> None:
+    """Refuse duplicate names: a cell is identified by its names alone."""
+    names: set[str] = set()
+    for config in configs:
+        if config.name in names:
+            raise ConfigError(f"Config names must be unique. Got '{config.name}' twice.")
+        names.add(config.name)
+        for kind, given in (("library", config.libraries), ("seed", config.own_seeds)):
+            if len(set(given)) < len(given):
+                raise ConfigError(f"The config '{config.name}' has a {kind} twice: {', '.join(map(str, given))}.")
+
+
+def _store(configs: Sequence[BenchmarkConfig]) -> dict[str, Stored]:
+    """Put every data set into the cache, by name; one name must stand for one content."""
+    stored: dict[str, Stored] = {}
+    for config in configs:
+        data = materialise(config.dataset)
+        if stored.setdefault(data.name, data).digest != data.digest:
+            raise ConfigError(f"Two different data sets are named '{data.name}': rename one of them.")
+    return stored
+
+
+def _check_folds(config: BenchmarkConfig, data: Stored) -> None:
+    rows = data.n_groups if config.task is Task.RANKING and data.n_groups else data.n_samples
+    if config.folds is not None and config.folds > rows:
+        raise ConfigError(f"{config.folds} folds are more than the {rows} rows or queries of {config.dataset.name}.")
+
+
+def _resolve(
+    config: BenchmarkConfig, data: Stored, timing: Timing, n_threads: int | None, users: Mapping[str, UserMetric]
+) -> FitSpec:
+    """The spec, with further metrics in canonical form. A metric that does not suit the task is refused here."""
+    wanted = _metrics(config)
+    own = [users[text] for text in wanted if text in users]
+    names = [users[text].name if text in users else text for text in wanted]
+    return FitSpec(
+        name=config.name,
+        n_threads=threads.resolve(n_threads if n_threads is not None else config.training.n_threads),
+        alone=timing.timed or config.training.device is not Device.CPU,  # some libraries take all memory of a device
+        dataset=config.dataset.name,
+        data_digest=data.digest,
+        task=config.task,
+        booster_type=config.booster_type,
+        training=config.training,
+        profile=config.profile,
+        variant=config.variant,
+        n_classes=data.n_classes,
+        quantiles=config.dataset.quantiles,
+        categorical=data.categorical,
+        has_missing=data.has_missing,
+        weighted=data.weighted,
+        max_categories=data.max_categories,
+        split=split_spec(config),
+        metrics=tuple(for_task(name, config.task).spec for name in names),
+        primary_metric=config.dataset.primary_metric or primary_metric(config.task),
+        timing=timing,
+        user_metrics=tuple(dict.fromkeys(own)),
+    )
+
+
+def seed_count(given: int | str | None, default: int, *, auto: bool = False) -> int:
+    """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default. `auto` says that it is offered."""
+    text = str(given if given is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:
+        what, shown = (
+            ("'seeds' parameter", repr(given)) if given is not None else ("BOOSTERS_EVAL_SEEDS variable", repr(text))
+        )
+        other = ", or auto" if auto and isinstance(given, str) else ""
+        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}{other}. Got {shown} instead.")
+    return int(text)
+
+
+def _idle_parameters(plan: Plan) -> list[str]:
+    """Notes on settings without effect; variants that are identical are refused."""
+
+    def native(spec: FitSpec, training: TrainingConfig) -> dict[str, Any]:
+        """What each library would be given, and its marks."""
+        request = replace(spec.request(0), training=training)
+        found = {name: runner_of(name).translate(request) for name in plan.targets_of(spec)}
+        return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
+
+    usual = TrainingConfig()
+    out: list[str] = []
+    seen: dict[tuple[str, BoosterType], list[tuple[FitSpec, dict[str, Any]]]] = {}
+    for spec in fit_specs(plan).values():
+        training, given = spec.training, native(spec, spec.training)
+        if not given:  # it does not run
+            continue
+        changed = [name for name in TrainingConfig.model_fields if getattr(training, name) != getattr(usual, name)]
+        out += [
+            f"{name}={getattr(training, name)} has no effect in {spec.name}"
+            for name in changed
+            if name not in ("seed", "n_threads")
+            and given == native(spec, training.replace(**{name: getattr(usual, name)}))
+        ]
+        others = seen.setdefault((spec.dataset, spec.booster_type), [])
+        for other, theirs in others if spec.variant else ():
+            if theirs == given and other.n_threads == spec.n_threads:
+                names = f"'{other.variant}' and '{spec.variant}'"
+                raise ConfigError(f"The variants {names} are the same for every library in {spec.dataset}.")
+        others.append((spec, given))
+    return out
+
+
+def native_parameters(plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """For each spec and library: what the library will be given, except for the seed of its cell."""
+    for name, spec in fit_specs(plan).items():
+        for target in plan.targets_of(spec):
+            yield name, target, runner_of(target).translate(spec.request(spec.training.seed)).native
+
+
+def check_devices(plan: Plan) -> None:
+    """Refuse a plan with a benchmark on a device that no library can use here: half a comparison answers nothing."""
+    for name, spec in fit_specs(plan).items():
+        if not spec.uses_device or plan.targets_of(spec):
+            continue
+        by_reason: dict[str, list[str]] = {}
+        for item in plan.excluded:
+            if item.spec == name:
+                by_reason.setdefault(item.reason, []).append(item.target)
+        why = "; ".join(f"{reason} ({', '.join(targets)})" for reason, targets in by_reason.items())
+        raise UnsupportedError(
+            f"Nothing runs, because no library can train {name} on the device '{spec.training.device.value}':"
+            f" {why or 'none is left'}."
+        )
+
+
+def fit_specs(plan: Plan) -> dict[str, FitSpec]:
+    """The specs of fits, by name."""
+    return {spec.name: spec for spec in plan.specs if isinstance(spec, FitSpec)}
+
+
+def _thread_notes(configs: Sequence[BenchmarkConfig], wish: int | None) -> list[str]:
+    asked = [wish] if wish is not None else sorted({config.training.n_threads for config in configs})
+    return [
+        f"{count} threads were requested; each cell gets the {threads.resolve(count)} that this process may use"
+        for count in asked
+        if threads.resolve(count) < count
+    ]

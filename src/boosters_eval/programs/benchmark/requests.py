@@ -1,0 +1,196 @@
+"""What a user asks for, as benchmarks: a comparison, or a suite, with the libraries that are installed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.datasets import resolve_dataset
+from boosters_eval.datasets.config import DatasetConfig, DataSettings, parse_split
+from boosters_eval.datasets.given import GivenFrame, given_datasets
+from boosters_eval.datasets.resolve import check_applicable
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.competitors import competitors, unavailable_in, usable_libraries
+from boosters_eval.programs.benchmark.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds
+from boosters_eval.programs.benchmark.suites import resolve_suite
+from boosters_eval.runners.builds.resolve import competitor_names
+from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from boosters_eval.engine.plan import Exclusion
+    from boosters_eval.programs.benchmark.config import BenchmarkSuite
+    from boosters_eval.runners.base import Runner
+
+    Libraries = str | type[Runner] | Sequence[str | type[Runner]] | None  # None: all that there are
+
+
+@dataclass(frozen=True)
+class Benchmarks:
+    """The requested benchmarks with the libraries that are installed, and notes for the user."""
+
+    name: str
+    configs: tuple[BenchmarkConfig, ...]
+    notes: tuple[str, ...] = ()
+    default_seeds: int = DEFAULT_SEEDS
+    unavailable: tuple[Exclusion, ...] = ()  # libraries of a benchmark that cannot be used here
+    folded: bool = False  # by --cv, which decides on the seeds too
+
+
+def comparison(
+    datasets: Any,
+    libraries: Libraries = None,
+    booster: BoosterType | str | Sequence[BoosterType | str] = "gbdt",
+    *,
+    training: TrainingConfig | None = None,
+    variants: Mapping[str, TrainingConfig] | None = None,
+    metrics: Sequence[str] = (),
+    cv: str | int | None = None,
+    task: Task | str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+    target: str | None = None,
+    split: str | None = None,
+    profile: Profile | str = Profile.PARITY,
+    home: Path | None = None,
+) -> Benchmarks:
+    """One benchmark per data set, booster and variant, with the libraries that are available."""
+    usable, reasons = usable_libraries(_libraries(libraries, home))
+    notes: list[str] = []
+    folds, repeats = parse_cv(cv)
+    wanted_task = None if task is None else Task(_choice("task", task, Task))
+    require("variants", variants, (Mapping, type(None)), "a dict of names and TrainingConfigs")
+    require("training", training, (TrainingConfig, Mapping, type(None)), "a TrainingConfig")
+    rows: list[tuple[str | None, TrainingConfig]] = [*(variants or {}).items()] or [
+        (None, training or TrainingConfig())
+    ]
+    configs = []
+    items = given_datasets(datasets, target)
+    reading = _data_settings(data, items)
+    require("split", split, (str, type(None)), "random, time:COLUMN or group:COLUMN")
+    parse_split(split)
+    for item in items:
+        if isinstance(item, GivenFrame):
+            dataset = item.config(wanted_task, reading, split)
+        else:
+            dataset = resolve_dataset(item, wanted_task, reading, split)
+        notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
+        for kind in _boosters(booster):
+            for variant, chosen in rows:
+                configs.append(
+                    BenchmarkConfig(
+                        name=f"{dataset.name}/{kind.value}" + (f"-{variant}" if variant else ""),
+                        dataset=dataset,
+                        task=dataset.task,
+                        booster_type=kind,
+                        training=chosen,
+                        libraries=tuple(usable),
+                        seeds=derive_seeds(repeats) if folds else (),
+                        folds=folds,
+                        variant=variant,
+                        profile=Profile(_choice("profile", profile, Profile)),
+                        metrics=tuple(metrics),
+                        split=split,
+                    )
+                )
+    absent = unavailable_in({config.name: list(reasons) for config in configs}, reasons)
+    return Benchmarks("compare", tuple(configs), tuple(notes), unavailable=absent, folded=folds is not None)
+
+
+def suite_benchmarks(
+    suite: str | BenchmarkSuite,
+    libraries: Libraries = None,
+    *,
+    metrics: Sequence[str] = (),
+    cv: str | int | None = None,
+    profile: Profile | str | None = None,
+    home: Path | None = None,
+) -> Benchmarks:
+    """The benchmarks of a suite, with the libraries that are available, or only those named."""
+    found = resolve_suite(suite, builds=libraries is None, home=home)
+    return benchmarks_of(found, _libraries(libraries, home), metrics=metrics, cv=cv, profile=profile)
+
+
+def benchmarks_of(
+    found: BenchmarkSuite,
+    only: list[str] | None,
+    *,
+    metrics: Sequence[str] = (),
+    cv: str | int | None = None,
+    profile: Profile | str | None = None,
+) -> Benchmarks:
+    """The benchmarks of a suite whose libraries, and those named instead of them, are competitors' names."""
+    every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
+    usable, reasons = usable_libraries(every, required=only is not None)
+    folds, repeats = parse_cv(cv)
+    changes: dict[str, Any] = {} if profile is None else {"profile": Profile(_choice("profile", profile, Profile))}
+    changes |= {"folds": folds, "seeds": derive_seeds(repeats)} if folds else {}
+    configs = [
+        config.replace(
+            libraries=tuple(name for name in names if name in usable),
+            metrics=(*config.metrics, *metrics),
+            **changes,
+        )
+        for config, names in competitors(found.configs, only)
+    ]
+    absent = unavailable_in({config.name: config.libraries for config in found.configs}, reasons)
+    return Benchmarks(found.name, tuple(configs), (), found.default_seeds, absent, folded=folds is not None)
+
+
+def parse_cv(text: str | int | None) -> tuple[int | None, int]:
+    """`5` is five folds once, `5x10` five folds repeated ten times."""
+    if text is None:
+        return None, 1
+    match = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", str(text))
+    folds, repeats = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
+    if folds < 2 or repeats < 1:
+        raise ConfigError(
+            f"The 'cv' parameter must be folds or folds x repeats, such as 5 or 5x10. Got {text!r} instead."
+        )
+    return folds, repeats
+
+
+def _data_settings(
+    given: DataSettings | Mapping[str, Any] | None, items: Sequence[str | DatasetConfig | GivenFrame]
+) -> DataSettings | None:
+    """The settings of the files and data frames. Those that no data set of the call could follow are a mistake."""
+    require("data", given, (DataSettings, Mapping, type(None)), "a DataSettings or a dict of them")
+    if given is None:
+        return None
+    settings = given if isinstance(given, DataSettings) else DataSettings(**given)
+    if not any(isinstance(item, GivenFrame) for item in items):
+        check_applicable(settings, items)
+    return settings
+
+
+def _names(value: str | Sequence[str], parameter: str) -> list[str]:
+    names = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"The '{parameter}' parameter must be a name or a list of names. Got {value!r} instead.")
+    return list(dict.fromkeys(names))
+
+
+def _libraries(value: Any, home: Path | None) -> list[str] | None:
+    """The libraries by name; one may be given by its file or its class. None: all that there are."""
+    if value is None:
+        return None
+    given = [value] if isinstance(value, (str, type)) or not isinstance(value, Iterable) else list(value)
+    return competitor_names(given, home) if given else _names([], "libraries")
+
+
+def _boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:
+    given = [value] if isinstance(value, (str, BoosterType)) or not isinstance(value, Iterable) else list(value)
+    names = _names([item.value if isinstance(item, BoosterType) else item for item in given], "booster")
+    return [BoosterType(_choice("booster", name, BoosterType)) for name in names]
+
+
+def _choice(kind: str, value: Any, enum: type[BoosterType | Profile | Task | GrowthStrategy]) -> str:
+    text = str(getattr(value, "value", value))
+    valid = [str(member.value) for member in enum]
+    if text not in valid:
+        raise UnknownNameError(kind, text, valid)
+    return text

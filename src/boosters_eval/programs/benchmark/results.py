@@ -1,0 +1,406 @@
+"""The collection of results and errors that statistics and reports read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, require
+from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
+from boosters_eval.core.model import FileModel
+from boosters_eval.core.text import escape_json
+from boosters_eval.metrics.catalog import OF_MACHINE
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.records import (
+    Absence,
+    BenchmarkError,
+    BenchmarkResult,
+    Record,
+    RunMetadata,
+    Unavailable,
+    Unsupported,
+)
+from boosters_eval.programs.benchmark.rows import ROW_FIELDS, csv_of, row_of
+from boosters_eval.runners.parameters import BoosterType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from boosters_eval.datasets.audit import DataAudit
+    from boosters_eval.programs.benchmark.against import AgainstCheck
+    from boosters_eval.programs.benchmark.tables.plots import PlotKind
+    from boosters_eval.reports.html.plots import Plot
+    from boosters_eval.stats.significance import TestName
+
+RESULTS_KIND = "boosters-eval results"
+REPORT_KIND = "boosters-eval report"
+# Version 1 says nothing of libraries that were unavailable, version 2 nothing of trivial rules, splits and audits.
+SCHEMA_VERSION = 5
+_NO_MACHINES = 4  # what results say that name no machine,
+_NO_DEVICE = 3  # and without CUDA devices either, so that older programs read them
+
+
+class ResultsDocument(FileModel):
+    """The file form of a collection."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: int = _NO_DEVICE
+    kind: Literal["boosters-eval results"] = "boosters-eval results"
+    run_id: str | None = None
+    suite: str | None = None
+    metadata: RunMetadata = RunMetadata()
+    results: list[BenchmarkResult] = Field(default_factory=list)
+    errors: list[BenchmarkError] = Field(default_factory=list)
+    unsupported: list[Unsupported] = Field(default_factory=list)
+    unavailable: list[Unavailable] = Field(default_factory=list)
+
+
+class ResultCollection:
+    """Results and errors of one run. It never runs anything."""
+
+    def __init__(
+        self,
+        results: Iterable[BenchmarkResult] = (),
+        errors: Iterable[BenchmarkError] = (),
+        *,
+        unsupported: Iterable[Unsupported] = (),
+        unavailable: Iterable[Unavailable] = (),
+        run_id: str | None = None,
+        suite: str | None = None,
+        metadata: RunMetadata | None = None,
+    ) -> None:
+        for name, value in (("results", results), ("errors", errors)):
+            require(name, value, Iterable, "a list of outcomes")
+        self.results = list(results)
+        self.errors = list(errors)
+        self.unsupported = list(unsupported)
+        self.unavailable = list(unavailable)
+        self.run_id = run_id
+        self.suite = suite
+        self.metadata = metadata or RunMetadata()
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __repr__(self) -> str:
+        found = sum(len(audit.findings) for audit in self.audits.values())
+        about = f", {found} finding{'' if found == 1 else 's'} about the data" if found else ""
+        return f"ResultCollection({len(self.results)} results, {len(self.errors)} errors{about})"
+
+    def filter(
+        self,
+        library: str | None = None,
+        dataset: str | None = None,
+        booster: BoosterType | str | None = None,
+        task: Task | str | None = None,
+        *,
+        config: str | None = None,
+    ) -> ResultCollection:
+        """What meets all criteria: outcomes, and libraries without any."""
+        for name, value in (("library", library), ("dataset", dataset), ("config", config)):
+            require(name, value, (str, type(None)), "a name")
+        wanted = {
+            "library": library,
+            "dataset_name": dataset,
+            "booster_type": _booster(booster),
+            "task": _task(task),
+            "config_name": config,
+        }
+        given = {name: value for name, value in wanted.items() if value is not None}
+
+        known: dict[str, Record] = {outcome.config_name: outcome for outcome in (*self.results, *self.errors)}
+
+        def keep(record: Record | Absence) -> bool:
+            older = isinstance(record, Absence) and record.task is None
+            config_of = known.get(record.config_name, record) if older else record
+            return all(
+                getattr(record if name == "library" else config_of, name) == value for name, value in given.items()
+            )
+
+        return ResultCollection(
+            filter(keep, self.results),
+            filter(keep, self.errors),
+            unsupported=filter(keep, self.unsupported),
+            unavailable=filter(keep, self.unavailable),
+            run_id=self.run_id,
+            suite=self.suite,
+            metadata=self.metadata,
+        )
+
+    @property
+    def audits(self) -> dict[str, DataAudit]:
+        """What was found in each data set before it was used, by name; a run of an older version has none."""
+        return self.metadata.audits
+
+    @property
+    def flaky(self) -> list[BenchmarkResult]:
+        """The cells that finished only after they had failed: their results are no proof that they work."""
+        return [result for result in self.results if result.failed_before]
+
+    @property
+    def cells_by_machine(self) -> dict[str, int]:
+        """How many cells each machine ran, by digest; empty for a run whose cells name none."""
+        outcomes: list[BenchmarkResult | BenchmarkError] = [*self.results, *self.errors]
+        return dict(Counter(outcome.machine for outcome in outcomes if outcome.machine is not None))
+
+    @property
+    def machine_digest(self) -> str | None:
+        """The machine of all its cells; None if that is not known, or if there are several."""
+        named = list(self.cells_by_machine)
+        if len(named) > 1:
+            return None
+        digest = named[0] if named else self.metadata.facts.machine.get("digest")
+        return None if digest is None else str(digest)
+
+    @property
+    def n_left_out(self) -> int:
+        """How many outcomes of the run are not here: they were filtered out, or taken out of the file."""
+        known = len(self.results) + len(self.errors) + (self.metadata.n_missing or 0)
+        return max(0, (self.metadata.n_cells or 0) - known)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row per result: the basis of every tabular export."""
+        return [row_of(result) for result in self.results]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row per result, one column per metric."""
+        import pandas as pd  # noqa: PLC0415 (slow to import, seldom needed)
+
+        return pd.DataFrame(self.rows(), columns=None if self.results else list(ROW_FIELDS))
+
+    def summary(self, group_by: Sequence[str] = ("dataset", "booster", "library")) -> pd.DataFrame:
+        """Mean, standard deviation (ddof 1) and n of every metric in each group; variants are kept apart.
+
+        Times and memory of different machines have no common mean, and are NaN unless `group_by` names "machine" too.
+        """
+        frame = self.to_dataframe()
+        require("group_by", group_by, (str, list, tuple), "a list of columns")
+        keys = [group_by] if isinstance(group_by, str) else list(group_by)
+        unknown = [key for key in keys if not isinstance(key, str) or key not in frame.columns]
+        if unknown or not keys:
+            got = repr(unknown[0]) if unknown else "nothing"
+            raise ConfigError(f"The 'group_by' parameter of summary must name columns. Got {got} instead.")
+        if "variant" not in keys and frame["variant"].notna().any():
+            keys.append("variant")
+        values = [name for name in frame.columns if name in self.metric_names() or name.endswith(("_s", "_mb"))]
+        if not values:
+            return frame[keys]
+        if "machine" in frame.columns and "machine" not in keys:
+            apart = frame.groupby(keys, dropna=False)["machine"].transform("nunique", dropna=False) > 1
+            frame.loc[apart, [name for name in values if name in OF_MACHINE]] = float("nan")
+        return frame.groupby(keys, dropna=False, sort=False)[values].agg(["mean", "std", "count"])
+
+    def metric_names(self) -> list[str]:
+        """All metrics of the results, in the order of first appearance."""
+        return list(dict.fromkeys(name for result in self.results for name in result.metrics))
+
+    def _named(self, metric: str) -> str:
+        """The name that the results have for a metric, which has others too: "log_loss" is "logloss"."""
+        from boosters_eval.metrics import canonical  # noqa: PLC0415 (a facade)
+
+        return metric if metric in self.metric_names() else canonical(metric)
+
+    def document(self) -> ResultsDocument:
+        """The file form of the collection."""
+        device = any("device" in training for training in self.metadata.configs.values())
+        placed = self.metadata.machines or self.cells_by_machine
+        return ResultsDocument(
+            schema_version=SCHEMA_VERSION if placed else _NO_MACHINES if device else _NO_DEVICE,
+            run_id=self.run_id,
+            suite=self.suite,
+            metadata=self.metadata,
+            results=self.results,
+            errors=self.errors,
+            unsupported=self.unsupported,
+            unavailable=self.unavailable,
+        )
+
+    def to_json(self, path: str | Path | None = None, *, include_metadata: bool = True) -> str:
+        """The collection as JSON, also written to `path` if one is given.
+
+        Without its metadata (machine, versions, commit, canonical parameters) it can still be checked and reported.
+        """
+        left_out = None if include_metadata else {"metadata"}
+        text = escape_json(self.document().model_dump_json(indent=1, exclude_none=True, exclude=left_out)) + "\n"
+        if path is not None:
+            write_atomically(_path(path), text)
+        return text
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """CSV with a line per outcome, also written to `path` if one is given.
+
+        The `status` of a result is ok, or flaky if its cell had failed before; the rules that any library should beat
+        follow, once per split, with the status trivial. Failed cells and libraries without cells
+        have a status and a reason instead of numbers: a table must not look whole because something is left out.
+        """
+        text = csv_of(self.results, [*self.errors, *self.unsupported, *self.unavailable])
+        if path is not None:
+            write_atomically(_path(path), text)
+        return text
+
+    def best(self, metric: str, alpha: float | None = None, *, test: TestName = "corrected") -> pd.DataFrame:
+        """The best library of each config, or `tie` if its lead is not significant (at the run's level by default)."""
+        from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
+        from boosters_eval.programs.benchmark.selection import best_frame  # noqa: PLC0415 (a facade)
+
+        require("metric", metric, str, "a name")
+        more, level = higher_is_better(metric), self.metadata.level(alpha)
+        return best_frame(self.results, self._named(metric), higher_is_better=more, alpha=level, test=test)
+
+    def is_significant(
+        self,
+        library_a: str,
+        library_b: str,
+        metric: str,
+        alpha: float | None = None,
+        *,
+        test: TestName = "corrected",
+        dataset: str | None = None,
+        config: str | None = None,
+    ) -> tuple[bool, float]:
+        """Whether two libraries differ in one config, and the p-value; `test="welch"` is the RFC's test."""
+        from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
+        from boosters_eval.programs.benchmark.selection import significant  # noqa: PLC0415 (a facade)
+
+        for name, value in (("library_a", library_a), ("library_b", library_b), ("metric", metric)):
+            require(name, value, str, "a name")
+        rows = self.filter(dataset=dataset, config=config).results
+        pair, more, level = (library_a, library_b), higher_is_better(metric), self.metadata.level(alpha)
+        return significant(rows, pair, self._named(metric), higher_is_better=more, alpha=level, test=test)
+
+    def regressions(self, against: str, *, test: TestName = "corrected", alpha: float | None = None) -> AgainstCheck:
+        """Whether any other competitor is worse than the one of this name, as --against has it.
+
+        `.passed` says it, `.regressions` and `.unanswered` say where, `.exit_code` is that of the command.
+        """
+        from boosters_eval.programs.benchmark.against import check_against  # noqa: PLC0415 (a facade)
+
+        require("against", against, str, "the name of a competitor")
+        return check_against(self, against, test=test, alpha=alpha)
+
+    def to_markdown(
+        self,
+        highlight_best: bool = True,
+        require_significance: bool = True,
+        alpha: float | None = None,
+        *,
+        test: TestName = "corrected",
+    ) -> str:
+        """The tables as Markdown. The best mean is bold if it is significant, or always if that is not required."""
+        from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
+        from boosters_eval.reports import render_markdown  # noqa: PLC0415 (a facade)
+
+        return render_markdown(
+            build_tables(
+                self,
+                test=test,
+                alpha=alpha,
+                highlight=highlight_best,
+                require_significance=require_significance,
+            )
+        )
+
+    def _repr_html_(self) -> str:
+        from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (a facade)
+        from boosters_eval.reports import render_fragment  # noqa: PLC0415 (a facade)
+
+        return render_fragment(build_tables(self))
+
+    def plot(
+        self,
+        kind: PlotKind = "strips",
+        *,
+        metric: str | None = None,
+        reference: str | None = None,
+        test: TestName = "corrected",
+        alpha: float | None = None,
+    ) -> Plot:
+        """The report's charts: strips, forest (against `reference`, by default the best), pareto or ranks.
+
+        A notebook shows them; `.save("chart.svg")` or `.save("chart.html")` writes them.
+        """
+        from boosters_eval.programs.benchmark.tables.plots import plot  # noqa: PLC0415 (a facade)
+
+        return plot(self, kind, metric=metric, reference=reference, test=test, alpha=alpha)
+
+    def save_partial(self, path: str | Path) -> None:
+        """Save the outcomes so far."""
+        self.to_json(path)
+
+    @classmethod
+    def load_partial(cls, path: str | Path) -> Self:
+        """Read what `save_partial` or `to_json` wrote."""
+        return cls.from_json(read_text(_path(path), limit=MAX_RESULTS), source=str(path))
+
+    @classmethod
+    def from_json(cls, text: str, *, source: str = "results") -> Self:
+        """Read the JSON form; any other content raises an error of one sentence."""
+        require("text", text, str, "a string of JSON")
+        kinds = (f'"{RESULTS_KIND}"', f'"{REPORT_KIND}"')
+        if len(text) > MAX_TEXT and not any(kind in text[:4096] for kind in kinds):
+            raise FileFormatError(f"{source} is not a boosters-eval results file.")
+        raw = load_json(text, source)
+        if isinstance(raw, dict) and raw.get("kind") == REPORT_KIND:
+            raw = _results_of_report(raw, source)
+            text = json.dumps(raw)
+        if not isinstance(raw, dict) or raw.get("kind") != RESULTS_KIND:
+            raise FileFormatError(f"{source} is not a boosters-eval results file.")
+        version = raw.get("schema_version")
+        if type(version) is not int or version < 1:
+            raise FileFormatError(f"{source} must have a whole number as schema_version. Got {version!r} instead.")
+        if version > SCHEMA_VERSION:
+            raise FileFormatError(
+                f"{source} has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade it."
+            )
+        try:
+            document = ResultsDocument.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise FileFormatError(f"{source} is not a valid results file: {where}: {first['msg']}.") from None
+        for result in document.results:
+            if result.primary_metric is not None and result.primary_metric not in result.metrics:
+                raise FileFormatError(f"{source}: {result.key} has no '{result.primary_metric}', its primary metric.")
+        return cls(
+            document.results,
+            document.errors,
+            unsupported=document.unsupported,
+            unavailable=document.unavailable,
+            run_id=document.run_id,
+            suite=document.suite,
+            metadata=document.metadata,
+        )
+
+
+def _results_of_report(raw: dict[str, Any], source: str) -> Any:
+    """The results in a JSON report. A report of an older version holds only what it shows."""
+    if "results" not in raw:
+        raise FileFormatError(f"{source} is a report without results: write it again with this version.")
+    return raw["results"]
+
+
+def _path(path: str | Path) -> Path:
+    require("path", path, (str, Path), "a path")
+    return Path(path)
+
+
+def _task(task: Task | str | None) -> Task | None:
+    try:
+        return None if task is None else Task(task)
+    except ValueError:
+        raise UnknownNameError("task", task, [known.value for known in Task]) from None
+
+
+def _booster(booster: BoosterType | str | None) -> str | None:
+    try:
+        return None if booster is None else BoosterType(booster).value
+    except ValueError:
+        raise UnknownNameError("booster", booster, [known.value for known in BoosterType]) from None

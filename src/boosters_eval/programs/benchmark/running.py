@@ -1,0 +1,303 @@
+"""From a prepared run to its results, and the results of earlier runs."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core import disturbance
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
+from boosters_eval.core.machine import MachineInfo
+from boosters_eval.core.text import with_article
+from boosters_eval.datasets.audit import DataAudit
+from boosters_eval.engine.execute import Mode, execute, jobs_for
+from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.engine.facts import now
+from boosters_eval.engine.journal import no_collection
+from boosters_eval.engine.observer import Observer, Observers
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.pool import LocalPool, start_method
+from boosters_eval.engine.runs import find_run, folder_of, load_verified, run_folders
+from boosters_eval.engine.warm import kept_pool
+from boosters_eval.programs.benchmark.fit import Fit
+from boosters_eval.programs.benchmark.looks import grow
+from boosters_eval.programs.benchmark.planning import check_devices, fit_specs, prepare_seeds
+from boosters_eval.programs.benchmark.records import (
+    BenchmarkError,
+    BenchmarkResult,
+    RunMetadata,
+    Unavailable,
+    Unsupported,
+)
+from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.spec import identity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from boosters_eval.core.disturbance import Disturbance
+    from boosters_eval.engine.facts import RunFacts
+    from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.observer import PhaseStarted
+    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.benchmark.spec import FitSpec
+
+BENCHMARK = "benchmark"  # what these runs are read as
+_RECENT = 20  # how many runs are searched for one with the same cells
+
+
+def run_prepared(
+    prepared: PreparedRun,
+    observer: Observer | None = None,
+    *,
+    executor: Executor | str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> ResultCollection:
+    """Execute a prepared run. An executor given by name is created and closed here; any other is left open.
+
+    Without one, the pool of this process is used, which the next call finds as this one leaves it.
+    """
+    start_method()  # refuses an unknown method before anything is written
+    check_devices(prepared.plan)
+    here = not prepared.settings.elsewhere  # what disturbs this machine disturbs no node
+    found = _look_at_machine() if prepared.settings.timing_mode and here else ()
+    with opened(executor, prepared) as used:
+        growth = prepared.growth
+        if growth is None:
+            return collect(run_once(prepared, used, observer, found))
+
+        begin, first = now(), _FirstCell()
+        watching = Observers(first, *([observer] if observer else []))
+        looks: list[Run] = []  # each has the outcomes of those before it
+
+        def look(seeds: int) -> ResultCollection:
+            following = prepare_seeds(prepared.benchmarks, seeds, prepared.settings)
+            before = looks[-1] if looks else None
+            run = run_once(
+                following,
+                used,
+                watching,
+                found,
+                known={} if before is None else before.outcomes,
+                machines={} if before is None else before.machines,
+                origin=None if before is None or before.facts.started_at >= begin else before.facts,
+                alpha=growth.rule.level,
+                rule=growth.sentence,
+                extends="" if before is None else before.plan.run_id,
+            )
+            looks.append(run)
+            return collect(run)
+
+        return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=say, began=first.began)
+
+
+@contextlib.contextmanager
+def opened(executor: Executor | str | None, prepared: PreparedRun) -> Iterator[Executor]:
+    """The executor of a run: one that was passed, one created by its name and closed, or the pool of this process."""
+    if isinstance(executor, Executor):
+        if prepared.settings.jobs is not None:
+            raise ConfigError("The 'jobs' parameter is of the executor: pass either it or an executor, not both.")
+        yield executor
+    elif executor is None and EXECUTORS["local"] is LocalPool:
+        with kept_pool(jobs_of(prepared)) as pool:
+            yield pool
+    else:
+        with EXECUTORS[executor or "local"](jobs_of(prepared)) as created:
+            yield created
+
+
+class _FirstCell(Observer):
+    """When the first cell of a run began: before that, nothing but imports happens."""
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+
+    def phase(self, event: PhaseStarted) -> None:  # noqa: ARG002 (any cell)
+        """Take the time, once."""
+        self._at = self._at or time.monotonic()
+
+    def began(self) -> float:
+        """The time, on the monotonic clock."""
+        return self._at or time.monotonic()
+
+
+def _look_at_machine() -> tuple[Disturbance, ...]:
+    """What would disturb the times, each told before anything runs."""
+    found = disturbance.disturbances()
+    for item in found:
+        warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
+    return found
+
+
+def jobs_of(prepared: PreparedRun) -> int:
+    """How many cells will run at a time."""
+    return jobs_for(prepared.plan, prepared.settings.jobs)
+
+
+def run_once(
+    prepared: PreparedRun,
+    executor: Executor,
+    observer: Observer | None = None,
+    disturbances: tuple[Disturbance, ...] = (),
+    *,
+    known: Mapping[str, Outcome | Failure] | None = None,
+    machines: Mapping[str, MachineInfo] | None = None,
+    origin: RunFacts | None = None,
+    alpha: float | None = None,
+    rule: str = "",
+    extends: str = "",
+    kind: str = BENCHMARK,
+) -> Run:
+    """Execute exactly this plan; what is `known` of its cells, from a run with the same inputs, is copied."""
+    settings, plan = prepared.settings, prepared.plan
+    mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
+    facts: dict[str, Any] = {"command": settings.command, "kind": kind}
+    if settings.name is not None:
+        facts["name"] = settings.name
+    if disturbances:
+        facts["disturbances"] = disturbances
+    if extends:
+        facts["extends"] = extends
+    if prepared.benchmarks.unavailable:
+        facts["unavailable"] = prepared.benchmarks.unavailable
+    if prepared.audits:
+        facts["audits"] = {
+            name: audit.model_dump(mode="json", exclude_defaults=True) for name, audit in prepared.audits.items()
+        }
+    if alpha is not None:
+        facts |= {"alpha": alpha, "seeds_rule": rule}
+    earlier = folder_of(plan, settings.home) if mode is not Mode.NEW else None
+    if earlier is not None and (judged := earlier.facts(earlier.attempts()[-1])).alpha != alpha:
+        # That attempt was judged at another level and its record is never rewritten, so its outcomes are copied.
+        loaded = earlier.load()
+        known, machines = {**loaded.outcomes, **(known or {})}, {**loaded.machines, **(machines or {})}
+        origin, mode = judged, Mode.NEW
+    return execute(
+        plan,
+        executor,
+        locate=prepared.inputs,
+        mode=mode,
+        limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
+        home=settings.home,
+        observer=observer,
+        known=known,
+        machines=machines,
+        origin=origin,
+        facts=facts,
+    )
+
+
+def has_attempt(prepared: PreparedRun) -> bool:
+    """Whether exactly this plan has an earlier attempt."""
+    return folder_of(prepared.plan, prepared.settings.home) is not None
+
+
+def similar_run(prepared: PreparedRun) -> str | None:
+    """A recent run of the same cells under another plan: made by another version, or with other builds or data."""
+    keys = set(prepared.plan.keys)
+    for folder in run_folders(prepared.settings.home)[:_RECENT]:
+        with contextlib.suppress(Exception):  # a plan that cannot be read cannot be continued
+            plan = folder.plan()
+            if plan.run_id != prepared.plan.run_id and set(plan.keys) == keys:
+                return folder.run_id
+    return None
+
+
+def load_run(reference: str, home: Path | None = None, *, verified: bool = False) -> ResultCollection:
+    """A run by its id, the beginning of its id, its name, or `last`; a changed one is refused.
+
+    Of several attempts it is the latest finished one. `verified` refuses a run whose latest attempt is unfinished, as
+    anybody must who decides on it.
+    """
+    folder = find_run(reference, home, kind=BENCHMARK)
+    if verified:
+        return collect(load_verified(folder))
+    shown, latest = folder.shown(), folder.attempts()[-1]
+    unfinished = latest if folder.attempt is None and shown != latest else None
+    with no_collection():
+        return collect(folder.load(shown), unfinished=unfinished)
+
+
+def collect(run: Run, *, unfinished: int | None = None) -> ResultCollection:
+    """The results of a run, in the plan's order; `unfinished` is a later attempt that was interrupted."""
+    plan = run.plan
+    other = next((spec.workload for spec in plan.specs if spec.workload != Fit.name), None)
+    if other is not None:
+        kind = run.facts.kind or other
+        raise RunError(
+            f"Run {plan.run_id} has no benchmark results: it is {with_article(kind)} run, which has reports of its own."
+        )
+    if any(spec.protocol is not None for spec in fit_specs(plan).values()):  # a baseline would lose how they came about
+        raise RunError(
+            f"Run {plan.run_id} has no benchmark results: it follows a paper; see 'boosters-eval paper compare'."
+        )
+    return collected(run, unfinished=unfinished)
+
+
+def collected(run: Run, *, unfinished: int | None = None) -> ResultCollection:
+    """The same of any run whose cells are fits, whatever else they are."""
+    plan = run.plan
+    specs = fit_specs(plan)
+    identities = {name: identity_of(spec) for name, spec in specs.items()}
+    found = [outcome for key in plan.keys if (outcome := run.outcomes.get(key)) is not None]
+    machines = _machines(run)
+    if machines:
+        here = run.facts.machine.get("digest")
+        found = [one if one.machine else one.model_copy(update={"machine": here}) for one in found]
+    return ResultCollection(
+        (outcome for outcome in found if isinstance(outcome, BenchmarkResult)),
+        (_error(outcome, specs[outcome.spec]) for outcome in found if isinstance(outcome, Failure)),
+        unsupported=(
+            Unsupported(**identities[item.spec], library=item.target, reason=item.reason) for item in plan.excluded
+        ),
+        unavailable=(
+            Unavailable(**identities[item.spec], library=item.target, reason=item.reason)
+            for item in run.facts.unavailable
+            if item.spec in identities
+        ),
+        run_id=plan.run_id,
+        suite=plan.name,
+        metadata=RunMetadata(
+            attempt=run.attempt,
+            begin=run.begin,
+            environment=run.facts.without_audits(),
+            n_cells=len(plan.refs),
+            n_missing=len(plan.refs) - len(found),
+            unfinished_attempt=unfinished,
+            configs={name: _parameters(spec) for name, spec in specs.items()},
+            user_metrics={metric.name: metric.higher_is_better for s in specs.values() for metric in s.user_metrics},
+            alpha=run.facts.alpha,
+            seeds_rule=run.facts.seeds_rule or None,
+            audits={name: DataAudit.model_validate(audit) for name, audit in run.facts.all_audits().items()},
+            machines=machines,
+        ),
+    )
+
+
+def _machines(run: Run) -> dict[str, MachineInfo]:
+    """The machines of a run whose outcomes name any, with that of its beginning if it ran a cell; else none."""
+    named = {outcome.machine for outcome in run.outcomes.values()}
+    if named <= {None}:
+        return {}
+    found = {digest: machine for digest, machine in run.machines.items() if digest in named}
+    here = {name: value for name, value in run.facts.machine.items() if name != "digest"}
+    if None in named:
+        with contextlib.suppress(ConfigError):  # another version of the program may have recorded something else
+            found[str(run.facts.machine.get("digest"))] = MachineInfo.model_validate(here)
+    return found
+
+
+def _error(failure: Failure, spec: FitSpec) -> BenchmarkError:
+    facts = failure.model_dump(exclude={"spec", "target", "seed", "fold"})
+    return BenchmarkError(**identity_of(spec), library=failure.target, seed=failure.seed, fold=failure.fold, **facts)
+
+
+def _parameters(spec: FitSpec) -> dict[str, Any]:
+    """What reports show of a benchmark besides its results."""
+    found = {**spec.training.model_dump(mode="json"), "n_threads": spec.n_threads, "folds": spec.split.folds}
+    split = spec.split
+    return found if split.kind == "random" else {**found, "split": f"{split.kind}:{split.column}"}

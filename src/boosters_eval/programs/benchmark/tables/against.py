@@ -1,0 +1,242 @@
+"""The check behind --against in words, for people, for GitHub and, as JSON, for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from annotated_types import Ge
+
+from boosters_eval.core.model import Model
+from boosters_eval.core.text import clean, counted, escape_json, in_sentence
+from boosters_eval.reports.github import capped
+from boosters_eval.reports.numbers import MISSING, number, p_value, percent
+from boosters_eval.reports.text import escape, markdown_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.programs.benchmark.against import AgainstCheck, RivalFinding
+
+SCHEMA_VERSION = 1
+_ORDER = ("worse", "inconclusive", "equivalent", "better")
+_ALONE = "worse on its own only"
+_LISTED = 12  # findings of one verdict that does not fail; further ones are only counted
+_HEADINGS = ("Benchmark", "Competitor", "Quantity", "Change", "Interval", "p", "n", "Verdict")
+
+
+def headline(check: AgainstCheck) -> str:
+    """The answer in one sentence."""
+    if check.regressions:
+        names = dict.fromkeys(finding.rival for finding in check.regressions)
+        verb = "is" if len(names) == 1 else "are"
+        found = f"{len(check.regressions)} of {counted(len(check.compared) or len(check.findings), 'comparison')}"
+        return f"❌ {_listed(list(names))} {verb} worse than {check.against} in {found} ({_level(check)}):"
+    if not check.passed:
+        what = counted(len(check.unanswered) + len(check.problems), "reason")
+        return f"❌ Not checked against {check.against}: " + (
+            f"{what} why there is no answer:" if check.unanswered or check.problems else "nothing was compared."
+        )
+    tally = Counter(_verdict(finding) for finding in check.compared)
+    told = ", ".join(f"{tally[verdict]} {verdict}" for verdict in (_ALONE, *_ORDER) if tally[verdict])
+    found = f"{counted(len(check.compared), 'comparison')} ({told})"
+    return f"✅ Nothing is worse than {check.against} in {found}, {_level(check)}"
+
+
+def lines(check: AgainstCheck) -> list[str]:
+    """The whole verdict as text: first what fails, then what is only worth knowing."""
+    out = [headline(check), *(f"  {sentence(check, finding)}" for finding in check.regressions)]
+    if check.regressions and (check.unanswered or check.problems):
+        out.append("❌ Without an answer:")
+    out += [f"  {sentence(check, finding)}" for finding in check.unanswered if not finding.fails]
+    out += [f"  {problem}" for problem in check.problems]
+    calm = [finding for finding in check.compared if not finding.fails]
+    for verdict in _ORDER:
+        found = [finding for finding in calm if finding.verdict == verdict]
+        if found:
+            out.append(_titles(check)[verdict])
+            out += [f"  {sentence(check, finding)}" for finding in found[:_LISTED]]
+        if len(found) > _LISTED:
+            out.append(f"  and {len(found) - _LISTED} more")
+    if check.skipped:
+        out += ["Not compared, because no competitor supports it:", *(f"  {text}" for text in check.skipped)]
+    return [clean(line) for line in out]
+
+
+def sentence(check: AgainstCheck, finding: RivalFinding) -> str:
+    """One comparison with its numbers, or why there is none."""
+    where = f"{finding.benchmark} {finding.rival}"
+    what = in_sentence(finding.quantity)
+    pair = finding.comparison
+    if pair is None or pair.mean_a is None or pair.mean_b is None:
+        return f"{where}: {f'{what}: ' if what else ''}{finding.missing}"
+    text = f"{where}: {what} {number(pair.mean_a)} against {number(pair.mean_b)} ({', '.join(_numbers(finding))})"
+    if finding.missing:
+        return f"{text}: {finding.missing}"
+    if finding.alone:
+        return f"{text}: worse on its own, but not among {counted(check.n_tests, 'comparison')}"
+    return text
+
+
+def markdown(check: AgainstCheck) -> str:
+    """The verdict as Markdown, with a table of all comparisons."""
+    first, *rest = lines(check)
+    parts = [f"### {escape(first)}\n\n"]
+    parts += [f"- {escape(line.strip())}\n" if line.startswith("  ") else f"\n**{escape(line)}**\n\n" for line in rest]
+    if check.findings:
+        parts += ["\n", markdown_table(_HEADINGS, [[escape(cell) for cell in _row(f)] for f in check.findings])]
+    return "".join(parts)
+
+
+def workflow_commands(check: AgainstCheck) -> list[str]:
+    """GitHub's annotations: an error for what fails, a warning for what is worse on its own only."""
+    found = [("error", "Worse", sentence(check, finding)) for finding in check.regressions]
+    found += [("error", "Not checked", sentence(check, f)) for f in check.unanswered if not f.fails]
+    found += [("error", "Not checked", problem) for problem in check.problems]
+    if not found and not check.passed:
+        found.append(("error", "Not checked", headline(check)))
+    found += [("warning", "Suspicious", sentence(check, f)) for f in check.compared if f.alone]
+    return capped(found)
+
+
+class ComparedRival(Model):
+    """One comparison."""
+
+    benchmark: str
+    competitor: str
+    metric: str
+    verdict: Literal["worse", "inconclusive", "equivalent", "better", "unanswered"]
+    fails: bool
+    mean: float | None  # over the shared splits
+    mean_against: float | None
+    change: float | None  # relative
+    low: float | None  # of the interval of the change, as the verdict was read off it
+    high: float | None
+    p_value: float | None
+    p_family: float | None  # corrected by Holm over all comparisons
+    n: Annotated[int, Ge(0)]
+    note: str
+
+    @classmethod
+    def of(cls, finding: RivalFinding) -> Self:
+        """A finding as plain data."""
+        pair = finding.comparison
+        low, high = (pair and pair.percent_interval) or (None, None)
+        return cls(
+            benchmark=finding.benchmark,
+            competitor=finding.rival,
+            metric=finding.metric,
+            verdict=finding.verdict,
+            fails=finding.fails,
+            mean=pair.mean_a if pair else None,
+            mean_against=pair.mean_b if pair else None,
+            change=pair.percent / 100 if pair and pair.percent is not None else None,
+            low=None if low is None else low / 100,
+            high=None if high is None else high / 100,
+            p_value=pair.p_value if pair else None,
+            p_family=finding.p_family,
+            n=pair.n if pair else 0,
+            note=finding.missing or (pair.note if pair else ""),
+        )
+
+
+class AgainstDocument(Model):
+    """A whole check, as --verdict writes it."""
+
+    schema_version: int = SCHEMA_VERSION
+    kind: Literal["boosters-eval comparison verdict"] = "boosters-eval comparison verdict"
+    against: str
+    run_id: str | None
+    exit_code: int
+    answer: str
+    test: str
+    alpha: float
+    n_tests: int
+    problems: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+    comparisons: tuple[ComparedRival, ...]
+
+    @classmethod
+    def of(cls, check: AgainstCheck, run_id: str | None) -> Self:
+        """The check on the run of that id."""
+        return cls(
+            against=check.against,
+            run_id=run_id,
+            exit_code=int(check.exit_code),
+            answer=clean(headline(check).lstrip("❌✅ ").rstrip(":")),
+            test=check.test,
+            alpha=check.alpha,
+            n_tests=check.n_tests,
+            problems=check.problems,
+            skipped=check.skipped,
+            comparisons=tuple(map(ComparedRival.of, check.findings)),
+        )
+
+    def to_json(self) -> str:
+        """The content of the file."""
+        return escape_json(self.model_dump_json(indent=1)) + "\n"
+
+
+def _level(check: AgainstCheck) -> str:
+    over = " over all of them" if check.n_tests > 1 else ""
+    return f"at {_share(check.alpha)}{over}"
+
+
+def _titles(check: AgainstCheck) -> dict[str, str]:
+    return {
+        "worse": f"⚠ Worse on its own, but not at {_share(check.alpha)} over all comparisons:",
+        "inconclusive": "Inconclusive, which passes:",
+        "equivalent": "Equivalent:",
+        "better": "Better:",
+    }
+
+
+def _numbers(finding: RivalFinding) -> list[str]:
+    pair = finding.comparison
+    if pair is None:
+        return []
+    out = [_change(finding)] if pair.percent is not None else []
+    if pair.percent_interval is not None and pair.p_value is not None:
+        out.append(f"interval {_interval(finding)}")
+    if finding.p_family is not None:
+        out.append(f"p {p_value(finding.p_family)}")
+    if finding.verdict == "inconclusive" and pair.min_detectable_percent is not None:
+        out.append(f"could have shown {percent(pair.min_detectable_percent / 100, sign=False)}")
+    apart = [f"{counted(finding.apart, 'pair')} on two machines left out"] if finding.apart else []
+    return [*out, counted(pair.n, "split"), *apart]
+
+
+def _row(finding: RivalFinding) -> list[str]:
+    pair = finding.comparison
+    return [
+        finding.benchmark,
+        finding.rival,
+        finding.quantity or MISSING,
+        MISSING if pair is None or pair.percent is None else _change(finding),
+        MISSING if pair is None or pair.percent_interval is None else _interval(finding),
+        MISSING if finding.p_family is None else p_value(finding.p_family),
+        "0" if pair is None else str(pair.n),
+        f"{'❌' if finding.fails or finding.missing else '⚠' if finding.alone else '✅'} {_verdict(finding)}",
+    ]
+
+
+def _verdict(finding: RivalFinding) -> str:
+    return _ALONE if finding.alone else finding.verdict
+
+
+def _change(finding: RivalFinding) -> str:
+    share = (finding.comparison.percent or 0.0) if finding.comparison else 0.0
+    return percent(share / 100) if share else "0 %"
+
+
+def _interval(finding: RivalFinding) -> str:
+    low, high = (finding.comparison and finding.comparison.percent_interval) or (0.0, 0.0)
+    return f"{percent(low / 100)} to {percent(high / 100)}"
+
+
+def _share(alpha: float) -> str:
+    return f"{100 * alpha:.3g} %"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,341 @@
+"""The answer of a table in one sentence: who is best, by how much, on how many splits, and what to do next.
+
+It says what the verdicts say: nothing is computed here but what more splits would show.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.text import counted, in_sentence
+from boosters_eval.programs.benchmark.tables.verdicts import Judgement, deciding_column
+from boosters_eval.reports.numbers import number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from boosters_eval.reports.model import Column, PairVerdict, ReportTable
+
+_LADDER = (5, 10, 20, 50, 100, 200, 500)  # numbers of seeds to advise
+_STEP = 3  # times as many splits, at least: fewer hardly show more
+_HARDLY = 0.9  # of what is shown now: more splits are not worth their time
+_LISTED = 4  # names; further ones are only counted
+_LEAST_SHARE = 5e-5  # below which a share would be written as 0
+
+
+@dataclass(frozen=True)
+class MoreSplits:
+    """How a run could have more splits."""
+
+    overlap: float  # n_test / n_train of the corrected test, 0 of others
+    folds: int = 0  # of each repeat; 0: each seed is one split
+    option: bool = True  # whether it is known that the command takes --seeds
+
+    def said(self, seeds: int) -> str:
+        """The option that asks for so many seeds, or their number in words."""
+        if not self.option:
+            return counted(seeds, "seed")
+        return f"--cv {self.folds}x{seeds}" if self.folds else f"--seeds {seeds}"
+
+    def after(self, n: int) -> int | None:
+        """The number of seeds to try after `n` splits."""
+        return next((seeds for seeds in _LADDER if max(self.folds, 1) * seeds >= _STEP * n), None)
+
+
+def answer_of(
+    table: ReportTable,
+    judged: Mapping[str, Judgement],
+    *,
+    more: MoreSplits | None = None,
+    unbeaten: Mapping[str, str] | None = None,
+    remarks: Sequence[str] = (),
+) -> str:
+    """The sentence. `judged` has the judgement of each column, `remarks` what else a reader must know.
+
+    `unbeaten` names, for each row that is not better than it, the trivial rule in the column that decides.
+    """
+    column, rules = deciding_column(table.columns), unbeaten or {}
+    lead = _lead(table, column, judged, more, rules)
+    extra = (*_absences(table), *_fastest(table, column, judged), *remarks)
+    lost: dict[str, list[str]] = {}
+    for name, rule in rules.items():
+        if rule not in lead:
+            lost.setdefault(rule, []).append(name)
+    told = [f"{_listed(names)} {_are(names)} not better than {rule}" for rule, names in lost.items()]
+    return "; ".join([lead, *told, *extra]) + "."
+
+
+def _lead(
+    table: ReportTable,
+    column: Column | None,
+    judged: Mapping[str, Judgement],
+    more: MoreSplits | None,
+    unbeaten: Mapping[str, str],
+) -> str:
+    finished = [row for row in table.rows if row.n]
+    if not finished:
+        return "No result: every cell failed" if any(row.failed for row in table.rows) else "No result"
+    if column is None:
+        return f"No verdict: {_unjudged(table)}"
+    decided = judged.get(column.name, Judgement())
+    if decided.tied:
+        return _Contest.of(table, column, decided, more, unbeaten).said(won=bool(decided.winners))
+    position = table.columns.index(column)
+    scored = [(row, row.cells[position]) for row in finished if row.cells[position].mean is not None]
+    if not scored:
+        return f"No verdict: no {in_sentence(column.label)} was measured"
+    if len(scored) > 1:
+        return f"No verdict on {in_sentence(column.quantity or column.label)}: no split was run on one machine by all"
+    row, cell = scored[0]
+    known = f"{column.label} {cell.text} on {_splits([cell.n])}"
+    return f"Only {row.label} has results, so there is nothing to compare: {known}"
+
+
+def _unjudged(table: ReportTable) -> str:
+    """Why no column could decide."""
+    unknown = [column.label for column in table.columns if column.higher_is_better is None]
+    if unknown:
+        return f"whether a higher or a lower {unknown[0]} is better is not known here"
+    return next((column.caveat for column in table.columns if column.caveat), "nothing was measured")
+
+
+def _absences(table: ReportTable) -> Iterator[str]:
+    """Whoever failed or did not take part: an answer about the others must say so."""
+    finished = any(row.n for row in table.rows)
+    for row in table.rows:
+        if row.failed and finished:
+            total = row.failed + (row.n or 0)
+            yield (
+                f"{row.failed} of {total} cells of {row.label} failed" if row.n else f"{row.label} failed in every cell"
+            )
+    for status in ("unsupported", "unavailable"):
+        names = [row.label for row in table.rows if row.cells and all(cell.status == status for cell in row.cells)]
+        if names:
+            yield f"{_listed(names)} {_are(names)} {status}"
+
+
+def _fastest(table: ReportTable, deciding: Column | None, judged: Mapping[str, Judgement]) -> Iterator[str]:
+    """Who costs least, if that was judged and is not the question itself."""
+    for column in table.columns:
+        decided = judged.get(column.name)
+        if column.cost and column is not deciding and decided and decided.winners:
+            yield f"{decided.tied[0]} has the lowest {in_sentence(column.quantity or column.label)}"
+
+
+@dataclass(frozen=True)
+class _Contest:
+    """The leader of a column against the others, as the verdicts have it."""
+
+    table: ReportTable
+    column: Column
+    leader: str
+    pairs: dict[str, PairVerdict]  # of the leader, by the other row
+    tied: tuple[str, ...]  # the others that were not shown to be worse
+    more: MoreSplits | None
+    unbeaten: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        table: ReportTable,
+        column: Column,
+        decided: Judgement,
+        more: MoreSplits | None,
+        unbeaten: Mapping[str, str],
+    ) -> _Contest:
+        leader, *tied = decided.tied
+        pairs = [pair for pair in table.pairs if pair.metric == column.name and leader in (pair.a, pair.b)]
+        others = {(pair.b if pair.a == leader else pair.a): pair for pair in pairs}
+        return cls(table, column, leader, others, tuple(tied), more, unbeaten)
+
+    @property
+    def what(self) -> str:
+        return in_sentence(self.column.quantity or self.column.label)
+
+    def said(self, *, won: bool) -> str:
+        if lost := self._lost():
+            return lost
+        if won:
+            return self._won()
+        return self._single() if max(pair.n for pair in self.pairs.values()) == 1 else self._open()
+
+    def _lost(self) -> str:
+        """The leader, if it is no better than a rule that takes no skill: then it has won nothing."""
+        rule = self.unbeaten.get(self.leader)
+        if rule is None:
+            return ""
+        position = self.table.columns.index(self.column)
+        ours = next((row.cells[position].text for row in self.table.rows if row.label == self.leader), "")
+        if all(name in self.unbeaten for name in self.pairs):
+            return f"Nothing is better than {rule}: {self.leader} comes nearest, with {self.what} {ours}"
+        return f"{self.leader} has the best {self.what} ({ours}), but is not better than {rule}"
+
+    def _won(self) -> str:
+        other, pair = self._nearest()
+        on = _splits([pair.n for pair in self.pairs.values()])
+        if len(self.pairs) == 1:
+            return f"{self.leader} is better than {other}: {self.what} {self._apart(other, pair)} on {on}"
+        return f"{self.leader} is best: {self.what} {self._apart(other, pair)} than {other}, the next, on {on}"
+
+    def _single(self) -> str:
+        other, pair = self._nearest()
+        text = f"No verdict on a single split: {self.leader} has the best {self.what}"
+        if pair.difference:
+            text += f", {self._apart(other, pair)} than {other}, which may be chance"
+        alone = self.more is not None and not any((row.n or 0) > 1 for row in self.table.rows)
+        return f"{text}; {self.more.said(5)} would allow one" if self.more and alone else text
+
+    def _open(self) -> str:
+        """Nobody is better than all others: some are equivalent to the leader, or cannot be told apart from it."""
+        alike = [name for name in self.tied if self.pairs[name].verdict == "equivalent"]
+        refused = [name for name in self.tied if not self.pairs[name].n]
+        ahead = [name for name in self.tied if self._is_ahead(name)]
+        unclear = [name for name in self.tied if name not in (*alike, *refused, *ahead)]
+        beaten = [name for name in self.pairs if name not in self.tied]
+        if len(refused) == len(self.pairs):
+            return f"No verdict on the best {self.what}: no two can be compared (see the notes)"
+        if alike and not unclear and not ahead:
+            text = self._level(alike)
+        else:
+            text = f"No verdict on the best {self.what}: {self.leader} leads"
+            text += f", but cannot be told apart from {_listed(unclear)}{self._doubt(unclear)}" if unclear else ""
+            text += f", but {_listed(ahead)} {_are(ahead)} better on the splits that both have" if ahead else ""
+            text += f"; {_listed(alike)} {_are(alike)} equivalent to {self.leader}" if alike else ""
+        text += f"; {self.leader} is better than {_listed(beaten)}" if beaten else ""
+        return text + (f"; {_listed(refused)} cannot be compared with {self.leader}" if refused else "")
+
+    def _level(self, alike: Sequence[str]) -> str:
+        """The leader and its equals: nobody is best where all scores are the same."""
+        on = _splits([self.pairs[name].n for name in alike])
+        if all(self.pairs[name].difference == 0 for name in alike):
+            return f"{_listed([self.leader, *alike])} have the same {self.what} on {on}"
+        equals = f"{_listed(alike)} {_are(alike)} equivalent to it"
+        return f"{self.leader} has the best {self.what}, but {equals}: within {_rope()} on {on}"
+
+    def _is_ahead(self, other: str) -> bool:
+        """Whether another row was shown to be better: where splits are missing, three rows may beat each other."""
+        pair = self.pairs[other]
+        return pair.verdict == ("better" if pair.a == other else "worse")
+
+    def _doubt(self, names: Sequence[str]) -> str:
+        """How large the differences are, what the splits could have shown, and what more of them would show."""
+        pairs = [self.pairs[name] for name in names]
+        sizes = [size for name in names if (size := self._size(name, self.pairs[name])) is not None]
+        text = f" ({_range(sizes)} apart)" if len(sizes) == len(names) else ""
+        text += f" on {_splits([pair.n for pair in pairs])}"
+        now = self._detectable(pairs)
+        known = (
+            self._reason(pairs) if now is None else f", which reliably show only differences of {_share(now)} or more"
+        )
+        return f"{text}{known}{self._advice(pairs, now)}"
+
+    @staticmethod
+    def _reason(pairs: Sequence[PairVerdict]) -> str:
+        """Why there is no test, if it is the same for all pairs."""
+        notes = {pair.note for pair in pairs}
+        note = notes.pop() if len(notes) == 1 else ""
+        return f" ({in_sentence(note.rstrip('.')).replace('. ', '; ')})" if note else ""
+
+    def _advice(self, pairs: Sequence[PairVerdict], now: float | None) -> str:
+        """What more splits would show; nothing where more seeds are not more splits."""
+        results = {row.label: row.n or 0 for row in self.table.rows}
+        if self.more is None or any(pair.n < min(results.get(pair.a, 0), results.get(pair.b, 0)) for pair in pairs):
+            return ""
+        seeds = self.more.after(max(pair.n for pair in pairs))
+        if seeds is None:
+            return ""
+        how, then = self.more.said(seeds), self._detectable(pairs, seeds * max(self.more.folds, 1))
+        if now is None or then is None:
+            return f"; {how} may show one"
+        return (
+            f"; even {how} would show only {_share(then)}"
+            if then > _HARDLY * now
+            else f"; {how} would show {_share(then)}"
+        )
+
+    def _detectable(self, pairs: Sequence[PairVerdict], splits: int | None = None) -> float | None:
+        """The largest difference, as a share, that any of the pairs needs to be shown, now or with so many splits."""
+        from boosters_eval.stats.sequential import detectable_with  # noqa: PLC0415 (loads scipy)
+
+        tests = [pair for pair in self.table.pairs if pair.metric == self.column.name and pair.p is not None]
+        found = []
+        for pair in pairs:
+            shown, scale = pair.detectable, _scale(pair)
+            if shown is None or not scale or pair.alpha is None:
+                return None
+            if splits is not None and self.more is not None:
+                level = pair.alpha / len(tests)  # which the pairs of a column share
+                size = shown if pair.ratio is None else math.log1p(shown)
+                size = detectable_with(splits, size, pair.n, level=level, overlap=self.more.overlap)
+                shown = size if pair.ratio is None else math.expm1(size)
+            found.append(shown if pair.ratio is not None else shown / scale)
+        return max(found)
+
+    def _nearest(self) -> tuple[str, PairVerdict]:
+        """The row that the leader is least ahead of."""
+        return min(
+            self.pairs.items(), key=lambda item: math.inf if item[1].difference is None else abs(item[1].difference)
+        )
+
+    def _size(self, other: str, pair: PairVerdict) -> float | None:
+        """How far the leader is from another row, as a share of that row's value."""
+        if pair.ratio is not None:
+            return abs((pair.ratio if pair.a == self.leader else 1 / pair.ratio) - 1)
+        scale = _scale(pair)
+        if pair.difference is None or scale is None:
+            return 0.0 if pair.difference == 0 else None
+        ours, theirs = self._mean(self.leader), self._mean(other)
+        if ours * theirs < 0:  # an R² of 0.2 is not "119 % higher" than one of -1.1
+            return None
+        if pair.b != other:  # the percentages of a pair refer to b
+            scale = abs((-scale if ours < 0 else scale) + pair.difference)
+        return abs(pair.difference) / scale if scale else None
+
+    def _mean(self, name: str) -> float:
+        position = self.table.columns.index(self.column)
+        return next((row.cells[position].mean or 0.0 for row in self.table.rows if row.label == name), 0.0)
+
+    def _apart(self, other: str, pair: PairVerdict) -> str:
+        """How much lower or higher the leader is."""
+        size, word = self._size(other, pair), "higher" if self.column.higher_is_better else "lower"
+        return f"{_share(size)} {word}" if size is not None else f"{number(abs(pair.difference or 0.0), 2)} {word}"
+
+
+def _scale(pair: PairVerdict) -> float | None:
+    """The size of the value that the percentages of a pair refer to."""
+    if pair.ratio is not None:
+        return 1.0
+    return abs(100 * pair.difference / pair.percent) if pair.difference and pair.percent else None
+
+
+def _rope() -> str:
+    from boosters_eval.stats.significance import DEFAULT_ROPE  # noqa: PLC0415 (loads scipy)
+
+    return f"{100 * DEFAULT_ROPE:g} %"
+
+
+def _share(share: float) -> str:
+    return "less than 0.01 %" if 0 < share < _LEAST_SHARE else percent(share, sign=False)
+
+
+def _range(shares: Collection[float]) -> str:
+    low, high = _share(min(shares)), _share(max(shares))
+    return low if low == high else f"{low} to {high}"
+
+
+def _splits(counts: Collection[int]) -> str:
+    low, high = min(counts), max(counts)
+    return counted(high, "split") if low == high else f"{low} to {high} splits"
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a sentence; of many, the first few and the number of the others."""
+    if len(names) > _LISTED + 1:
+        names = [*names[:_LISTED], f"{len(names) - _LISTED} others"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

@@ -1,0 +1,133 @@
+"""Which outcomes share a table, and which share a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Self
+
+from boosters_eval.core.text import clean
+from boosters_eval.metrics.catalog import OF_MACHINE
+from boosters_eval.programs.benchmark.observations import value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boosters_eval.core.repeat import Repeat
+    from boosters_eval.programs.benchmark.records import Absence, BenchmarkError, BenchmarkResult
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.reports.model import Column
+
+
+@dataclass
+class Contender:
+    """The outcomes that share a row."""
+
+    library: str
+    variant: str | None
+    results: list[BenchmarkResult] = field(default_factory=list)
+    errors: list[BenchmarkError] = field(default_factory=list)
+    apart: frozenset[Repeat] = frozenset()  # whose times are left out: the rows of the table ran them on two machines
+
+    @property
+    def name(self) -> str:
+        """The label of the row."""
+        return clean(self.library if self.variant is None else f"{self.library} {self.variant}")
+
+    def aligned(self, column: Column) -> list[float | None]:
+        """The measured values, one per result; None where a result has no such value, or none to be compared."""
+        apart = self._apart(column)
+        return [None if result.repeat in apart else value_of(result, column.name) for result in self.results]
+
+    def shown(self, column: Column) -> list[BenchmarkResult]:
+        """The results that a column is about: of a machine's measure, none that other rows ran on another machine."""
+        apart = self._apart(column)
+        return [result for result in self.results if result.repeat not in apart]
+
+    def _apart(self, column: Column) -> frozenset[Repeat]:
+        return self.apart if column.name in OF_MACHINE else frozenset()
+
+    def values(self, column: Column) -> list[float]:
+        """The measured values, without gaps."""
+        return [value for value in self.aligned(column) if value is not None]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the rows of a table ran the repeats that they share."""
+
+    repeats: frozenset[Repeat]
+    apart: frozenset[Repeat]  # of a table of several machines: those that not all rows ran on one of them
+    pairs: int  # of results of two rows on one repeat
+    pairs_apart: int  # on two machines
+
+    @classmethod
+    def of(cls, contenders: Iterable[Contender]) -> Self:
+        """Those of the rows of one table."""
+        placed = ({result.repeat: result.machine for result in contender.results} for contender in contenders)
+        rows = [row for row in placed if row]
+        repeats = frozenset(repeat for row in rows for repeat in row)
+        several = len({machine for row in rows for machine in row.values()}) > 1
+        together = {repeat for repeat in repeats if not several or len({row.get(repeat, "") for row in rows}) == 1}
+        same = [a[repeat] == b[repeat] for a, b in combinations(rows, 2) for repeat in a if repeat in b]
+        return cls(repeats, repeats - together, len(same), same.count(False))
+
+
+Group = dict[tuple[str, str | None], Contender]
+
+
+def group(collection: ResultCollection) -> dict[str, Group]:
+    """Outcomes by table, then by row, in the order of first appearance."""
+    outcomes: list[BenchmarkResult | BenchmarkError] = [*collection.results, *collection.errors]
+    shared = _shared_names(outcomes)
+    groups: dict[str, Group] = {}
+    for result in collection.results:
+        _contender(groups, shared, result).results.append(result)
+    for error in collection.errors:
+        _contender(groups, shared, error).errors.append(error)
+    return groups
+
+
+def absences(collection: ResultCollection) -> dict[str, list[Absence]]:
+    """The libraries that each table lacks, because they do not support its config or are not available."""
+    shared = _shared_names([*collection.results, *collection.errors])
+    found: dict[str, list[Absence]] = {}
+    for absence in (*collection.unsupported, *collection.unavailable):
+        found.setdefault(shared.get(absence.config_name, absence.config_name), []).append(absence)
+    return found
+
+
+def results_by_name(contenders: Iterable[Contender]) -> dict[str, list[BenchmarkResult]]:
+    """The results of each row. Rows with the same name are merged, and cannot be compared."""
+    rows: dict[str, list[BenchmarkResult]] = {}
+    for contender in contenders:
+        rows.setdefault(contender.name, []).extend(contender.results)
+    return rows
+
+
+def _contender(
+    groups: dict[str, Group], shared: dict[str, str], outcome: BenchmarkResult | BenchmarkError
+) -> Contender:
+    members = groups.setdefault(shared.get(outcome.config_name, outcome.config_name), {})
+    return members.setdefault((outcome.library, outcome.variant), Contender(outcome.library, outcome.variant))
+
+
+def _shared_names(outcomes: Iterable[BenchmarkResult | BenchmarkError]) -> dict[str, str]:
+    """Table names by config: each variant is a separate config, but all variants of one ablation share a table.
+
+    Boosters share a table only if they are what is varied, so that no variant occurs with two of them.
+    """
+    configs = {o.config_name: o for o in outcomes if o.variant is not None}
+    per_dataset: dict[str, list[BenchmarkResult | BenchmarkError]] = {}
+    for outcome in configs.values():
+        per_dataset.setdefault(outcome.dataset_name, []).append(outcome)
+    shared = {}
+    for dataset, members in per_dataset.items():
+        varied = {member.variant: set[str]() for member in members}
+        for member in members:
+            varied[member.variant].add(member.booster_type)
+        boosters = {member.booster_type for member in members}
+        apart = len(boosters) == 1 or any(len(found) > 1 for found in varied.values())
+        for member in members:
+            shared[member.config_name] = f"{dataset}/{member.booster_type}" if apart else dataset
+    return shared

@@ -1,0 +1,201 @@
+"""Where results come from, as recorded by their run. When a report is made, only the time is looked up."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.machine import MachineInfo
+from boosters_eval.core.model import Model
+from boosters_eval.core.text import clean, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boosters_eval.engine.facts import RunFacts
+    from boosters_eval.programs.benchmark.results import ResultCollection
+
+NOT_RECORDED = "not recorded"
+_SHA = re.compile(r"[0-9a-f]{7,64}")  # a commit becomes part of a file name, so nothing else is accepted
+_DIGITS = 12  # of a build's digest
+_SHORT = 7  # characters of a commit in titles and file names
+
+
+class MachineShare(Model):
+    """One machine of a run whose cells name theirs."""
+
+    machine: MachineInfo | None  # None: it is not recorded
+    digest: str
+    cells: int  # that it ran, finished or not
+
+    @property
+    def in_words(self) -> str:
+        """Processor, cores and memory."""
+        machine = self.machine
+        if machine is None:
+            return f"an unknown machine {self.digest}"
+        node = f", node {machine.node}" if machine.node else ""
+        return f"{machine.cpu_model}, {counted(machine.cpu_cores, 'core')}, {machine.memory_gb:.1f} GB{node}"
+
+    @property
+    def whole(self) -> str:
+        """All that the table of a report says of it."""
+        machine = self.machine
+        known = [] if machine is None else [machine.gpu, machine.os, machine.blas_backend]
+        more = [*filter(None, known), f"fingerprint {self.digest}"]
+        return f"{counted(self.cells, 'cell')} on {', '.join([self.in_words, *more])}"
+
+
+class Environment(Model):
+    """Commit, time, machine and versions; None where the run did not record them."""
+
+    timestamp: datetime  # of the report; everything else is about the run
+    measured_at: str | None = None
+    git_sha: str | None = None
+    git_branch: str | None = None
+    git_dirty: bool | None = None  # whether the working copy had uncommitted changes
+    machine: MachineInfo | None = None
+    machine_digest: str | None = None
+    rust_version: str | None = None
+    python_version: str | None = None
+    boosters_eval_version: str | None = None
+    boosters_version: str | None = None
+    resumed: tuple[str, ...] = ()  # a line per session that continued an interrupted run
+    # Of a run whose cells name their machines; `machine` is then the one of all cells, or None.
+    machines: tuple[MachineShare, ...] = Field(default=(), exclude_if=lambda machines: not machines)
+
+    @classmethod
+    def collect(cls, results: ResultCollection, *, now: datetime | None = None) -> Environment:
+        """What the run recorded."""
+        facts = results.metadata.facts
+        shares = shares_of(results)
+        machine = _machine(facts) if not shares else shares[0].machine if len(shares) == 1 else None
+        return cls(
+            timestamp=(now or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0),
+            measured_at=facts.started_at or None,
+            git_sha=facts.git_sha if facts.git_sha and _SHA.fullmatch(facts.git_sha) else None,
+            git_branch=facts.git_branch,
+            git_dirty=facts.git_dirty,
+            machine=machine,
+            machine_digest=None if machine is None else machine.digest,
+            rust_version=facts.rust,
+            python_version=facts.python or None,
+            boosters_eval_version=facts.boosters_eval or None,
+            boosters_version=library_versions(results).get("boosters"),
+            resumed=tuple(_session(facts, later) for later in facts.resumed),
+            machines=shares,
+        )
+
+    @property
+    def short_sha(self) -> str | None:
+        """The commit as shown in titles and used in file names."""
+        return None if self.git_sha is None else self.git_sha[:_SHORT]
+
+    def rows(
+        self, libraries: Mapping[str, str], builds: Mapping[str, Mapping[str, str]] | None = None
+    ) -> tuple[tuple[str, str], ...]:
+        """The environment table. What every run should record is shown as "not recorded" if it is missing."""
+        told = {name: _build(facts) for name, facts in (builds or {}).items()}
+        found = [
+            ("Commit", self._commit_text()),
+            ("Date", _moment(self.timestamp)),
+            ("Measured", None if self.measured_at is None else _moment(self.measured_at)),
+            ("Resumed", "; ".join(self.resumed)),
+            *self._machine_rows(),
+            ("Rust", self.rust_version or NOT_RECORDED),
+            ("Python", self.python_version or NOT_RECORDED),
+            ("boosters-eval", self.boosters_eval_version or NOT_RECORDED),
+            *({**libraries, **told}).items(),
+        ]
+        return tuple((clean(name), clean(value)) for name, value in found if value)
+
+    def _commit_text(self) -> str:
+        if self.short_sha is None:
+            return NOT_RECORDED
+        return _commit(self.short_sha, self.git_branch, dirty=self.git_dirty)
+
+    def _machine_rows(self) -> list[tuple[str, str | None]]:
+        machine = self.machine
+        if len(self.machines) > 1:
+            return [(f"Machine {number}", share.whole) for number, share in enumerate(self.machines, 1)]
+        if machine is None:
+            return [("Machine", NOT_RECORDED)]
+        cpus = "" if machine.cpus_available is None else f", {machine.cpus_available} usable"
+        return [
+            ("Machine", machine.cpu_model),
+            ("Processors", f"{machine.cpu_cores} cores, {machine.cpu_threads} threads{cpus}"),
+            ("Memory", f"{machine.memory_gb:.1f} GB"),
+            ("GPU", machine.gpu and f"{machine.gpu}{f', CUDA {machine.cuda}' if machine.cuda else ''}"),
+            ("System", machine.os),
+            ("BLAS", machine.blas_backend),
+            ("Build type", machine.build_type),
+            ("Fingerprint", self.machine_digest),
+        ]
+
+
+def shares_of(results: ResultCollection) -> tuple[MachineShare, ...]:
+    """The machines that the cells name, the one with most cells first."""
+    known, cells = results.metadata.machines, results.cells_by_machine
+    order = sorted(cells, key=lambda digest: (-cells[digest], digest))
+    return tuple(MachineShare(machine=known.get(digest), digest=digest, cells=cells[digest]) for digest in order)
+
+
+def library_versions(results: ResultCollection) -> dict[str, str]:
+    """Each library's version according to its results; several if they differ."""
+    found: dict[str, dict[str, None]] = {}
+    for result in results.results:
+        if result.library_version:
+            found.setdefault(result.library, {})[result.library_version] = None
+    return {library: ", ".join(versions) for library, versions in found.items()}
+
+
+def builds_of(results: ResultCollection) -> dict[str, dict[str, str]]:
+    """The competitors that are builds of a library, by label: library, version and digest, as the run recorded them."""
+    present = {outcome.library for outcome in (*results.results, *results.errors)}
+    targets = results.metadata.facts.targets
+    return {name: facts for name, facts in targets.items() if facts.get("library") and name in present}
+
+
+def _moment(moment: datetime | str) -> str:
+    """A time in UTC, to the second; text that is no time, in a file from elsewhere, stays as it is."""
+    try:
+        parsed = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    except ValueError:
+        return str(moment)
+    known = parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
+    return known.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _build(facts: Mapping[str, str]) -> str:
+    """A build in words: what it is a build of, the digest of its files, and what it does not share with the others."""
+    own = f", with {facts['packages']}" if facts.get("packages") else ""
+    return f"build of {facts['library']} {facts.get('version', '')}, digest {facts.get('digest', '')[:_DIGITS]}{own}"
+
+
+def _commit(sha: str, branch: str | None, *, dirty: bool | None) -> str:
+    remarks = [*([branch] if branch else []), *(["with changes"] if dirty else [])]
+    return f"{sha} ({', '.join(remarks)})" if remarks else sha
+
+
+def _session(first: RunFacts, later: RunFacts) -> str:
+    """When a run was continued, and what was no longer as at its beginning."""
+    parts = [_moment(later.started_at)]
+    before, now = ((facts.git_sha, facts.git_branch, facts.git_dirty) for facts in (first, later))
+    if before != now:
+        known = later.git_sha if later.git_sha and _SHA.fullmatch(later.git_sha) else None
+        parts.append(f"at {_commit(known[:_SHORT], now[1], dirty=now[2])}" if known else "outside a repository")
+    if later.machine.get("digest") != first.machine.get("digest"):
+        parts.append("on another machine")
+    return " ".join(parts)
+
+
+def _machine(facts: RunFacts) -> MachineInfo | None:
+    known = {name: value for name, value in facts.machine.items() if name != "digest"}
+    with contextlib.suppress(ConfigError):  # a file from elsewhere may contain anything here
+        return MachineInfo.model_validate(known) if known else None
+    return None

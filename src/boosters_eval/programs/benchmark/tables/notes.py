@@ -1,0 +1,326 @@
+"""The notes below the tables, in whole sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.text import clean, counted
+from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
+from boosters_eval.programs.benchmark.records import BUSY_CELL
+from boosters_eval.programs.benchmark.tables import trivial
+from boosters_eval.programs.benchmark.tables.audit import severe_notes
+from boosters_eval.programs.benchmark.tables.environment import builds_of, shares_of
+from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE
+from boosters_eval.reports.numbers import count, p_value, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boosters_eval.programs.benchmark.records import Absence, BenchmarkError, BenchmarkResult
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.tables.contenders import Contender, Places
+    from boosters_eval.programs.benchmark.tables.trivial import Losers
+    from boosters_eval.reports.model import Column, PairVerdict, ReportTable
+
+_LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
+_SHOWN = 12  # distinct findings; further ones are only counted
+_MACHINES = 4  # in a note; the environment names all
+_LONGEST = 300  # characters of an error in a note; the report has it whole
+_FEW_ROWS = 100  # test rows below which the differences in log loss may be too skewed for their p-values
+_SURE = 0.1  # of alpha: a p-value below this share of it stands even then
+
+
+def of_table(
+    contenders: Sequence[Contender],
+    columns: Sequence[Column],
+    pairs: Sequence[PairVerdict],
+    losers: Losers,
+    places: Places,
+) -> tuple[str, ...]:
+    """Failures, who is not better than a trivial rule, unequal capacity, and the verdicts on the primary metric."""
+    primary = [column.name for column in columns if column.primary]
+    judged = [pair for pair in pairs if pair.metric in primary]
+    found = (
+        *_skewed(contenders, pairs),  # the answer refers to it, so it must be among the first
+        *_failures(contenders),
+        *_machines_apart(places, columns),
+        *(f"{name}: {reason}." for name, reason in _unverified(contenders).items()),
+        *trivial.notes(losers, columns, contenders),
+        *_capacity(contenders),
+        *_decided(judged),
+        *_undecided(judged),
+        *_period(contenders, pairs),
+    )
+    return tuple(map(clean, found))
+
+
+def remarks(contenders: Sequence[Contender], pairs: Sequence[PairVerdict]) -> tuple[str, ...]:
+    """What belongs into the answer of a table: cells that failed at first, and doubts about the verdicts."""
+    cells = sum(bool(result.failed_before) for contender in contenders for result in contender.results)
+    out = [f"{counted(cells, 'cell')} finished only after failing"] if cells else []
+    if _skewed(contenders, pairs):
+        out.append("few test rows may have decided (see the notes)")
+    if unverified := _unverified(contenders):
+        out.append(f"the mapping of parameters was never verified for {' and '.join(unverified)} (see the notes)")
+    return tuple(map(clean, out))
+
+
+def _unverified(contenders: Sequence[Contender]) -> dict[str, str]:
+    """The competitors whose version the mapping of parameters was never verified for, and how that is told."""
+    return {
+        contender.name: mark.reason
+        for contender in contenders
+        for result in contender.results
+        for mark in result.marks
+        if mark.parameter == "version"
+    }
+
+
+def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
+    """Notes that apply to more than one table."""
+    out = severe_notes(collection)
+    out += _machines(collection, times=times)  # early, since a terminal may show only the first
+    out += _unavailable(collection.unavailable)
+    out += [f"{item.config_name}: {item.library} is not supported ({item.reason})." for item in collection.unsupported]
+    if missing := collection.metadata.n_missing:
+        out.append(f"The run is incomplete: {missing} of {collection.metadata.n_cells} cells have no outcome.")
+    if later := collection.metadata.unfinished_attempt:
+        out.append(f"Attempt {later} of the run is unfinished; this is attempt {collection.metadata.attempt}.")
+    out += _flaky(collection.flaky)
+    out += [
+        f"{clean(name)} has dependencies of its own, so it differs from the others by more than the library."
+        for name, facts in builds_of(collection).items()
+        if facts.get("packages")
+    ]
+    out += _tally(
+        ((r.library, r.nondeterministic) for r in collection.results if r.nondeterministic),
+        "{library} is not deterministic: {text}",
+    )
+    warnings = ((r.library, w) for r in collection.results for w in r.warnings if not w.startswith(BUSY_CELL))
+    out += _tally(warnings, "{library}: {text}")
+    if rule := collection.metadata.seeds_rule:
+        out.append(f"{rule[:1].upper() + rule[1:].rstrip('.')}.")
+    if left_out := collection.n_left_out:
+        out.append(f"{left_out} of the run's {collection.metadata.n_cells} outcomes are left out here.")
+    if any(result.profile == "defaults" for result in collection.results):
+        out.append(
+            "Profile 'defaults': each library has its own defaults, so models of unlike size and step are compared."
+        )
+    if times and any(r.train_time_s is not None and not r.timing_mode for r in collection.results):
+        out.append("Times are indicative only: they were not taken with --timing-mode, so they are not judged.")
+    if times:
+        out += [item.note for item in collection.metadata.facts.disturbed]
+    busy = [r.cpu_taken or 0.0 for r in collection.results if r.timing_mode and not r.fairly_timed]
+    if times and busy:
+        out.append(
+            f"Times are indicative only: the machine was busy in {len(busy)} of {len(collection.results)} cells; other"
+            f" programs used up to {percent(max(busy), sign=False)} of their CPUs. Repeat the run on an idle machine."
+        )
+    out += _marks(collection)
+    return tuple(map(clean, out))
+
+
+def of_levels(tables: Iterable[ReportTable], alpha: float) -> tuple[str, ...]:
+    """Which columns decide, and that the others need stronger evidence; nothing if all are judged alike."""
+    levels = {(pair.label, pair.alpha) for table in tables for pair in table.pairs}
+    deciding = sorted({label for label, level in levels if level == alpha})
+    if len(deciding) == len({label for label, _ in levels}):
+        return ()
+    text = (
+        f"{', '.join(deciding)}: judged at {100 * alpha:g} %. All other columns of a table share"
+        f" {100 * SECONDARY_SHARE * alpha:g} %, so a highlight there needs stronger evidence."
+    )
+    return (clean(text),)
+
+
+def _machines(collection: ResultCollection, *, times: bool) -> list[str]:
+    """Which machines ran the cells, if these say so."""
+    shares = shares_of(collection)
+    if not shares:
+        return []
+    told = ", ".join(f"{share.in_words} ({counted(share.cells, 'cell')})" for share in shares[:_MACHINES])
+    told += f" and {len(shares) - _MACHINES} more" if len(shares) > _MACHINES else ""
+    told += ". Times and memory are compared within one machine only" if times and len(shares) > 1 else ""
+    return [f"The cells ran on {counted(len(shares), 'machine')}: {told}."]
+
+
+def _unavailable(absent: Iterable[Absence]) -> list[str]:
+    """Each library that could not take part, once."""
+    configs: dict[tuple[str, str], int] = Counter((item.library, item.reason) for item in absent)
+    return [
+        f"{library} is unavailable and has no results in {count(number)} config{'' if number == 1 else 's'}: {reason}."
+        for (library, reason), number in configs.items()
+    ]
+
+
+def _decided(pairs: Sequence[PairVerdict]) -> list[str]:
+    """Which rows are better than or equivalent to which others, in one sentence."""
+    relations: dict[tuple[str, str], list[str]] = {}
+    for pair in pairs:
+        if pair.verdict == "better":
+            relations.setdefault((pair.a, "better than"), []).append(pair.b)
+        elif pair.verdict == "worse":
+            relations.setdefault((pair.b, "better than"), []).append(pair.a)
+        elif pair.verdict == "equivalent":
+            relations.setdefault((pair.a, "equivalent to"), []).append(pair.b)
+    if not relations:
+        return []
+    parts = [f"{who} is {relation} {', '.join(others)}" for (who, relation), others in relations.items()]
+    return [f"{pairs[0].label}: {'; '.join(parts)}."]
+
+
+def _undecided(pairs: Sequence[PairVerdict]) -> list[str]:
+    """The inconclusive pairs. If there are many, the range of differences that the splits could have shown."""
+    undecided = [pair for pair in pairs if pair.verdict == "inconclusive"]
+    visible = [pair.detectable / abs(scale) for pair in undecided if pair.detectable and (scale := _scale(pair))]
+    if len(undecided) < 3 or len(visible) < len(undecided):
+        return [pair.text for pair in undecided]
+    n = min(pair.n for pair in undecided)
+    text = (
+        f"{undecided[0].label}: {len(undecided)} of {len(pairs)} pairs are inconclusive; {n} splits could have shown a"
+        f" difference of {percent(min(visible), sign=False)} at best and {percent(max(visible), sign=False)} at worst."
+    )
+    return [text]
+
+
+def _skewed(contenders: Iterable[Contender], pairs: Iterable[PairVerdict]) -> list[str]:
+    """Differences in log loss on so few rows that one of them, surely wrong, may have made the verdict.
+
+    So few splits cannot show the skewness themselves, so the number of rows must do; the rates are in the docs.
+    """
+    rows = [result.n_valid for contender in contenders for result in contender.results if result.n_valid]
+    if not rows or min(rows) >= _FEW_ROWS:
+        return []
+    doubtful: dict[str, list[str]] = {}
+    for pair in pairs:
+        metric = resolve(pair.metric)
+        if metric is None or metric.name not in LOG_LOSSES or pair.verdict not in ("better", "worse"):
+            continue
+        if pair.p is not None and pair.alpha is not None and pair.p > _SURE * pair.alpha:
+            doubtful.setdefault(pair.label, []).append(f"{pair.a} and {pair.b} ({p_value(pair.p)})")
+    return [
+        f"{label}: with only {min(rows)} test rows, a few of them may decide, and these p-values may be too small:"
+        f" {', '.join(found)}."
+        for label, found in doubtful.items()
+    ]
+
+
+def _period(contenders: Iterable[Contender], pairs: Sequence[PairVerdict]) -> list[str]:
+    """What a verdict on windows of time does not promise."""
+    splits = (result.split for contender in contenders for result in contender.results)
+    if not pairs or not any(split is not None and split.kind == "time" for split in splits):
+        return []
+    text = (
+        "Windows of time: a verdict is about the period that the data covers. If the world changes for longer than"
+        " that, the next period may have another order."
+    )
+    return [text]
+
+
+def _machines_apart(places: Places, columns: Sequence[Column]) -> list[str]:
+    """How many pairs of times, and of memory, are not compared, because they were measured on two machines."""
+    if not places.pairs_apart or not any(column.name in OF_MACHINE for column in columns):
+        return []
+    every = places.pairs_apart == places.pairs
+    which = f"All {places.pairs}" if every else f"{places.pairs_apart} of {places.pairs}"
+    left = len(places.repeats - places.apart)
+    over = f"over the {counted(left, 'split')} that all ran on one machine" if left else "left out"
+    verdict = ", so there is no verdict on them" if every else ""
+    text = f"{which} pairs of times were measured on two machines and are not compared{verdict}"
+    return [f"{text}; the means of times and memory are {over}."]
+
+
+def _scale(pair: PairVerdict) -> float | None:
+    """The value that the percentages of a pair refer to."""
+    if not pair.difference or not pair.percent:
+        return None
+    return 100 * pair.difference / pair.percent
+
+
+def _failures(contenders: Iterable[Contender]) -> list[str]:
+    return [failure(one.name, one.errors, len(one.results)) for one in contenders if one.errors]
+
+
+def failure(name: str, errors: Sequence[BenchmarkError], n_finished: int) -> str:
+    """How many cells of a competitor failed, and for which reason most of them."""
+    kinds = Counter(f"{error.error_type}: {_first_line(error.error_message)}" for error in errors)
+    commonest = kinds.most_common(1)[0][0].rstrip(".")
+    more = f" and {counted(len(kinds) - 1, 'further kind')}" if len(kinds) > 1 else ""
+    return f"{name}: {len(errors)} of {len(errors) + n_finished} cells failed ({commonest}{more})."
+
+
+def _flaky(results: Sequence[BenchmarkResult]) -> list[str]:
+    """Failures that were tried again until they worked, per config and library."""
+    tries: dict[tuple[str, str], list[int]] = {}
+    for result in results:
+        tries.setdefault((result.config_name, result.library), []).append(result.failed_before)
+    return [
+        f"{config}: {library} is flaky: {count(len(failed))} of its cells finished only after failing"
+        f" ({count(sum(failed))} failed tries in all)."
+        for (config, library), failed in tries.items()
+    ]
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} [...]"
+
+
+def _capacity(contenders: Sequence[Contender]) -> list[str]:
+    """Trees and leaves actually built, where they differ enough to decide a comparison."""
+    trees = _means(contenders, "n_trees_trained")
+    leaves = _means(contenders, "n_leaves_total")
+    unequal_trees = len(set(trees.values())) > 1
+    unequal_leaves = len(leaves) > 1 and max(leaves.values()) > (1 + _LEAVES_APART) * min(leaves.values())
+    if not unequal_trees and not unequal_leaves:
+        return []
+    parts = []
+    for contender in contenders:
+        sizes = [
+            f"{count(means[contender.name])} {unit}"
+            for means, unit in ((trees, "trees"), (leaves, "leaves"))
+            if contender.name in means
+        ]
+        if sizes:
+            parts.append(f"{contender.name} {', '.join(sizes)}")
+    return [f"Capacity differs (mean per model): {'; '.join(parts)}."]
+
+
+def _means(contenders: Iterable[Contender], name: str) -> dict[str, float]:
+    out = {}
+    for contender in contenders:
+        values = [v for result in contender.results if (v := getattr(result, name)) is not None]
+        if values:
+            out[contender.name] = sum(values) / len(values)
+    return out
+
+
+def _marks(collection: ResultCollection) -> list[str]:
+    """Every canonical parameter that is not mapped exactly for a library, each once."""
+    seen: dict[tuple[str, str, str, str], set[str]] = {}
+    for result in collection.results:
+        for mark in result.marks:
+            if mark.kind != "exact":
+                key = (result.library, mark.parameter, mark.kind, mark.reason)
+                seen.setdefault(key, set()).add(result.config_name)
+    out = []
+    for (library, parameter, kind, reason), configs in seen.items():
+        where = "" if len(configs) == len({r.config_name for r in collection.results}) else _configs(configs)
+        out.append(f"{library}: {parameter} is {kind}{where}{f' ({reason})' if reason else ''}.")
+    return out
+
+
+def _configs(names: set[str]) -> str:
+    return f" in {', '.join(sorted(names))}" if len(names) <= 3 else f" in {len(names)} configs"
+
+
+def _tally(findings: Iterable[tuple[str, str]], form: str) -> list[str]:
+    """Each finding once, with its count. A long list is cut short, and the rest is only counted."""
+    found = Counter(findings)
+    out = []
+    for (library, text), times in found.most_common(_SHOWN):
+        line = form.format(library=library, text=text).rstrip(".")
+        out.append(f"{line}{f' ({times} times)' if times > 1 else ''}.")
+    rest = len(found) - len(out)
+    return [*out, f"{counted(rest, 'further finding')} of this kind."] if rest > 0 else out

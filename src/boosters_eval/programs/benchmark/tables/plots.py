@@ -1,0 +1,94 @@
+"""The charts of the report, one kind at a time, for notebooks and scripts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.ranking import over_datasets
+from boosters_eval.programs.benchmark.tables.verdicts import deciding_column
+from boosters_eval.reports.html.figures import series_of
+from boosters_eval.reports.html.forest import forest_chart
+from boosters_eval.reports.html.plots import Plot
+from boosters_eval.reports.html.ranks import rank_chart
+from boosters_eval.reports.html.strips import metric_chart
+from boosters_eval.reports.html.tradeoff import cost_chart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.reports.html.figures import Figure
+    from boosters_eval.reports.model import Report, ReportTable
+    from boosters_eval.stats.significance import TestName
+
+PlotKind = Literal["strips", "forest", "pareto", "ranks"]
+_NEEDS = {
+    "strips": "a cell that finished",
+    "forest": "two libraries with common splits and a metric that is judged",
+    "pareto": "two libraries with a primary metric and training times",
+    "ranks": "two data sets with the same booster, and two libraries that finished on both",
+}
+
+
+def plot(
+    results: ResultCollection,
+    kind: PlotKind,
+    *,
+    metric: str | None = None,
+    reference: str | None = None,
+    test: TestName = "corrected",
+    alpha: float | None = None,
+) -> Plot:
+    """One chart per benchmark; `ranks` has one per booster."""
+    if kind not in get_args(PlotKind):
+        raise UnknownNameError("chart", kind, get_args(PlotKind))
+    for name, value in (("metric", metric), ("reference", reference)):
+        require(name, value, (str, type(None)), "a name")
+    report = build_tables(results, test=test, alpha=alpha)
+    _check_reference(report.tables, reference)
+    found = _figures(report, kind, None if metric is None else _column(report.tables, metric), reference)
+    figures = tuple(figure for figure in found if figure is not None)
+    if not figures:
+        raise ConfigError(f"There is nothing to draw: the chart '{kind}' needs {_NEEDS[kind]}.")
+    return Plot(figures)
+
+
+def _figures(report: Report, kind: PlotKind, metric: str | None, reference: str | None) -> list[Figure | None]:
+    rankings = over_datasets(report.tables, alpha=report.alpha)
+    series = series_of(report.tables, rankings)
+    if kind == "ranks":
+        return [rank_chart(ranking, series) for ranking in rankings]
+    if kind == "pareto":
+        return [cost_chart(table, series) for table in report.tables]
+    placed = [(table, position) for table in report.tables if (position := _position(table, metric)) is not None]
+    if kind == "strips":
+        return [metric_chart(table, position, series, report.alpha) for table, position in placed]
+    return [forest_chart(table, position, reference=reference) for table, position in placed]
+
+
+def _position(table: ReportTable, metric: str | None) -> int | None:
+    """The column of the metric, or the one that decides, or the first."""
+    if metric is None:
+        decides = deciding_column(table.columns)
+        return table.columns.index(decides) if decides else 0 if table.columns else None
+    return next((i for i, column in enumerate(table.columns) if column.name == metric), None)
+
+
+def _column(tables: Sequence[ReportTable], metric: str) -> str:
+    """The name of a column, which may be given by an alias of its metric."""
+    from boosters_eval.metrics import find  # noqa: PLC0415 (metrics are loaded only when needed)
+
+    known = list(dict.fromkeys(column.name for table in tables for column in table.columns))
+    named = find(metric)
+    wanted = metric if metric in known or named is None else named.name
+    if wanted not in known:
+        raise UnknownNameError("metric", metric, known)
+    return wanted
+
+
+def _check_reference(tables: Sequence[ReportTable], reference: str | None) -> None:
+    known = dict.fromkeys(row.label for table in tables for row in table.rows)
+    if reference is not None and reference not in known:
+        raise UnknownNameError("reference", reference, list(known))

@@ -1,0 +1,152 @@
+"""The versions that are searched, in order: releases, wheels, or the commits of a folder."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+from boosters_eval.core.errors import ConfigError, require
+from boosters_eval.programs.bisect.model import Candidate
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.builds.commits import build_commit, commits_between
+from boosters_eval.runners.builds.install import released_versions
+from boosters_eval.runners.builds.reference import parse_reference, wheel_parts
+from boosters_eval.runners.builds.resolve import resolve_build
+from boosters_eval.runners.resolve import library_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boosters_eval.programs.bisect.model import Say
+
+
+def candidates_of(
+    library: str,
+    *,
+    versions: str | Sequence[str] | None = None,
+    wheels: Sequence[str | Path] | None = None,
+    folder: str | Path | None = None,
+    commits: str | None = None,
+    build_command: str | None = None,
+    home: Path | None = None,
+    isolated: bool = False,
+) -> list[Candidate]:
+    """The candidates of the one source that was given."""
+    library = RUNNERS[library_name(library)].name  # a file is registered, and known by its name from then on
+    given = [name for name, value in (("versions", versions), ("wheels", wheels), ("folder", folder)) if value]
+    if len(given) != 1:
+        got = " and ".join(given) or "none of them"
+        raise ConfigError(f"Use either 'versions', 'wheels' or 'folder' to say which versions to search. Got {got}.")
+    if folder is None and (commits is not None or build_command is not None):
+        name = "commits" if commits is not None else "build_command"
+        raise ConfigError(f"The '{name}' parameter must come with a folder of a git repository. Got none.")
+    if versions:
+        return releases(library, versions, home=home, isolated=isolated)
+    if wheels:
+        return of_wheels(library, wheels, home=home, isolated=isolated)
+    require("commits", commits, str, "GOOD..BAD, such as v1.2..main")
+    require("folder", folder, (str, Path), "a folder of a git repository")
+    where = Path(str(folder)).expanduser().absolute()
+    return of_commits(library, where, str(commits), build_command, home=home, isolated=isolated)
+
+
+def releases(
+    library: str, versions: str | Sequence[str], *, home: Path | None = None, isolated: bool = False
+) -> list[Candidate]:
+    """The released versions from A to B, both included, or exactly those that are listed."""
+    if isinstance(versions, str):
+        low, high = _ends(versions)
+        known = released_versions(library)
+        chosen = [version for version in known if low <= Version(version) <= high]
+        if len(chosen) < 2:
+            there = f"pip finds {known[0]} to {known[-1]}" if known else "pip finds none"
+            raise ConfigError(
+                f"The 'versions' parameter must include at least two released versions of {library}. Got '{versions}'"
+                f" instead; {there}."
+            )
+    else:
+        chosen = [str(version) for version in versions]
+        for version in chosen:
+            parse_reference(f"{library}=={version}")  # refuses what is no exact version
+    return [
+        Candidate(version, partial(_installed, f"{library}=={version}", home, isolated)) for version in _once(chosen)
+    ]
+
+
+def of_wheels(
+    library: str, wheels: Sequence[str | Path], *, home: Path | None = None, isolated: bool = False
+) -> list[Candidate]:
+    """The wheels in the order that they are given in; each is called by its version or its file."""
+    paths = [Path(wheel).expanduser().absolute() for wheel in wheels]
+    for path in paths:
+        parse_reference(f"{library}@{path}")  # refuses what is no wheel of this library
+    versions = [wheel_parts(path)[1] for path in paths]
+    if len(set(versions)) == len(versions):
+        return [
+            Candidate(version, partial(_installed, f"{library}@{path}", home, isolated))
+            for version, path in zip(versions, paths, strict=True)
+        ]
+    return [
+        Candidate(name, partial(_installed, f"{_label(library, name)}={library}@{path}", home, isolated))
+        for name, path in zip(_file_names(paths), paths, strict=True)
+    ]
+
+
+def of_commits(
+    library: str,
+    folder: Path,
+    commits: str,
+    command: str | None = None,
+    *,
+    home: Path | None = None,
+    isolated: bool = False,
+) -> list[Candidate]:
+    """The commits from GOOD to BAD, each built when it is needed."""
+
+    def resolve(sha: str, short: str, say: Say | None) -> str:
+        wheel = build_commit(folder, sha, command, home=home, say=say)
+        return _installed(f"{_label(library, short)}={library}@{wheel}", home, isolated, say)
+
+    return [
+        Candidate(commit.short, partial(resolve, commit.sha, commit.short), commit.subject)
+        for commit in commits_between(folder, commits)
+    ]
+
+
+def _installed(text: str, home: Path | None, isolated: bool, say: Say | None) -> str:
+    return resolve_build(text, home=home, say=say, isolated=isolated).name
+
+
+def _label(library: str, name: str) -> str:
+    """A name that a build may have."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", f"{library}-{name}")[:64]
+
+
+def _file_names(paths: list[Path]) -> list[str]:
+    """What tells files apart: their folders, where their names are the same."""
+    if len({path.name for path in paths}) == len(paths):
+        return [path.name.removesuffix(".whl") for path in paths]
+    return [f"{number}-{wheel_parts(path)[1]}" for number, path in enumerate(paths, 1)]
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    found = list(names)
+    doubled = next((name for name in found if found.count(name) > 1), None)
+    if doubled is not None:
+        raise ConfigError(f"The versions of a bisection must differ. Got '{doubled}' twice.")
+    return found
+
+
+def _ends(text: str) -> tuple[Version, Version]:
+    first, _, last = text.partition("..")
+    try:
+        low, high = Version(first), Version(last)
+    except InvalidVersion:
+        raise ConfigError(f"The 'versions' parameter must be A..B, such as 4.3..4.7. Got '{text}' instead.") from None
+    if low >= high:
+        raise ConfigError(f"The 'versions' parameter must be A..B with A before B. Got '{text}' instead.")
+    return low, high

@@ -1,0 +1,372 @@
+"""A bisection by real runs: a step is a benchmark of a candidate and of the two versions that it lies between."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boosters_eval.core import disturbance
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, BuildError, ConfigError, RunError
+from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
+from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.programs.benchmark.fit import Fit
+from boosters_eval.programs.benchmark.observations import observe
+from boosters_eval.programs.benchmark.planning import fit_specs, prepare_seeds
+from boosters_eval.programs.benchmark.requests import comparison
+from boosters_eval.programs.benchmark.running import collect, opened, run_once
+from boosters_eval.programs.benchmark.splitting import check_growth
+from boosters_eval.programs.benchmark.usermetrics import from_spec, metric_names
+from boosters_eval.programs.bisect import wording
+from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
+from boosters_eval.programs.bisect.search import Located, locate
+from boosters_eval.programs.history.hook import recording
+from boosters_eval.stats.shifts import SearchRule, Shift, Yardstick, find_shift, place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boosters_eval.core.disturbance import Disturbance
+    from boosters_eval.core.machine import MachineInfo
+    from boosters_eval.engine.executor import Executor
+    from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.outcome import Failure, Outcome
+    from boosters_eval.programs.benchmark.requests import Benchmarks
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.bisect.model import Candidate, Say, StepAnswer
+    from boosters_eval.programs.bisect.request import BisectionRequest
+    from boosters_eval.programs.bisect.search import Answer
+    from boosters_eval.stats.observations import Side
+    from boosters_eval.stats.shifts import Likeness
+
+Found = TypeVar("Found")
+DEFAULT_TOLERANCE = 0.01
+DEFAULT_TIME_TOLERANCE = 0.05  # times vary with the layout of memory, which is not what anybody looks for
+MEMORY = "peak_memory_mb"
+TIMES = tuple(name for name in RESOURCES if name.endswith("_time_s"))
+_ALIASES = {"memory": MEMORY}
+_NUMBERS = (*TIMES, MEMORY, "model_size_mb")  # besides the metrics; what the first use takes is measured only once
+_ANY_LIBRARY = "sklearn"  # is always installed; the versions take its place
+
+
+class _UnusableError(BoostersEvalError):
+    """A version that cannot be built, installed, imported or trained."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the runs of a step have shown so far."""
+
+    sides: list[Side]
+    seeds: int
+    runs: tuple[str, ...]
+    left_out: int = 0  # times taken while other programs used the CPUs
+
+
+@dataclass
+class Bisector:
+    """Judges versions by runs, and keeps what they showed."""
+
+    request: BisectionRequest
+    candidates: Sequence[Candidate]
+    benchmarks: Benchmarks
+    yardstick: Yardstick
+    observer: Observer | None = None
+    executor: Executor | str | None = None
+    say: Say | None = None
+    on_step: Callable[[BisectionStep], None] | None = None
+    disturbances: tuple[Disturbance, ...] = ()
+    steps: list[BisectionStep] = field(default_factory=list)
+    unusable: dict[str, str] = field(default_factory=dict)
+    _labels: dict[int, str] = field(default_factory=dict)
+    _known: dict[str, Outcome | Failure] = field(default_factory=dict)
+    _machines: dict[str, MachineInfo] = field(default_factory=dict)  # that these name
+    _margin: float = 0.0
+    _rising: bool = True
+    _evidence: dict[tuple[int, int], Shift] = field(default_factory=dict)  # of the two versions around the change
+
+    @property
+    def rule(self) -> SearchRule:
+        """How the error rate is shared."""
+        return SearchRule(len(self.candidates), self.request.alpha, self.request.max_seeds)
+
+    def run(self) -> Bisection:
+        """Compare the ends; if they differ, search between them."""
+        self._look_at_machine()
+        last = len(self.candidates) - 1
+        with recording(self.request.settings.home):
+            whole, seeds = self._ends(0, last)
+            found = Located(0, last)
+            if whole.outcome == "changed":
+                found = locate(len(self.candidates), self._judge, self.rule.tries)
+        return self._answer(whole, seeds, found)
+
+    def _look_at_machine(self) -> None:
+        """Refuse to take times that nobody could judge, before a version is installed."""
+        self.disturbances = disturbance.disturbances() if self.request.settings.timing_mode else ()
+        for item in self.disturbances:
+            if self.yardstick.metric in TIMES and not item.judged:
+                raise RunError(f"Times cannot be judged on this machine now: {item.text}; {item.remedy}.")
+            warnings.warn(item.warning, BoostersEvalWarning, stacklevel=4)
+
+    def _ends(self, first: int, last: int) -> tuple[Shift, int]:
+        for position in (first, last):
+            try:
+                self._label(position)
+            except BuildError as error:
+                which = f"{self._name(position)}, an end of the search, cannot be used"
+                raise BuildError(f"{which}: {error.sentence}", error.said) from error
+        if self._same_code(first, last):
+            same = Shift("unchanged", None, (0.0, 0.0))
+            self._evidence[first, last] = same
+            self._keep(first, last, last, "unchanged", f"the same code as {self._name(first)}")
+            return same, 0
+        level, equal, tolerance = self.rule.seeds.level, self.rule.equal_alpha, self.yardstick.tolerance
+        shift, look = self._look_until(
+            lambda sides: find_shift(sides[0], sides[1], self.yardstick, alpha=level, equal_alpha=equal),
+            lambda found: found.outcome != "undecided",
+            (first, last),
+        )
+        if shift.comparison is None or shift.comparison.mean_b is None:
+            why = f" {wording.left_out_sentence(look.left_out)}" if look.left_out else ""
+            why += f" {shift.comparison.note}" if shift.comparison is not None and shift.comparison.note else ""
+            names = f"{self._name(first)} and {self._name(last)}"
+            raise RunError(f"The runs of {names} have no '{self.yardstick.metric}' to compare.{why}")
+        self._margin = self.yardstick.margin(shift.comparison.mean_b)
+        self._rising = shift.size > 0
+        self._evidence[first, last] = shift
+        self._keep(first, last, last, shift.outcome, wording.end_reason(shift, tolerance), look)
+        return shift, look.seeds
+
+    def _judge(self, low: int, candidate: int, high: int) -> Answer:
+        names = self._name(candidate), self._name(low), self._name(high)
+        try:
+            self._label(candidate)
+            likeness: Likeness | None = (
+                "earlier" if self._same_code(candidate, low) else "later" if self._same_code(candidate, high) else None
+            )
+            if likeness is not None:
+                same = names[1] if likeness == "earlier" else names[2]
+                self._keep(low, candidate, high, likeness, f"the same code as {same}")
+                return self._inherit(low, candidate, high, likeness)
+            found, look = self._look_until(
+                lambda sides: place(
+                    sides[0],
+                    sides[1],
+                    sides[2],
+                    self.yardstick,
+                    rising=self._rising,
+                    level=self.rule.seeds.level,
+                    margin=self._margin,
+                ),
+                lambda placed: placed.settled,
+                (low, candidate, high),
+            )
+        except RunError:  # of a version that worked before, so the search cannot go on
+            raise
+        except BoostersEvalError as error:
+            self.unusable[names[0]] = " ".join(str(error).split())
+            self._keep(low, candidate, high, "unusable", f"skipped: {error.lines[0]}")
+            return "unusable"
+        self._keep(low, candidate, high, found.likeness, wording.place_reason(found, *names), look)
+        if found.identical:
+            return self._inherit(low, candidate, high, found.likeness)
+        if found.likeness == "earlier":
+            self._evidence[candidate, high] = found.after
+        elif found.likeness == "later":
+            self._evidence[low, candidate] = found.before
+        return found.likeness
+
+    def _inherit(self, low: int, candidate: int, high: int, likeness: Likeness) -> Likeness:
+        """What is known of one version holds for another that is identical."""
+        where = (candidate, high) if likeness == "earlier" else (low, candidate)
+        self._evidence[where] = self._evidence[low, high]
+        return likeness
+
+    def _same_code(self, a: int, b: int) -> bool:
+        return Fit.build(self._label(a)).digest == Fit.build(self._label(b)).digest
+
+    def _look_until(
+        self, judge: Callable[[list[Side]], Found], settled: Callable[[Found], bool], positions: tuple[int, ...]
+    ) -> tuple[Found, _Look]:
+        """Add seeds until the step is decided, or no more are allowed."""
+        labels = [self._label(position) for position in positions]
+        is_time = self.yardstick.metric in TIMES
+        known = {} if is_time else self._known  # a time belongs to its minute
+        runs: tuple[str, ...] = ()
+        schedule = self.rule.seeds.schedule
+        for seeds in schedule:
+            results = self._run(labels, seeds, known, runs[-1] if runs else "")
+            fair = [result for result in results.results if result.fairly_timed or not is_time]
+            by_label = [[result for result in fair if result.library == label] for label in labels]
+            sides = [observe(found, self.yardstick.metric) for found in by_label]
+            runs = (*runs, results.run_id or "")
+            left_out = len(results.results) - len(fair)
+            found = judge(sides)
+            if settled(found) or seeds == schedule[-1]:
+                return found, _Look(sides, seeds, runs, left_out)
+        raise AssertionError("the last look of a schedule always ends the step")
+
+    def _run(
+        self, labels: list[str], seeds: int, known: dict[str, Outcome | Failure], extends: str
+    ) -> ResultCollection:
+        configs = tuple(config.replace(libraries=tuple(labels)) for config in self.benchmarks.configs)
+        prepared = prepare_seeds(replace(self.benchmarks, configs=configs), seeds, self.request.settings)
+        check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
+        for item in prepared.plan.excluded:
+            raise _UnusableError(f"{item.target} cannot do this: {item.reason}")
+        rule = self.rule.seeds
+        with opened(self.executor, prepared) as used:
+            run = run_once(
+                prepared,
+                used,
+                self.observer,
+                self.disturbances,
+                known=dict(known),
+                machines=dict(self._machines),
+                alpha=rule.level,
+                rule=f"seeds were added by a bisection, each look at alpha = {rule.level:.2g}",
+                extends=extends,
+            )
+        known.update(run.outcomes)
+        self._machines.update(run.machines)
+        for failure in run.failures:
+            text = " ".join(f"{failure.error_type}: {failure.error_message}".split()).rstrip(".")
+            sentence = f"{failure.target} failed in phase '{failure.phase}' with {text}."
+            raise (RunError if failure.target in (labels[0], labels[-1]) else _UnusableError)(sentence)
+        return collect(run)
+
+    def _label(self, position: int) -> str:
+        """The competitor's label; the version is installed on first use."""
+        if position not in self._labels:
+            self._labels[position] = self.candidates[position].resolve(self.say)
+        return self._labels[position]
+
+    def _name(self, position: int) -> str:
+        return self.candidates[position].name
+
+    def _keep(
+        self, low: int, candidate: int, high: int, answer: StepAnswer, reason: str, look: _Look | None = None
+    ) -> None:
+        if look is not None and look.left_out:
+            reason = f"{reason}. {wording.left_out_sentence(look.left_out)}"
+        positions = dict.fromkeys((low, candidate, high))
+        sides = [] if look is None else look.sides
+        values = {
+            self._name(position): sum(one.value for one in side.values()) / len(side)
+            for position, side in zip(positions, sides, strict=False)
+            if side
+        }
+        step = BisectionStep(
+            earlier=self._name(low),
+            candidate=self._name(candidate),
+            later=self._name(high),
+            answer=answer,
+            reason=reason,
+            seeds=0 if look is None else look.seeds,
+            values=values,
+            runs=() if look is None else look.runs,
+        )
+        self.steps.append(step)
+        if self.on_step is not None:
+            self.on_step(step)
+
+    def _answer(self, whole: Shift, seeds: int, found: Located) -> Bisection:
+        names = [candidate.name for candidate in self.candidates]
+        ends, here = (names[0], names[-1]), (names[found.low], names[found.high])
+        subject = f"{self.yardstick.metric} of {self.request.library} on {self.benchmarks.configs[0].dataset.name}"
+        shift = self._evidence[found.low, found.high]
+        number = _number(shift)
+        share = shift.size / whole.size if whole.size else None
+        undecided = [names[position] for position in found.between if position in found.undecided]
+        unusable = [names[position] for position in found.between if position in found.unusable]
+        unknown = [name for name in (names[p] for p in found.between) if name not in (*undecided, *unusable)]
+        tolerance = self.yardstick.tolerance
+        if whole.outcome == "unchanged":
+            state, sentence = "unchanged", wording.unchanged_sentence(subject, shift, tolerance, ends, seeds)
+        elif whole.outcome == "undecided":
+            state, sentence = "undecided", wording.undecided_sentence(subject, shift, tolerance, ends, seeds)
+        else:
+            state = "undecided" if undecided or unknown else "found"
+            sentence = wording.found_sentence(
+                subject,
+                number,
+                earlier=here[0],
+                later=here[1],
+                unusable=unusable,
+                undecided=undecided,
+                unknown=unknown,
+                detail=self.candidates[found.high].detail,
+            ) + wording.share_sentence(share, ends=ends, found=here)
+        return Bisection(
+            answer=sentence,
+            state=state,
+            library=self.request.library,
+            dataset=self.benchmarks.configs[0].dataset.name,
+            metric=self.yardstick.metric,
+            tolerance=tolerance,
+            alpha=self.request.alpha,
+            max_seeds=self.request.max_seeds,
+            versions=tuple(names),
+            earlier=here[0],
+            later=here[1],
+            shift=number,
+            share=share if state != "unchanged" else None,
+            unusable=self.unusable,
+            undecided=tuple(undecided),
+            details={candidate.name: candidate.detail for candidate in self.candidates if candidate.detail},
+            steps=tuple(self.steps),
+        )
+
+
+def _number(shift: Shift) -> NumberShift | None:
+    found = shift.comparison
+    if found is None or found.mean_a is None or found.mean_b is None:
+        return None
+    low, high = found.percent_interval or (None, None)
+    return NumberShift(
+        before=found.mean_b, after=found.mean_a, percent=found.percent, percent_low=low, percent_high=high
+    )
+
+
+def make_bisector(request: BisectionRequest, candidates: Sequence[Candidate], **given: Any) -> Bisector:
+    """Everything that can be refused is refused here, before a version is installed."""
+    if len(candidates) < 2:
+        raise ConfigError(f"A bisection needs at least two versions. Got {len(candidates)}.")
+    named = _metric_name(request.metric)
+    extra = [] if named is None or named in _NUMBERS else [named]
+    benchmarks = comparison(request.dataset, _ANY_LIBRARY, metrics=extra, **request.benchmark)
+    if len(benchmarks.configs) != 1:
+        raise ConfigError(f"A bisection is on one data set and one booster. Got {len(benchmarks.configs)} of them.")
+    config = benchmarks.configs[0]
+    if config.is_by_time:
+        raise ConfigError("A bisection cannot use a split by time: its windows are fixed, so no seeds can be added.")
+    metric = named or config.dataset.primary_metric or primary_metric(config.task)
+    if metric in _NUMBERS:
+        better = False
+    else:
+        user = from_spec(metric)
+        metric = user.name if user is not None else for_task(metric, config.task).spec
+        usual = [item.spec for item in task_metrics(config.task)]
+        if metric in usual:
+            benchmarks = replace(benchmarks, configs=(config.replace(metrics=()),))
+        better = user.higher_is_better if user is not None else higher_is_better(metric)
+    timed = metric in TIMES or metric == MEMORY or request.settings.timing_mode
+    settings = request.settings.replace(
+        timing_mode=timed, measure_memory=request.settings.measure_memory or metric == MEMORY
+    )
+    usual_tolerance = DEFAULT_TIME_TOLERANCE if metric in TIMES else DEFAULT_TOLERANCE
+    tolerance = usual_tolerance if request.tolerance is None else request.tolerance
+    return Bisector(
+        replace(request, settings=settings),
+        candidates,
+        replace(benchmarks, name="bisect"),
+        Yardstick(metric, better, metric in _NUMBERS, tolerance),
+        **given,
+    )
+
+
+def _metric_name(given: Any) -> str | None:
+    if given is None:
+        return None
+    return _ALIASES.get(given, given) if isinstance(given, str) else metric_names([given])[0]

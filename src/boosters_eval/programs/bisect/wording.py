@@ -1,0 +1,163 @@
+"""The answer in sentences, and a step as a row of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.text import counted
+from boosters_eval.reports import numbers
+from boosters_eval.reports.text import escape, markdown_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
+    from boosters_eval.stats.shifts import Placement, Shift
+
+COLUMNS = ("Step", "Candidate", "Between", "Value", "Seeds", "Answer")
+_WHOLE = (0.8, 1.25)  # shares of the whole difference that need no remark
+_FEW = 3  # names that are listed
+
+
+def row(number: int, step: BisectionStep) -> tuple[str, ...]:
+    """A step as a row of a table."""
+    ends = step.candidate in (step.earlier, step.later)
+    values = [step.values.get(name) for name in ((step.earlier, step.later) if ends else (step.candidate,))]
+    return (
+        str(number),
+        "both ends" if ends else step.candidate,
+        f"{step.earlier} .. {step.later}",
+        ", ".join(numbers.MISSING if value is None else numbers.number(value) for value in values),
+        str(step.seeds or numbers.MISSING),
+        step.reason,
+    )
+
+
+def end_reason(shift: Shift, tolerance: float) -> str:
+    """What the comparison of the ends says."""
+    words = {"changed": "changed", "unchanged": "unchanged within", "undecided": "neither within nor beyond"}
+    text = words[shift.outcome]
+    if shift.outcome != "changed":
+        text += f" {numbers.percent(tolerance, sign=False)}"
+    return f"{text}: {measured(shift)}"
+
+
+def place_reason(found: Placement, candidate: str, earlier: str, later: str) -> str:
+    """What the comparison of a candidate says."""
+    if found.identical:
+        return f"predicts the same as {earlier if found.likeness == 'earlier' else later}"
+    if found.likeness == "later":
+        return f"like {later}: {measured(found.before)} since {earlier}"
+    if found.likeness == "earlier":
+        return f"like {earlier}: {measured(found.after)} from {candidate} to {later}"
+    why = "within the tolerance of both" if found.settled else "undecided"
+    return f"{why}: {measured(found.before)} since {earlier}, {measured(found.after)} to {later}"
+
+
+def measured(shift: Shift) -> str:
+    """A change with its interval, in percent."""
+    found = shift.comparison
+    if found is None or found.percent is None:
+        return found.note.rstrip(".") if found is not None and found.note else "not comparable"
+    bounds = found.percent_interval
+    if bounds is None:
+        return numbers.percent(found.percent / 100)
+    low, high = (numbers.percent(bound / 100) for bound in bounds)
+    return f"{numbers.percent(found.percent / 100)} ({low} to {high})"
+
+
+def found_sentence(
+    subject: str,
+    shift: NumberShift | None,
+    *,
+    earlier: str,
+    later: str,
+    unusable: Sequence[str],
+    undecided: Sequence[str],
+    unknown: Sequence[str],
+    detail: str = "",
+) -> str:
+    """Where the number changed; if versions between the two are not decided, only between which."""
+    called = f' "{detail}"' if detail else ""
+    text = f"{subject} changed"
+    if shift is not None:
+        text += f" from {numbers.number(shift.before)} to {numbers.number(shift.after)}"
+        text += "" if shift.percent is None else f" ({numbers.percent(shift.percent / 100)})"
+    if not unusable and not undecided and not unknown:
+        return f"{text} with {later}{called} ({earlier} is the last before)."
+    reasons = [
+        f"{listed(names)} {what}"
+        for names, what in (
+            (unusable, "could not be used"),
+            (undecided, "could not be told from either"),
+            (unknown, "was not tried" if len(unknown) == 1 else "were not tried"),
+        )
+        if names
+    ]
+    return f"{text} after {earlier} and not later than with {later}{called}: {', '.join(reasons)}."
+
+
+def share_sentence(share: float | None, *, ends: tuple[str, str], found: tuple[str, str]) -> str:
+    """A remark if the change that was found is not the whole difference between the ends."""
+    if share is None or found == ends or _WHOLE[0] <= share <= _WHOLE[1]:
+        return ""
+    rest = [f"{a}..{b}" for a, b in ((ends[0], found[0]), (found[1], ends[1])) if a != b]
+    if share > 1:
+        return f" It changed back in part elsewhere: the ends differ by less; bisect {' and '.join(rest)} for that."
+    part = numbers.percent(share, sign=False)
+    return f" That is {part} of the difference between the ends; bisect {' and '.join(rest)} for the rest."
+
+
+def unchanged_sentence(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
+    """That nothing changed, or nothing that counts."""
+    between = f"between {ends[0]} and {ends[1]}"
+    if shift.comparison is None:
+        return f"{subject} did not change {between}: they have the same code."
+    if shift.bounds == (0.0, 0.0):
+        return f"{subject} did not change {between}: the values are identical with {counted(seeds, 'seed')}."
+    text = (
+        f"{subject} did not change by more than {numbers.percent(tolerance, sign=False)} {between}:"
+        f" {measured(shift)} with {counted(seeds, 'seed')}."
+    )
+    if shift.bounds is not None and not shift.bounds[0] <= 0 <= shift.bounds[1]:
+        text += " There is a smaller change: use a smaller tolerance to find it."
+    return text
+
+
+def undecided_sentence(subject: str, shift: Shift, tolerance: float, ends: tuple[str, str], seeds: int) -> str:
+    """That the ends cannot be told apart, nor be called equal."""
+    return (
+        f"It cannot be told whether {subject} changed by more than {numbers.percent(tolerance, sign=False)} between"
+        f" {ends[0]} and {ends[1]}: {measured(shift)} with {counted(seeds, 'seed')}."
+        f" Use more seeds, such as max_seeds={2 * seeds}, or another tolerance."
+    )
+
+
+def left_out_sentence(count: int) -> str:
+    """That some times were taken on a busy machine."""
+    were = "time was" if count == 1 else "times were"
+    return f"{count} {were} left out: other programs used the CPUs."
+
+
+def skipped_sentence(unusable: Mapping[str, str]) -> str:
+    """The versions that could not be used, with the reasons."""
+    return " ".join(f"{name} was skipped: {reason.rstrip('.')}." for name, reason in unusable.items())
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names; of many only the first ones, and how many others there are."""
+    if len(names) > _FEW + 1:
+        return f"{', '.join(names[:_FEW])} and {len(names) - _FEW} others"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def render_markdown(found: Bisection) -> str:
+    """The answer, the versions that were skipped, and the steps."""
+    lines = [escape(found.answer), ""]
+    lines += [escape(f"- {name} was skipped: {reason}") for name, reason in found.unusable.items()]
+    lines += [""] if found.unusable else []
+    rows = [[escape(cell) for cell in row(number, step)] for number, step in enumerate(found.steps, 1)]
+    lines += [markdown_table(COLUMNS, rows)]
+    tolerance = numbers.percent(found.tolerance, sign=False)
+    lines += [f"Tolerance {tolerance}; the chance of a wrong version is at most {found.alpha:g}.", ""]
+    return "\n".join(lines)

@@ -1,0 +1,329 @@
+"""From a run and a baseline, or from a file of scores, to cases."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import io
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
+from boosters_eval.core.files import load_json, read_text
+from boosters_eval.metrics import higher_is_better
+from boosters_eval.programs.baseline import Snapshot, load_baseline
+from boosters_eval.programs.baseline.check import changed_parameters
+from boosters_eval.programs.baseline.snapshot import effective_parameters
+from boosters_eval.programs.benchmark.records import BenchmarkError, BenchmarkResult, Record
+from boosters_eval.programs.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
+from boosters_eval.programs.benchmark.spec import identity_of, spec_of
+from boosters_eval.programs.gate.model import Case, CaseClass, GateError, Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from boosters_eval.engine.plan import Plan
+    from boosters_eval.programs.baseline import BaselineResult
+
+    _CellResult = BenchmarkResult | BenchmarkError
+
+_COLUMNS = ("case_id", "score", "class", "dataset")
+
+
+class Quotation(NamedTuple):
+    """What a decision quotes of a baseline or results file."""
+
+    references: tuple[Reference, ...]
+    sha256: str
+    run_id: str | None  # of the run that it was recorded from
+    at: str | None  # when it was recorded; for results, when their attempt began
+
+
+def read_references(path: Path, library: str) -> Quotation:
+    """What a baseline or results file contains for the library."""
+    text = read_text(path)
+    raw = load_json(text, str(path))
+    if isinstance(raw, dict) and raw.get("kind") in (RESULTS_KIND, REPORT_KIND):
+        run = ResultCollection.from_json(text, source=str(path))
+        found, run_id, at = Snapshot.of_run(run), run.run_id, (run.metadata.begin or {}).get("at")
+    else:
+        baseline = load_baseline(path)
+        found, run_id, at = Snapshot.of_baseline(baseline), baseline.run_id, baseline.recorded_at.isoformat()
+    results = found.results.values()
+    references = tuple(_reference(result) for result in results if result.library == library)
+    for faulty in found.faulty:
+        if faulty.library == library:  # what is missing here could never count as lost
+            raise GateError(f"{path} cannot serve as a baseline: {faulty.config}, cell {faulty.cell}: {faulty.text}.")
+    if found.not_run:
+        raise GateError(f"{path} cannot serve as a baseline: its run has no outcome for {found.not_run} of its cells.")
+    if not references:
+        known = {result.library for result in results}
+        raise ConfigError(
+            f"{path} has no results for '{library}', only for {', '.join(sorted(known)) or 'no library'}."
+        )
+    return Quotation(references, hashlib.sha256(text.encode()).hexdigest(), run_id, at)
+
+
+def _reference(result: BaselineResult) -> Reference:
+    known = result.higher_is_better
+    return Reference(
+        config=result.config,
+        metric=result.primary_metric,
+        higher_is_better=higher_is_better(result.primary_metric) if known is None else known,
+        mean=result.primary.mean,
+        per_seed=result.primary.per_seed,
+        data_digest=result.data_digest,
+        split_digests=result.split_digests,
+        parameters=result.parameters,
+        profile=result.profile if result.parameters else None,
+        dataset=result.dataset,
+    )
+
+
+def check_directions(references: Iterable[Reference]) -> None:
+    """A known metric has one direction: read the other way round, a loss would be an improvement."""
+    for reference in references:
+        try:
+            known = higher_is_better(reference.metric)
+        except UnknownNameError:
+            continue  # the user's own
+        if known != reference.higher_is_better:
+            better = "higher" if known else "lower"
+            raise GateError(
+                f"The baseline of {reference.config} says that {reference.metric} has another direction "
+                f"than it has: {better} is better."
+            )
+
+
+def cases_of_run(
+    run: ResultCollection,
+    library: str,
+    references: Sequence[Reference],
+    *,
+    held_out: Iterable[str] = (),
+    planned: Iterable[Record] = (),
+) -> tuple[list[Case], list[str]]:
+    """One case for each cell that the baseline has, and remarks on what could not be scored.
+
+    A cell of the baseline without a usable result scores 0: nothing is promoted by leaving cells out. Where the
+    baseline does not know its cells, those that were planned count, whether they ran or not.
+    """
+    every: list[Record] = [*planned, *run.results, *run.errors]
+    outcomes = _outcomes(run, library)
+    libraries = {record.library for record in every}
+    if library not in libraries:
+        raise UnknownNameError("library of the run", library, libraries)
+    apart = _held_out(every, set(held_out))
+    unsupported = {u.config_name: u.reason for u in run.unsupported if u.library == library}
+    datasets = _datasets(every, references)
+    notes = []
+    cases = []
+    for reference in references:
+        found = outcomes.get(reference.config, {})
+        if not reference.per_seed:
+            notes.append(f"{reference.config}: the baseline has no seeds, each seed is compared with its mean.")
+        mine = [record for record in every if (record.config_name, record.library) == (reference.config, library)]
+        for cell in reference.per_seed or dict.fromkeys(record.repeat.name for record in mine) or ["missing"]:
+            score, reason = _score(reference, cell, found.get(cell), unsupported.get(reference.config))
+            name: CaseClass | None = ("held_out" if reference.config in apart else "dev") if apart else None
+            case_id, dataset = f"{reference.config}|{cell}", datasets[reference.config]
+            cases.append(Case(case_id=case_id, score=score, class_=name, reason=reason, dataset=dataset))
+        extra = len(found.keys() - reference.per_seed.keys()) if reference.per_seed else 0
+        if extra:
+            notes.append(f"{reference.config}: {extra} cell(s) of the run are not in the baseline and do not count.")
+    new = [config for config in outcomes if config not in {reference.config for reference in references}]
+    notes += [f"{config}: it is not in the baseline and does not count." for config in sorted(new)]
+    return cases, notes
+
+
+def planned_records(plan: Plan) -> list[Record]:
+    """The cells of a plan, whether they ran or not."""
+    return [
+        Record(**identity_of(spec_of(cell)), library=cell.target, seed=cell.repeat.seed, fold=cell.repeat.fold)
+        for cell in plan.cells
+    ]
+
+
+def _outcomes(run: ResultCollection, library: str) -> dict[str, dict[str, _CellResult]]:
+    """By config and cell; with two outcomes for one cell, nobody can say which one counts."""
+    found: dict[str, dict[str, _CellResult]] = {}
+    every: list[_CellResult] = [*run.results, *run.errors]
+    for outcome in every:
+        if outcome.library == library:
+            cells = found.setdefault(outcome.config_name, {})
+            if outcome.repeat.name in cells:
+                raise GateError(f"The run has {outcome.config_name}, cell {outcome.repeat.name}, more than once.")
+            cells[outcome.repeat.name] = outcome
+    return found
+
+
+def _datasets(records: Iterable[Record], references: Iterable[Reference]) -> dict[str, str]:
+    """The data set of each config; the same data under another name is not another data set."""
+    planned = {record.config_name: record.dataset_name for record in records}
+    first: dict[str, str] = {}
+    found = {}
+    for reference in references:
+        name = planned.get(reference.config) or reference.dataset or reference.config
+        found[reference.config] = first.setdefault(reference.data_digest or name, name)
+    return found
+
+
+def flaky_cells(run: ResultCollection, library: str, references: Iterable[Reference]) -> tuple[int, list[str]]:
+    """How many of the baseline's cells finished only after they had failed, and a sentence per config."""
+    sentences = []
+    count = 0
+    for reference in references:
+        known = reference.per_seed
+        tries = [
+            result.failed_before
+            for result in run.flaky
+            if (result.config_name, result.library) == (reference.config, library)
+            and (not known or result.repeat.name in known)
+        ]
+        if tries:
+            count += len(tries)
+            times = "once" if max(tries) == 1 else f"up to {max(tries)} times"
+            sentences.append(f"{reference.config}: {len(tries)} cell(s) failed {times} before they finished.")
+    return count, sentences
+
+
+def check_held_out(cases: Iterable[Case]) -> None:
+    """A data set is held out whole, and not all of them are."""
+    held_out: dict[str, set[bool]] = {}
+    for case in cases:
+        held_out.setdefault(case.unit, set()).add(case.class_ == "held_out")
+    for unit, found in held_out.items():
+        if len(found) > 1:
+            raise ConfigError(f"A data set must be held out whole. Got '{unit}', of which only some cases are.")
+    if all(found == {True} for found in held_out.values()):
+        raise ConfigError("Some data sets must not be held out, to hold the others against. Got all as held out.")
+
+
+def changed_work(run: ResultCollection, library: str, references: Sequence[Reference]) -> list[str]:
+    """The configs whose parameters or profile are not the recorded ones, one sentence each."""
+    sentences = []
+    for reference in references:
+        mine = [r for r in run.results if (r.config_name, r.library) == (reference.config, library)]
+        if not mine:
+            continue
+        first = next(iter(reference.per_seed), None)  # the cell that the recorded parameters are of
+        result = min(mine, key=lambda result: result.repeat.name != first)
+        changed = changed_parameters(reference.parameters, effective_parameters(result))
+        if reference.profile not in (None, result.profile):
+            changed = f"profile {reference.profile} → {result.profile}" + (f"; {changed}" if changed else "")
+        if changed:
+            sentences.append(f"{reference.config}: {changed}.")
+    return sentences
+
+
+def _held_out(records: Sequence[Record], names: set[str]) -> set[str]:
+    """The configs that are held out; a name is a config's or a data set's."""
+    configs = {record.config_name for record in records if names & {record.config_name, record.dataset_name}}
+    known = {name for record in records for name in (record.config_name, record.dataset_name)}
+    for name in sorted(names - known):
+        raise UnknownNameError("held-out config or data set", name, known)
+    return configs
+
+
+def _score(reference: Reference, cell: str, outcome: _CellResult | None, unsupported: str | None) -> tuple[float, str]:
+    if outcome is None:
+        return 0.0, f"unsupported: {unsupported}" if unsupported else "missing: the run has no such cell"
+    if isinstance(outcome, BenchmarkError):
+        return 0.0, f"failed: {outcome.error_type} in {outcome.phase}"
+    _check_same_work(reference, cell, outcome)
+    value = outcome.metrics.get(reference.metric)
+    if value is None or not math.isfinite(value):
+        return 0.0, f"no score: {reference.metric} is {'absent' if value is None else value}"
+    expected = reference.per_seed.get(cell, reference.mean)
+    return retained(expected, value, higher_is_better=reference.higher_is_better), ""
+
+
+def retained(baseline: float, current: float, *, higher_is_better: bool) -> float:
+    """The share of the baseline's quality that is kept: 1 when nothing was lost, 0 where no ratio makes sense."""
+    good, bad = (current, baseline) if higher_is_better else (baseline, current)
+    if good >= bad:
+        return 1.0
+    return good / bad if good > 0 else 0.0
+
+
+def _check_same_work(reference: Reference, cell: str, result: BenchmarkResult) -> None:
+    """Baselines keep the beginning of a digest; what is unknown on one side cannot differ."""
+    pairs = {
+        "split": (reference.split_digests.get(cell), result.split_digest),
+        "data": (reference.data_digest, result.data_digest),
+    }
+    for what, (before, now) in pairs.items():
+        if before and now and not now.startswith(before):
+            raise GateError(
+                f"The {what} of {reference.config}, seed {result.seed}, differs from the baseline's: "
+                "nothing can be decided from different work."
+            )
+
+
+def read_scores(path: Path) -> tuple[list[Case], str]:
+    """Cases from CSV or JSON with case_id, score and optionally class and dataset; and the file's digest."""
+    text = read_text(path)
+    rows = _csv_rows(path, text) if path.suffix.lower() == ".csv" else _json_rows(path, text)
+    cases = []
+    for number, row in enumerate(rows, 1):
+        try:
+            case = Case.model_validate(row)
+            cases.append(case.replace(dataset=case.dataset.strip()))  # a stray space is not another data set
+        except ConfigError as error:
+            raise FileFormatError(f"{path}, case {number}: {error}") from None
+    if not cases:
+        raise FileFormatError(f"{path} holds no case.")
+    ids = [case.case_id for case in cases]
+    if len(set(ids)) < len(ids):
+        doubled = next(name for name in ids if ids.count(name) > 1)
+        raise FileFormatError(f"{path} has the case '{doubled}' more than once.")
+    named = [case.case_id for case in cases if case.dataset]
+    if 0 < len(named) < len(cases):
+        nameless = next(case.case_id for case in cases if not case.dataset)
+        raise FileFormatError(f"{path} must name the dataset of every case or of none. Got none of '{nameless}'.")
+    return cases, hashlib.sha256(text.encode()).hexdigest()
+
+
+def _json_rows(path: Path, text: str) -> list[Any]:
+    raw = load_json(text, str(path))
+    if isinstance(raw, dict) and (raw.keys() == {"cases"} or isinstance(raw.get("cases"), list)):
+        for name in raw.keys() - {"cases"}:
+            raise FileFormatError(f"{path} has the unknown key '{name}' besides 'cases'.")
+        raw = raw["cases"]
+    elif isinstance(raw, dict):
+        raw = [{"case_id": name, "score": value} for name, value in raw.items()]
+    if not isinstance(raw, list):
+        raise FileFormatError(f"{path} must hold a list of cases with case_id and score.")
+    return raw
+
+
+def _csv_rows(path: Path, text: str) -> list[dict[str, Any]]:
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+    try:
+        columns = [name.strip() for name in reader.fieldnames or ()]
+        if not {"case_id", "score"} <= set(columns) <= set(_COLUMNS) or len(set(columns)) < len(columns):
+            raise FileFormatError(
+                f"{path} must have the columns case_id, score and optionally class and dataset. "
+                f"Got {', '.join(columns) or 'none'}."
+            )
+        reader.fieldnames = columns
+        rows = list(reader)
+    except csv.Error as error:
+        raise FileFormatError(f"{path} is not CSV: {error}.") from None
+    for number, row in enumerate(rows, 1):
+        extra = len(row.pop(None, ()))  # the reader's name for what has no column
+        values = extra + sum(value is not None for value in row.values())
+        if values != len(columns):
+            some = "1 value" if values == 1 else f"{values} values"
+            raise FileFormatError(f"{path}, case {number}, has {some} for {len(columns)} columns.")
+    return [_csv_case(row) for row in rows]
+
+
+def _csv_case(row: dict[Any, Any]) -> dict[str, Any]:
+    """An empty class means no class; a score that is not a number stays text, for the model to refuse."""
+    found: dict[str, Any] = {str(name): value for name, value in row.items() if name != "class" or value}
+    with contextlib.suppress(TypeError, ValueError):
+        found["score"] = float(found["score"])
+    return found

@@ -1,0 +1,362 @@
+"""The decision: made from cases and rules, written with everything it rests on, and computed again to verify it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import sys
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError
+from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.core.home import home as run_home
+from boosters_eval.core.model import Model
+from boosters_eval.engine.runs import find_run, load_verified
+from boosters_eval.programs.benchmark.running import BENCHMARK, collect
+from boosters_eval.programs.gate import version1
+from boosters_eval.programs.gate.cases import (
+    cases_of_run,
+    changed_work,
+    check_directions,
+    check_held_out,
+    flaky_cells,
+    planned_records,
+    read_references,
+    read_scores,
+)
+from boosters_eval.programs.gate.model import (
+    KIND,
+    LEAST_COVERED,
+    SCHEMA_VERSION,
+    BenchRunReport,
+    Coverage,
+    GateDecision,
+    GateRules,
+    RunSource,
+    ScoresSource,
+)
+from boosters_eval.programs.gate.version1 import DecisionOfVersion1
+from boosters_eval.stats import units
+from boosters_eval.stats.bootstrap import MIN_CASES, MOSTLY, compute_lower_bound_95
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boosters_eval.engine.folder import Run
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.gate.model import Case
+
+    AnyDecision = GateDecision | DecisionOfVersion1
+
+
+def make_report(
+    cases: Iterable[Case],
+    *,
+    run_id: str,
+    library: str | None = None,
+    versions: dict[str, str] | None = None,
+    notes: Iterable[str] = (),
+    n_changed: int = 0,
+    n_flaky: int = 0,
+    of_itself: bool = False,
+) -> BenchRunReport:
+    """Average the cases of each unit and bound the mean of the units; the bound is seeded by the run id."""
+    ordered = tuple(sorted(cases, key=lambda case: case.case_id))
+    by_unit: dict[str, list[float]] = {}
+    for case in ordered:
+        by_unit.setdefault(case.unit, []).append(case.score)
+    held_out = {case.unit for case in ordered if case.class_ == "held_out"}
+    per_unit = {unit: units.mean(scores) for unit, scores in sorted(by_unit.items())}
+    # By value: the bound depends on the order, and a name must not move it (ADR-0007).
+    scores = sorted(per_unit.values())
+    apart = sorted(score for unit, score in per_unit.items() if unit in held_out)
+    mean = math.fsum(scores) / len(scores) if scores else 0.0
+    report = BenchRunReport(
+        run_id=run_id,
+        library=library,
+        per_case=ordered,
+        per_unit=per_unit,
+        n_cases=len(ordered),
+        n_units=len(per_unit),
+        n_held_out=len(held_out),
+        intraclass_correlation=units.intraclass_correlation(list(by_unit.values())),
+        mean_score=mean,
+        stddev=math.sqrt(math.fsum((s - mean) * (s - mean) for s in scores) / (len(scores) - 1))
+        if len(scores) > 1
+        else None,
+        # lower_bound_95 is the only gate signal (ADR-0002); mean and stddev are reported for people.
+        lower_bound_95=compute_lower_bound_95(scores, run_id=run_id),
+        lower_bound_95_held_out=compute_lower_bound_95(apart, run_id=run_id) if apart else None,
+        n_changed=n_changed,
+        n_flaky=n_flaky,
+        of_itself=of_itself,
+        versions=dict(sorted((versions or {}).items())),
+    )
+    return report.replace(notes=(*notes, *_remarks(report)))
+
+
+def _remarks(report: BenchRunReport) -> list[str]:
+    """What a reader of the bound should know about the scores."""
+    noun, count = report.unit_noun, report.n_units
+    if count < MIN_CASES:
+        return [f"Fewer than {MIN_CASES} {noun}s bound nothing: the bound is 0 (ADR-0002)."]
+    value, alike = units.largest_lump(list(report.per_unit.values()))
+    if alike <= MOSTLY * count:
+        return []
+    return [f"{alike} of {count} {noun}s score {value:g}: such a lump says nothing about rare losses (ADR-0008)."]
+
+
+def decide_run(
+    run: str,
+    baseline: Path,
+    rules: GateRules,
+    *,
+    library: str = "boosters",
+    held_out: Sequence[str] = (),
+    home: Path | None = None,
+) -> GateDecision:
+    """Decide on the latest attempt of a run, by its id, the beginning of it, its name, or `last`."""
+    quoted = read_references(baseline, library)
+    folder = find_run(run, home, kind=BENCHMARK)
+    source = RunSource(
+        run_id=folder.run_id,
+        attempt=folder.attempt or folder.attempts()[-1],
+        journal_digest="",
+        library=library,
+        held_out=tuple(sorted(set(held_out))),
+        baseline=str(baseline),
+        baseline_sha256=quoted.sha256,
+        references=quoted.references,
+        baseline_run_id=quoted.run_id,
+        baseline_at=quoted.at,
+    )
+    return _decide_run(source, rules, versions=None, home=home)
+
+
+def decide_scores(path: Path, rules: GateRules) -> GateDecision:
+    """Decide on a file of scores."""
+    cases, digest = read_scores(path)
+    return _decide_scores(cases, rules, ScoresSource(file=str(path), file_sha256=digest), versions=_tool_versions())
+
+
+def write_decision(decision: GateDecision, path: Path) -> None:
+    """Write it whole or not at all."""
+    write_atomically(path, decision.text())
+
+
+def default_path(decision: GateDecision, home: Path | None = None) -> Path:
+    """Beside the runs, named after what was decided on; a name from outside is reduced to harmless characters."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", decision.report.library or "scores").lstrip(".")
+    return run_home(home) / "gate" / f"{decision.report.run_id[:16]}-{name}-{decision.rules.tier}.json"
+
+
+def is_decision(path: Path) -> bool:
+    """Whether a file looks like one, for commands that take several kinds."""
+    try:
+        raw = load_json(read_text(path), str(path))
+    except BoostersEvalError:
+        return False
+    return isinstance(raw, dict) and raw.get("kind") == KIND
+
+
+def verify_decision(
+    path: Path, *, home: Path | None = None, baseline: Path | None = None, scores: Path | None = None
+) -> str:
+    """Compute a decision again from the journal, or from its scores: empty when the bytes are the same.
+
+    The versions are taken as recorded: they say what decided then, not what verifies now. What the decision quotes
+    of the baseline, or of the scores, is compared with the file that is given, or else with the one it names.
+    """
+    text = read_text(path)
+    decision = _load(path, text)
+    file = _quoted_file(decision, baseline, scores)
+    if file and not _quotes(decision, file):
+        return f"what it quotes is not what {file} holds"
+    again = _computed_again(decision, home)
+    if again.text() == text:
+        return ""
+    return _difference(decision, again)
+
+
+def _computed_again(decision: AnyDecision, home: Path | None) -> AnyDecision:
+    """By the rules of the version that made it, from inputs that are verified first."""
+    source, versions = decision.source, decision.report.versions
+    if isinstance(decision, DecisionOfVersion1):
+        if isinstance(source, RunSource):
+            return version1.decide_run(source, decision.rules, _load_run(source, home), versions)
+        return version1.decide_scores(decision.report.per_case, decision.rules, source, versions)
+    if isinstance(source, RunSource):
+        return _decide_run(source, decision.rules, versions=versions, home=home)
+    return _decide_scores(decision.report.per_case, decision.rules, source, versions=versions)
+
+
+def verified_against(path: Path, *, baseline: Path | None = None, scores: Path | None = None) -> str:
+    """What `verify_decision` could check the decision against, in words; nothing outside it vouches for its rules."""
+    decision = _load(path, read_text(path))
+    rules = decision.rules
+    said = f"tier {rules.tier} and threshold {rules.threshold} as quoted"
+    if isinstance(decision, DecisionOfVersion1):
+        said += ", by the rules of schema version 1, which took every cell for a case of its own"
+    file = _quoted_file(decision, baseline, scores)
+    if file:
+        return f"{said}; compared with {file}"
+    what = "baseline" if isinstance(decision.source, RunSource) else "scores"
+    return f"{said}; {what} as quoted, not compared with the file"
+
+
+def _quoted_file(decision: AnyDecision, baseline: Path | None, scores: Path | None) -> Path | None:
+    """The file that was given, or the one that the decision names where it is still there."""
+    source = decision.source
+    given, other = (baseline, scores) if isinstance(source, RunSource) else (scores, baseline)
+    if other:
+        raise ConfigError(f"The decision was made on a {source.kind}: {other} has nothing to do with it.")
+    named = Path(source.baseline if isinstance(source, RunSource) else source.file)
+    return given or (named if named.is_file() else None)
+
+
+def _quotes(decision: AnyDecision, file: Path) -> bool:
+    source = decision.source
+    if isinstance(source, RunSource):
+        quoted = read_references(file, source.library)
+        if isinstance(decision, DecisionOfVersion1):  # it quotes less
+            quoted = version1.quoted(quoted)
+        return quoted == (source.references, source.baseline_sha256, source.baseline_run_id, source.baseline_at)
+    cases, digest = read_scores(file)
+    return (tuple(sorted(cases, key=lambda case: case.case_id)), digest) == (
+        decision.report.per_case,
+        source.file_sha256,
+    )
+
+
+def _load_run(source: RunSource, home: Path | None) -> Run:
+    """The verified run that a decision is about: deciding begins with verifying."""
+    check_directions(source.references)
+    return load_verified(find_run(source.run_id, home), source.attempt)
+
+
+def _decide_run(
+    source: RunSource, rules: GateRules, *, versions: dict[str, str] | None, home: Path | None
+) -> GateDecision:
+    found = _load_run(source, home)
+    run = collect(found)
+    cases, notes = cases_of_run(
+        run, source.library, source.references, held_out=source.held_out, planned=planned_records(found.plan)
+    )
+    check_held_out(cases)
+    changed = changed_work(run, source.library, source.references)
+    n_flaky, flaky = flaky_cells(run, source.library, source.references)
+    report = make_report(
+        cases,
+        run_id=source.run_id,
+        library=source.library,
+        versions=_run_versions(run, source.library) if versions is None else versions,
+        notes=[*notes, *changed, *flaky],
+        n_changed=len(changed),
+        n_flaky=n_flaky,
+        of_itself=_of_itself(source, found),
+    )
+    return _decision(report, rules, source.replace(journal_digest=found.digest))
+
+
+def _of_itself(source: RunSource, found: Run) -> bool:
+    """Whether the baseline was recorded from this attempt: only one that began later can be another one.
+
+    One that took over the outcomes of an earlier attempt began with that, as its facts say.
+    """
+    if source.baseline_run_id != source.run_id:
+        return False
+    times = [str(found.begin.get("at")), *filter(None, [found.facts.started_at])]
+    try:
+        return min(map(datetime.fromisoformat, times)) <= datetime.fromisoformat(str(source.baseline_at))
+    except (TypeError, ValueError):  # a time is missing, or has no zone
+        return True
+
+
+def _decide_scores(
+    cases: Sequence[Case], rules: GateRules, source: ScoresSource, *, versions: dict[str, str]
+) -> GateDecision:
+    check_held_out(cases)
+    return _decision(make_report(cases, run_id=_content_id(cases), versions=versions), rules, source)
+
+
+def _decision(report: BenchRunReport, rules: GateRules, source: RunSource | ScoresSource) -> GateDecision:
+    coverage = _coverage(report, rules.threshold)
+    objections = rules.objections(report, coverage)
+    return GateDecision(
+        promoted=not objections,
+        objections=objections,
+        rules=rules,
+        min_cases=rules.needed,
+        coverage=coverage,
+        report=report,
+        source=source,
+    )
+
+
+def _coverage(report: BenchRunReport, threshold: float) -> Coverage:
+    scores = list(report.per_unit.values())
+    reached = report.lower_bound_95 >= threshold
+    return Coverage(
+        level=units.covered_level(scores, threshold) if reached else None,
+        vouched=round(units.vouched_threshold(scores, LEAST_COVERED), 6),  # a logarithm's last digits differ
+        needed=units.units_needed(scores, threshold, LEAST_COVERED),
+    )
+
+
+def _load(path: Path, text: str) -> AnyDecision:
+    raw = load_json(text, str(path))
+    if not isinstance(raw, dict) or raw.get("kind") != KIND:
+        raise FileFormatError(f"{path} is not a gate decision.")
+    schema = raw.get("schema_version")
+    if isinstance(schema, int) and schema > SCHEMA_VERSION:
+        raise FileFormatError(f"{path} has schema version {schema}, this program reads up to {SCHEMA_VERSION}.")
+    model = DecisionOfVersion1 if schema == 1 else GateDecision
+    try:
+        return model.model_validate(raw)
+    except ConfigError as error:
+        raise FileFormatError(f"{path} is not a valid gate decision: {error}") from None
+
+
+def _difference(recorded: AnyDecision, again: AnyDecision) -> str:
+    """The first thing that is not as it was."""
+    for part in ("source", "rules", "report", "objections", "promoted", "min_cases", "coverage"):
+        before, now = getattr(recorded, part, None), getattr(again, part, None)
+        if before == now:
+            continue
+        for name in type(before).model_fields if isinstance(before, Model) else ():
+            if getattr(before, name) != getattr(now, name):
+                return f"{part}.{name} is not what the recorded inputs give"
+        return f"{part} is not what the recorded inputs give"
+    return "the file was edited: its content is the same, its bytes are not"
+
+
+def _content_id(cases: Iterable[Case]) -> str:
+    """A run id for scores that come from elsewhere: a digest of the scores of each unit, and of nothing else.
+
+    Nobody can choose a lucky seed, and what cases are called or how they are ordered moves nothing.
+    """
+    by_unit: dict[str, list[str]] = {}
+    for case in cases:
+        by_unit.setdefault(case.unit, []).append(case.score.hex())
+    content = sorted(sorted(scores) for scores in by_unit.values())
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+
+def _tool_versions() -> dict[str, str]:
+    import numpy as np  # noqa: PLC0415 (its version is part of the record)
+
+    return {
+        "boosters_eval": version("boosters-eval"),
+        "numpy": np.__version__,
+        "python": ".".join(map(str, sys.version_info[:3])),
+    }
+
+
+def _run_versions(run: ResultCollection, library: str) -> dict[str, str]:
+    found = {r.library_version for r in run.results if r.library == library and r.library_version}
+    return {**_tool_versions(), library: ", ".join(sorted(found)) or "unknown"}

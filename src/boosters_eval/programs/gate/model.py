@@ -1,0 +1,220 @@
+"""What the gate reads and writes: cases, units, the report on them, and the decision with all that it rests on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from annotated_types import Ge, Gt, Le, MinLen
+from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
+
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, UnknownNameError
+from boosters_eval.core.model import Model
+from boosters_eval.programs.baseline.render import apart
+
+SCHEMA_VERSION = 2
+KIND = "boosters-eval gate decision"
+TIERS = {"bronze": 10, "silver": 30, "gold": 100}  # the fewest units for a promotion
+MIN_HELD_OUT = 5
+LEAST_COVERED = 0.9  # below this, a promotion must be asked for by name (ADR-0008)
+
+Unit = Annotated[float, Ge(0), Le(1), Strict()]
+CaseClass = Literal["dev", "held_out"]
+
+
+class GateError(BoostersEvalError):
+    """The inputs are valid, but no decision can be computed from them."""
+
+
+class Case(Model):
+    """One case: a (data set, seed) cell of the library under test, or a line of a scores file."""
+
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+    case_id: Annotated[str, MinLen(1)]
+    score: Unit
+    class_: CaseClass | None = Field(default=None, alias="class")
+    reason: str = ""  # why the score is 0 although nothing was measured
+    dataset: str = ""  # cases of one data set are one unit; empty: the case is a unit of its own
+
+    @property
+    def unit(self) -> str:
+        """What the case is evidence about: several cases of one unit are no more evidence than one (ADR-0007)."""
+        return self.dataset or self.case_id
+
+
+class BenchRunReport(Model):
+    """What the gate knows about a run. mean_score and stddev are for people: the gate never reads them (ADR-0002)."""
+
+    schema_version: Literal[2] = 2
+    run_id: str
+    library: str | None = None
+    per_case: Annotated[tuple[Case, ...], MinLen(1)]  # sorted by case id
+    per_unit: dict[str, float]  # the mean score of each unit
+    n_cases: int
+    n_units: int
+    n_held_out: int  # units
+    intraclass_correlation: float | None  # of the cases within units; None where it cannot be estimated
+    mean_score: float  # of the units, like everything below
+    stddev: float | None  # ddof 1; None for a single unit
+    lower_bound_95: float
+    lower_bound_95_held_out: float | None  # None without held-out units
+    n_changed: int = 0  # configs whose parameters are not the baseline's; the notes say which
+    n_flaky: int = 0  # cells that finished only after they had failed
+    of_itself: bool = False  # the baseline was recorded from this very attempt
+    versions: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def unit_noun(self) -> str:
+        """What people call a unit."""
+        return "data set" if any(case.dataset for case in self.per_case) else "case"
+
+
+class GateRules(Model):
+    """What a promotion needs."""
+
+    tier: str = "bronze"
+    threshold: Annotated[float, Gt(0), Le(1)]
+    min_cases: int | None = None  # how many units, if more than the tier's
+    held_out: bool = True  # whether at least five held-out units are needed, whose bound reaches the threshold too
+    changed_parameters: bool = False  # whether the run's parameters may differ from the baseline's
+    low_coverage: bool = False  # whether the threshold may be covered at less than 90 %
+    flaky: Annotated[int, Ge(0)] = 0  # how many cells may have failed before they finished
+
+    @field_validator("tier")
+    @classmethod
+    def _known(cls, tier: str) -> str:
+        if tier not in TIERS:
+            raise UnknownNameError("tier", tier, TIERS)
+        return tier
+
+    @model_validator(mode="after")
+    def _not_weaker(self) -> Self:
+        if self.min_cases is not None and self.min_cases < TIERS[self.tier]:
+            raise ConfigError(
+                f"The 'min_cases' parameter of GateRules must be at least {TIERS[self.tier]}, "
+                f"which tier {self.tier} needs. Got {self.min_cases} instead."
+            )
+        return self
+
+    @property
+    def needed(self) -> int:
+        """The fewest units."""
+        return TIERS[self.tier] if self.min_cases is None else self.min_cases
+
+    def objections(self, report: BenchRunReport, coverage: Coverage) -> tuple[str, ...]:
+        """Why there is no promotion, in sentences; bounds and counts are all that it may look at."""
+        found = []
+        noun = report.unit_noun
+        if not report.lower_bound_95 >= self.threshold:
+            bound, _ = apart(report.lower_bound_95, self.threshold)
+            found.append(f"The lower bound {bound} is below the threshold {self.threshold}.")
+        elif coverage.level is not None and coverage.level < LEAST_COVERED and not self.low_coverage:
+            found.append(f"{coverage.sentence(self.threshold, noun)} (or say --allow-low-coverage).")
+        if report.n_units < self.needed:
+            found.append(f"{there_are(report.n_units, noun)}; tier {self.tier} needs {self.needed}.")
+        if self.held_out:
+            found += self._held_out_objections(report)
+        if report.n_changed and not self.changed_parameters:
+            have = there_are(report.n_changed, "config")
+            found.append(f"{have} with other parameters than the baseline's (or say --allow-changed-parameters).")
+        if report.n_flaky > self.flaky:
+            have = there_are(report.n_flaky, "flaky cell")
+            found.append(f"{have}: trying again until it works proves nothing (or say --allow-flaky {report.n_flaky}).")
+        if report.of_itself:
+            found.append("The baseline was recorded from this very run: there is nothing to compare it with.")
+        return tuple(found)
+
+    def _held_out_objections(self, report: BenchRunReport) -> list[str]:
+        if report.n_held_out < MIN_HELD_OUT:
+            have = there_are(report.n_held_out, f"held-out {report.unit_noun}")
+            return [f"{have}; {MIN_HELD_OUT} are needed (or say --no-held-out)."]
+        bound = report.lower_bound_95_held_out
+        if bound is None or bound >= self.threshold:
+            return []
+        shown, _ = apart(bound, self.threshold)
+        return [f"The lower bound {shown} of the held-out {report.unit_noun}s is below the threshold {self.threshold}."]
+
+
+class Coverage(Model):
+    """How sure a threshold that the bound reaches is, given how few units there are (ADR-0008)."""
+
+    level: float | None  # None where the bound does not reach the threshold: nothing is claimed
+    vouched: float  # the highest threshold that is covered at 90 %
+    needed: int | None  # how many units with this mean would cover the threshold at 90 %
+
+    def sentence(self, threshold: float, noun: str) -> str:
+        """What a low level means, without a full stop."""
+        level = 0.0 if self.level is None else self.level
+        more = "" if self.needed is None else f"; {self.needed} would cover it"
+        return (
+            f"The threshold {threshold} is covered at {100 * level:.0f} %, below {100 * LEAST_COVERED:.0f} %: so few "
+            f"{noun}s would seldom show a rare total loss. They vouch for {_floor(self.vouched)}{more}"
+        )
+
+
+def _floor(value: float) -> str:
+    """Three decimals, never more than the value."""
+    return f"{int(value * 1000) / 1000:.3f}"
+
+
+def there_are(number: int, noun: str) -> str:
+    """A count as the beginning of a sentence."""
+    return f"There is 1 {noun}" if number == 1 else f"There are {number} {noun}s"
+
+
+class Reference(Model):
+    """What the baseline says about the library under test in one config."""
+
+    config: str
+    metric: str
+    higher_is_better: bool
+    mean: float
+    per_seed: dict[str, float] = Field(default_factory=dict)  # empty: the baseline has only the mean
+    data_digest: str | None = None
+    split_digests: dict[str, str] = Field(default_factory=dict)
+    parameters: dict[str, Any] = Field(default_factory=dict)  # the effective ones; empty: not known
+    profile: str | None = None
+    dataset: str = ""  # empty: the baseline does not say
+
+
+class RunSource(Model):
+    """A finished run against a baseline."""
+
+    kind: Literal["run"] = "run"
+    run_id: str
+    attempt: int
+    journal_digest: str
+    library: str
+    held_out: tuple[str, ...]  # data sets and configs whose cells are held out
+    baseline: str  # the file as it was named
+    baseline_sha256: str
+    references: tuple[Reference, ...]
+    baseline_run_id: str | None = None  # of the run that the baseline was recorded from
+    baseline_at: str | None = None  # when: an attempt that began later is not the recorded one
+
+
+class ScoresSource(Model):
+    """A file of scores; its cases are in the report, and a digest of their scores is the run id."""
+
+    kind: Literal["scores"] = "scores"
+    file: str  # as it was named
+    file_sha256: str
+
+
+class GateDecision(Model):
+    """The decision and everything needed to compute it again."""
+
+    schema_version: Literal[2] = 2
+    kind: Literal["boosters-eval gate decision"] = "boosters-eval gate decision"
+    promoted: bool
+    objections: tuple[str, ...]
+    rules: GateRules
+    min_cases: int  # units
+    coverage: Coverage
+    report: BenchRunReport
+    source: Annotated[RunSource | ScoresSource, Field(discriminator="kind")]
+
+    def text(self) -> str:
+        """The file's content, the same for the same decision."""
+        return self.model_dump_json(indent=1) + "\n"

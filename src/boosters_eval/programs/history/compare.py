@@ -1,0 +1,220 @@
+"""One number of one competitor in two runs: did it change? By the project's own tests, and never across what differs.
+
+A listing imports this module, so scipy is loaded by the first comparison only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from boosters_eval.core.repeat import Repeat, SplitKind
+from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.programs.benchmark.observations import resolution_of
+from boosters_eval.stats.observations import ASSUMED_RATIO, Observation, by_split, coarsest_resolution, split_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.programs.history.model import MetricSeries, RepeatValue
+    from boosters_eval.stats.significance import Comparison, Criteria, PendingComparison
+
+ALPHA = 0.05
+NOT_COMPARABLE = "not comparable"
+_SHARE = 0.01  # by which shares may differ: more than rounding to whole rows, less than anybody would ask for
+_DRIFT = "The two runs were not interleaved: a machine that changed in between looks the same."
+
+
+@dataclass(frozen=True)
+class HistoryComparison:
+    """The later run against the earlier one. Every number is after minus before, or after over before."""
+
+    verdict: str  # of the later run: better, worse, equivalent, inconclusive, or not comparable
+    how: str  # "paired over 10 shared splits", or why not
+    paired: bool = False
+    n: int = 0  # shared splits, or the values of the smaller side
+    before: float | None = None  # the means that are compared: of the shared splits where there are any
+    after: float | None = None
+    difference: float | None = None
+    percent: float | None = None  # of before
+    ratio: float | None = None  # after over before, of times and memory
+    interval: tuple[float, float] | None = None  # of the ratio where there is one, else of the difference
+    percent_interval: tuple[float, float] | None = None
+    alpha: float = ALPHA
+    p_value: float | None = None
+    note: str = ""
+
+
+def against(before: MetricSeries, after: MetricSeries, *, alpha: float = ALPHA) -> HistoryComparison:
+    """Compare two runs' values of one metric of one competitor on one benchmark."""
+    reason = _refusal(before, after)
+    if reason:
+        return _refused(NOT_COMPARABLE, reason, before, after, alpha)
+    if not after.observations and not before.observations:
+        return _refused("inconclusive", "no number in either run", before, after, alpha)
+    if not after.observations:
+        return _refused("worse", _no_number(after), before, after, alpha)
+    if not before.observations:
+        return _refused("inconclusive", f"{_no_number(before)} before", before, after, alpha)
+    shared = _shared(before, after)
+    if not shared and _have_other_shares(before, after):
+        return _refused(NOT_COMPARABLE, "the share of validation rows differs", before, after, alpha)
+    found = _paired(before, after, shared, alpha) if shared else _unpaired(before, after, alpha)
+    return _without_passing_by_absence(found, before, after)
+
+
+def _refused(verdict: str, reason: str, before: MetricSeries, after: MetricSeries, alpha: float) -> HistoryComparison:
+    means = [one.mean if one.observations else None for one in (before, after)]
+    return HistoryComparison(verdict, reason, before=means[0], after=means[1], alpha=alpha)
+
+
+def _no_number(series: MetricSeries) -> str:
+    failed = f": {series.failed} cell{'' if series.failed == 1 else 's'} failed" if series.failed else ""
+    return f"no number{failed}"
+
+
+def _refusal(before: MetricSeries, after: MetricSeries) -> str:
+    """Why two numbers must not be compared; empty if they may."""
+    measured = after.metric in RESOURCES
+    directions = {before.higher_is_better, after.higher_is_better}
+    reasons = {
+        "the data differ": before.data_digest != after.data_digest,
+        "which direction is better is not known": None in directions or len(directions) > 1,
+        "measured on different machines": measured and before.entry.machine != after.entry.machine,
+        "not measured in timing mode on a quiet machine": measured
+        and not all(one.fair for one in (*before.observations, *after.observations)),
+        "the settings differ": before.settings != after.settings,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _shared(before: MetricSeries, after: MetricSeries) -> list[tuple[RepeatValue, RepeatValue]]:
+    """The repeats of both runs that are known to have the same split, in the order of the later run."""
+    known = {(one.seed, one.fold): one for one in before.observations if one.split_digest}
+    pairs = ((known.get((one.seed, one.fold)), one) for one in after.observations)
+    return [(first, second) for first, second in pairs if first and first.split_digest == second.split_digest]
+
+
+def _have_other_shares(before: MetricSeries, after: MetricSeries) -> bool:
+    """Whether random splits of the same data leave more rows for training in one run than in the other."""
+    shares = []
+    for side in (before, after):
+        sizes = [(one.n_valid, one.n_train) for one in side.observations if one.split == "random"]
+        known = [valid / (valid + train) for valid, train in sizes if valid and train]
+        if not known or len(known) < len(side.observations):
+            return False
+        shares.append(math.fsum(known) / len(known))
+    return abs(shares[0] - shares[1]) > _SHARE
+
+
+def _paired(
+    before: MetricSeries, after: MetricSeries, shared: Sequence[tuple[RepeatValue, RepeatValue]], alpha: float
+) -> HistoryComparison:
+    from boosters_eval.stats.significance import Criteria  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.tables import compare_sides  # noqa: PLC0415 (loads scipy)
+
+    metric = after.metric
+    first, second = (sides_of(metric, [pair[index] for pair in shared]) for index in (0, 1))
+    criteria = Criteria(bool(after.higher_is_better), alpha=alpha)
+    found = compare_sides(second, first, metric=metric, criteria=criteria, as_ratio=metric in RESOURCES)
+    count = len(by_split(second))
+    how = f"paired over {count} shared split{'' if count == 1 else 's'}"
+    alone = len(before.observations) + len(after.observations) - 2 * len(shared)
+    extra = f"{alone} result{'' if alone == 1 else 's'} on other splits left out." if alone else ""
+    return _said(found, how, extra, metric, paired=True)
+
+
+def _unpaired(before: MetricSeries, after: MetricSeries, alpha: float) -> HistoryComparison:
+    """Welch's test, widened for the rows that splits share, on splits that are not the same or not known to be."""
+    from boosters_eval.stats.significance import Criteria, conclude  # noqa: PLC0415 (loads scipy)
+
+    known = all(one.split_digest for one in (*before.observations, *after.observations))
+    how = f"not paired: {'no split is shared' if known else 'the splits are not recorded'}"
+    values = [one.value for side in (after, before) for one in side.observations]
+    least = 0.0 if after.metric in RESOURCES else -math.inf
+    if not all(math.isfinite(value) and value > least for value in values):
+        return _refused("inconclusive", "a value is not a finite number", before, after, alpha)
+    if min(len(before.observations), len(after.observations)) < 2:
+        return replace(_refused("inconclusive", how, before, after, alpha), n=1, note="One split only.")
+    if any(one.split != "random" for one in (*before.observations, *after.observations)):
+        note = "Welch's test takes splits for independent, which windows of time and groups are not."
+        return replace(_refused("inconclusive", how, before, after, alpha), note=note)
+    criteria = Criteria(bool(after.higher_is_better), "welch", alpha)
+    return _said(conclude([_welch(before, after, criteria)])[0], how, "", after.metric, paired=False)
+
+
+def _welch(before: MetricSeries, after: MetricSeries, criteria: Criteria) -> PendingComparison:
+    import numpy as np  # noqa: PLC0415 (a listing loads no scientific package)
+
+    from boosters_eval.stats.inference import StudentT, welch  # noqa: PLC0415 (loads scipy)
+    from boosters_eval.stats.significance import prepare  # noqa: PLC0415 (loads scipy)
+
+    sides = [sides_of(after.metric, one.observations) for one in (after, before)]
+    left, right = ([one.value for one in side.values()] for side in sides)
+    if after.metric in RESOURCES:
+        logs = prepare(list(map(math.log, left)), list(map(math.log, right)), criteria, test_train_ratio=None)
+        ratio = math.exp(logs.blank.difference or 0.0)
+        mean_a, mean_b = math.fsum(left) / len(left), math.fsum(right) / len(right)
+        blank = replace(logs.blank, mean_a=mean_a, mean_b=mean_b, difference=mean_a - mean_b)
+        blank = replace(blank, ratio=ratio, percent=100 * (ratio - 1))
+        return replace(logs, blank=blank, margin=math.log1p(criteria.rope))
+    observations = [one for side in sides for one in side.values()]
+    resolution = coarsest_resolution(observations)
+    plain = prepare(left, right, criteria, test_train_ratio=None, resolution=resolution)
+    if not isinstance(plain.fitted, StudentT):
+        return plain
+    overlap = split_ratio(observations) or ASSUMED_RATIO
+    fitted = welch(np.asarray(left), np.asarray(right), resolution=resolution or 0.0, overlap=overlap)
+    return replace(plain, fitted=fitted)
+
+
+def sides_of(metric: str, values: Sequence[RepeatValue]) -> dict[Repeat, Observation]:
+    """The values of one side of a comparison, with what a test must know of their splits."""
+    predicted = metric not in RESOURCES
+    resolutions = {rows: resolution_of(metric, rows) for rows in {one.n_valid for one in values}}
+    return {
+        Repeat(one.seed, one.fold): Observation(
+            one.value,
+            one.split_digest,
+            one.n_train,
+            one.n_valid,
+            predictions_digest=one.predictions_digest if predicted else None,
+            resolution=resolutions[one.n_valid],
+            kind=cast("SplitKind", one.split),
+            n_train_groups=one.n_train_groups,
+            n_valid_groups=one.n_valid_groups,
+        )
+        for one in values
+    }
+
+
+def _said(found: Comparison, how: str, extra: str, metric: str, *, paired: bool) -> HistoryComparison:
+    drift = _DRIFT if metric in RESOURCES and found.verdict in ("better", "worse") else ""
+    return HistoryComparison(
+        verdict=found.verdict,
+        how=how,
+        paired=paired,
+        n=found.n,
+        before=found.mean_b,
+        after=found.mean_a,
+        difference=found.difference,
+        percent=found.percent,
+        ratio=found.ratio,
+        interval=found.interval,
+        percent_interval=found.percent_interval,
+        alpha=found.alpha,
+        p_value=found.p_value,
+        note=" ".join(filter(None, (found.note, extra, drift))),
+    )
+
+
+def _without_passing_by_absence(
+    found: HistoryComparison, before: MetricSeries, after: MetricSeries
+) -> HistoryComparison:
+    """What failed in the later run, and did not before, must not be passed over for the rest."""
+    if after.failed <= before.failed:
+        return found
+    cells = f"{after.failed} cell{'' if after.failed == 1 else 's'} failed, {before.failed or 'none'} before."
+    verdict = "inconclusive" if found.verdict in ("better", "equivalent") else found.verdict
+    return replace(found, verdict=verdict, note=f"{cells} {found.note}".rstrip())

@@ -1,0 +1,53 @@
+"""When a run ends, it enters the index. That is a convenience: whatever fails here is done at the next question."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import warnings
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_AT_MOST = 50  # runs: the others, of a home that was never indexed, wait until somebody asks
+_WAIT_S = 2.0
+
+
+@contextlib.contextmanager
+def recording(home: Path | None = None) -> Iterator[None]:
+    """Index what is run inside, also if it is interrupted."""
+    try:
+        yield
+    finally:
+        record_runs(home)
+
+
+def record_runs(home: Path | None = None) -> None:
+    """Index what has just been run. It never raises: a run must not fail because of the index."""
+    try:
+        _record(home)
+    except Exception as error:  # noqa: BLE001 (whatever it is, the run itself is done and kept)
+        message = f"The run is not in the index of the history yet ({error}); the next 'history' adds it."
+        warnings.warn(message, BoostersEvalWarning, stacklevel=2)
+
+
+def _record(home: Path | None) -> None:
+    from boosters_eval.core.home import home as home_of  # noqa: PLC0415 (so that a failing import is caught too)
+    from boosters_eval.programs.history import index, store  # noqa: PLC0415
+
+    try:
+        where = home_of(home)
+    except ConfigError:  # nothing was run there, and whoever tried has been told
+        return
+    if not (where / "runs").is_dir():
+        return
+    try:
+        with contextlib.closing(store.connect(where, wait_s=_WAIT_S)) as connection:
+            index.update(connection, where, at_most=_AT_MOST)
+    except sqlite3.OperationalError as error:
+        if store.code_of(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):  # another program does it
+            raise

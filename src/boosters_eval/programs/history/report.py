@@ -1,0 +1,403 @@
+"""The history of many runs as data: a line per benchmark, competitor and metric, and the steps in it.
+
+What the JSON file holds, and what the page and the Markdown are written from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from boosters_eval.core.model import Model
+from boosters_eval.core.text import clean
+from boosters_eval.metrics import label
+from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.programs.benchmark.tables.build import MEASURES
+from boosters_eval.programs.history import query
+from boosters_eval.programs.history.compare import sides_of
+from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, fewest_for_any_step, find_steps
+from boosters_eval.stats.inference import HUGE
+from boosters_eval.stats.tables import mean_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from boosters_eval.programs.history.model import HistoryFilter, MetricSeries, RepeatValue, RunEntry
+
+    Splits = frozenset[tuple[int, int | None, str | None]]  # seed, fold and digest of each
+
+_Key = tuple[str, str, str, str, str, str]  # config, target, machine, metric, data, settings
+
+_NAMED = 5  # runs without a number that a note names
+MOST_POINTS = 500  # runs of a line that are searched and drawn
+_SHORT_SHA = 8
+SHORT_MACHINE = 6
+_MEASURED = frozenset(column.name for column in MEASURES)
+_LABELS = {
+    **{column.name: column.label for column in MEASURES},
+    "build_time_s": "Build time (s)",
+    "fit_time_s": "Fit time (s)",
+    "cpu_time_s": "CPU time (s)",
+}
+
+
+class HistoryPoint(Model):
+    """One run of a line."""
+
+    run: str  # its id and attempt
+    started_at: str
+    commit: str  # short, with * if files had changed; empty if there is none
+    version: str
+    value: float | None  # the mean of the line's splits; None: not finite
+    low: float | None = None  # its 95 % interval
+    high: float | None = None
+    n: int
+    failed: int = 0
+    searched: bool = True  # False: it lacks a split of the line, or its time was not fairly taken
+
+    @property
+    def name(self) -> str:
+        """The commit, or the date of a run without one."""
+        return self.commit or self.started_at[:10]
+
+
+class HistoryStep(Model):
+    """A change of level in a line."""
+
+    run: str  # the first run on the new level
+    started_at: str
+    commit: str
+    last_commit: str  # of the last run on the old level
+    version_before: str
+    version_after: str
+    index: int  # of the first point on the new level
+    first: int  # of the first point on the old level
+    end: int  # after the last point on the new level
+    before: float  # medians
+    after: float
+    percent: float | None
+    verdict: Literal["better", "worse", "changed"]
+    p_value: float
+    n_before: int
+    n_after: int
+
+    @property
+    def name(self) -> str:
+        """The commit, or the date of a run without one."""
+        return self.commit or self.started_at[:10]
+
+
+class HistoryFailure(Model):
+    """A run in which a competitor has no number on a benchmark, because every cell failed."""
+
+    run: str
+    started_at: str
+    commit: str
+    config: str
+    target: str
+    machine: str
+    failed: int
+
+    @property
+    def name(self) -> str:
+        """The commit, or the date of a run without one."""
+        return self.commit or self.started_at[:10]
+
+
+class HistoryLine(Model):
+    """One metric of one competitor on one benchmark and one machine, run after run."""
+
+    config: str
+    dataset: str
+    target: str
+    library: str
+    metric: str
+    label: str
+    higher_is_better: bool | None
+    primary: bool
+    machine: str  # its digest
+    machine_label: str
+    variant: str = ""  # what tells it from another line of the same names: other data or settings
+    n_splits: int  # that its values are means of
+    points: tuple[HistoryPoint, ...]
+    steps: tuple[HistoryStep, ...] = ()
+    hidden: int = 0  # earlier runs, neither searched nor shown
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_searched(self) -> int:
+        """How many of its runs were searched for steps."""
+        return sum(point.searched for point in self.points)
+
+
+class HistoryReport(Model):
+    """All lines."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["boosters-eval history report"] = "boosters-eval history report"
+    alpha: float = DEFAULT_STEP_ALPHA  # of each line: the chance that one without a step gets one
+    n_runs: int
+    lines: tuple[HistoryLine, ...]
+    failures: tuple[HistoryFailure, ...] = ()  # no point of any line tells of them
+    notes: tuple[str, ...] = ()  # the first is the rule by which steps are found
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps were found."""
+        return sum(len(line.steps) for line in self.lines)
+
+
+def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:
+    """The lines of the runs of a home; unless metrics are asked for, of all scores and the usual resources."""
+    found = query.series(wanted, home, per_line=MOST_POINTS)
+    lost = (_failure(*told) for told in query.failures(wanted, home))
+    report = build_history_report((one for one in found if wanted.metrics or is_usual(one.metric)), lost)
+    return report.replace(n_runs=max(report.n_runs, query.count_measured(wanted, home)))
+
+
+def build_history_report(
+    series: Iterable[MetricSeries], failures: Iterable[HistoryFailure] = (), *, alpha: float = DEFAULT_STEP_ALPHA
+) -> HistoryReport:
+    """The lines of what the runs measured, given in the order of time, and what has no number."""
+    kept: dict[_Key, deque[MetricSeries]] = {}
+    totals: Counter[_Key] = Counter()
+    runs: set[str] = set()
+    for one in series:
+        key = (one.config, one.target, one.entry.machine, one.metric, one.data_digest, one.settings)
+        kept.setdefault(key, deque(maxlen=MOST_POINTS)).append(one)
+        totals[key] += 1 + one.left_out
+        runs.add(one.entry.key)
+    lost = tuple(failures)
+    failed: dict[tuple[str, ...], list[HistoryFailure]] = {}
+    for failure in lost:
+        failed.setdefault((failure.config, failure.target, failure.machine), []).append(failure)
+    alike: dict[tuple[str, ...], list[_Key]] = {}
+    for key in kept:
+        alike.setdefault(key[:4], []).append(key)
+    lines = []
+    for key, found in kept.items():
+        variant = _variant(key, alike[key[:4]])
+        lines.append(_line(list(found), totals[key] - len(found), variant, alpha, failed.get(key[:3], ())))
+    lines = _with_machines_told_apart(lines)
+    ordered = sorted(
+        lines, key=lambda line: (line.config, line.target, line.machine_label, line.variant, not line.primary)
+    )
+    drawn = {(key[0], key[1], key[2]) for key in kept}
+    alone = [told for key, told in failed.items() if key not in drawn]
+    notes = (*_notes(lines, alpha), *(f"{told[0].target} on {told[0].config}: {_lost(told)}" for told in alone))
+    return HistoryReport(alpha=alpha, n_runs=len(runs), lines=tuple(ordered), failures=lost, notes=notes)
+
+
+def _with_machines_told_apart(lines: list[HistoryLine]) -> list[HistoryLine]:
+    """Machines of the same make are named by the beginning of their digests too, as in the list of runs."""
+    machines: dict[str, set[str]] = {}
+    for line in lines:
+        machines.setdefault(line.machine_label, set()).add(line.machine)
+    return [
+        line.replace(machine_label=f"{line.machine_label} {line.machine[:SHORT_MACHINE]}".lstrip())
+        if len(machines[line.machine_label]) > 1
+        else line
+        for line in lines
+    ]
+
+
+def _variant(key: _Key, alike: list[_Key]) -> str:
+    """What tells a line from others of the same names, in the order of their first runs; empty if there is none."""
+    parts = (
+        (name, list(dict.fromkeys(one[at] for one in alike)), key[at]) for name, at in (("data", 4), ("settings", 5))
+    )
+    return ", ".join(
+        f"{name} {values.index(own) + 1} of {len(values)}" for name, values, own in parts if len(values) > 1
+    )
+
+
+def _notes(lines: Sequence[HistoryLine], alpha: float) -> tuple[str, ...]:
+    least = fewest_for_any_step(alpha=alpha)
+    searched = sum(line.n_searched >= least for line in lines)
+    rule = (
+        f"A step is a change of level that a permutation test of ranks finds; it takes {least} comparable runs or more."
+        f" At each look, a line without any gets one with a probability of {100 * alpha:g} % at most, if its runs"
+        " scatter independently: a slow drift, or a machine that is slower for a few runs, looks like a step. Of"
+        " lines of 60 runs, 6 % show one where neighbouring runs correlate by 0.2, and 37 % where they do by 0.5."
+    )
+    if searched > 1:
+        chance = f"of the {searched} lines that were searched, {alpha * searched:.2g} may show a step by chance"
+        rule += f" Each line is tested on its own: {chance}."
+    mixed = "Runs on different machines are never in one line, nor are runs with other data or settings."
+    return (rule, mixed)
+
+
+def _failure(entry: RunEntry, config: str, target: str, failed: int) -> HistoryFailure:
+    return HistoryFailure(
+        run=run_name(entry),
+        started_at=entry.started_at,
+        commit=commit_of(entry),
+        config=config,
+        target=target,
+        machine=entry.machine,
+        failed=failed,
+    )
+
+
+def _lost(failures: Sequence[HistoryFailure]) -> str:
+    """The latest runs without a number, and how many there are."""
+    latest = ", ".join(failure.name for failure in reversed(failures[-_NAMED:]))
+    if len(failures) == 1:
+        return f"All cells failed in one run, which has no point: {latest}."
+    more = ", ..." if len(failures) > _NAMED else ""
+    return f"All cells failed in {len(failures)} runs, which have no point: {latest}{more}."
+
+
+def _line(
+    series: list[MetricSeries], hidden: int, variant: str, alpha: float, failures: Sequence[HistoryFailure]
+) -> HistoryLine:
+    last = series[-1]
+    splits = _common_splits(series)
+    points = tuple(_point(one, splits) for one in series)
+    steps = _steps(points, last.higher_is_better, alpha)
+    return HistoryLine(
+        config=last.config,
+        dataset=last.dataset,
+        target=last.target,
+        library=last.library,
+        metric=last.metric,
+        label=metric_label(last.metric),
+        higher_is_better=last.higher_is_better,
+        primary=last.primary,
+        machine=last.entry.machine,
+        machine_label=last.entry.machine_label,
+        variant=variant,
+        n_splits=len(splits),
+        points=points,
+        steps=steps,
+        hidden=hidden,
+        notes=tuple(_line_notes(series, points, splits, hidden, failures)),
+    )
+
+
+def _line_notes(
+    series: list[MetricSeries],
+    points: Sequence[HistoryPoint],
+    splits: Splits,
+    hidden: int,
+    failures: Sequence[HistoryFailure],
+) -> Iterable[str]:
+    if failures:
+        yield _lost(failures)
+    if hidden:
+        yield f"Only the latest {len(points)} runs are searched and shown; {hidden} earlier ones are left out."
+    if series[-1].metric in RESOURCES and not any(point.searched for point in points):
+        yield "Not searched for steps: the times were not taken in timing mode on a quiet machine."
+        return
+    short = sum(len(_used(run, splits)) < len(splits) for run in series)
+    others = sum(not point.searched for point in points) - short
+    most = "the split" if len(splits) == 1 else f"some of the {len(splits)} splits"
+    for left, why in (
+        (short, f"{'it lacks' if short == 1 else 'they lack'} {most} that most runs have"),
+        (others, "a value is not finite, or a time was not fairly taken"),
+    ):
+        if left:
+            yield f"{left} {'run is' if left == 1 else 'runs are'} shown but not searched: {why}."
+
+
+def _common_splits(series: Sequence[MetricSeries]) -> Splits:
+    """The splits that most runs have exactly, the latest if in doubt: a mean of others is another number."""
+    sets = [frozenset((one.seed, one.fold, one.split_digest) for one in run.observations) for run in reversed(series)]
+    return Counter(sets).most_common(1)[0][0]  # of equal counts, the first one seen
+
+
+def _used(run: MetricSeries, splits: Splits) -> list[RepeatValue]:
+    return [one for one in run.observations if (one.seed, one.fold, one.split_digest) in splits]
+
+
+def _point(run: MetricSeries, splits: Splits) -> HistoryPoint:
+    used = _used(run, splits)
+    complete = len(used) == len(splits)
+    used = used if complete else list(run.observations)
+    values = [one.value for one in used]
+    usable = bool(values) and all(map(math.isfinite, values))
+    resource = run.metric in RESOURCES
+    fair = all(one.fair for one in used)
+    interval = mean_interval(sides_of(run.metric, used), as_ratio=resource) if usable else None
+    return HistoryPoint(
+        run=run_name(run.entry),
+        started_at=run.entry.started_at,
+        commit=commit_of(run.entry),
+        version=clean(run.version),
+        value=math.fsum(values) / len(values) if usable else None,
+        low=(max(interval[0], 0.0) if resource else interval[0]) if interval else None,
+        high=interval[1] if interval else None,
+        n=len(used),
+        failed=run.failed,
+        searched=complete and usable and max(map(abs, values)) < HUGE and not (resource and not fair),
+    )
+
+
+def _steps(
+    points: Sequence[HistoryPoint],
+    higher_is_better: bool | None,
+    alpha: float,
+) -> tuple[HistoryStep, ...]:
+    searched = [(index, point) for index, point in enumerate(points) if point.searched]
+    found = find_steps([point.value or 0.0 for _, point in searched], alpha=alpha)
+    edges = [0, *(step.index for step in found), len(searched)]
+    out = []
+    for step, (first, end) in zip(found, zip(edges, edges[2:], strict=False), strict=True):
+        (_, last), (at, begun) = searched[step.index - 1], searched[step.index]
+        rises = step.after > step.before
+        verdict = "changed" if higher_is_better is None or step.after == step.before else None
+        out.append(
+            HistoryStep(
+                run=begun.run,
+                started_at=begun.started_at,
+                commit=begun.commit,
+                last_commit=last.commit,
+                version_before=last.version,
+                version_after=begun.version,
+                index=at,
+                first=searched[first][0],
+                end=searched[end - 1][0] + 1,
+                before=step.before,
+                after=step.after,
+                percent=100 * (step.after - step.before) / abs(step.before) if step.before else None,
+                verdict=verdict or ("better" if rises == higher_is_better else "worse"),
+                p_value=step.p_value,
+                n_before=step.n_before,
+                n_after=step.n_after,
+            )
+        )
+    return tuple(out)
+
+
+def version_changes(points: Sequence[HistoryPoint]) -> list[int]:
+    """The indices of the runs whose version is not that of the run before."""
+    return [index for index, (a, b) in enumerate(pairwise(points), 1) if a.version != b.version]
+
+
+def is_usual(metric: str) -> bool:
+    """Whether a metric is shown without being asked for: all but the resources that no table has a column for."""
+    return metric not in RESOURCES or metric in _MEASURED
+
+
+def metric_label(name: str) -> str:
+    """A metric or a measurement as a person reads it."""
+    return _LABELS.get(name) or clean(label(name))
+
+
+def finite(value: float | None) -> float | None:
+    """The number, or None where a file cannot hold it."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def run_name(entry: RunEntry) -> str:
+    """A run as the commands take it."""
+    return f"{entry.run_id}/{entry.attempt}" if entry.attempt > 1 else entry.run_id
+
+
+def commit_of(entry: RunEntry) -> str:
+    """The short commit, with * if files had changed; several if the run was resumed at another one."""
+    commits = "+".join(clean(sha)[:_SHORT_SHA] for sha in entry.git_sha.split("+") if sha)
+    return f"{commits}*" if commits and entry.git_dirty else commits

@@ -1,0 +1,199 @@
+"""Results that come from elsewhere and go elsewhere: imported files are kept, so that the index can be made anew."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, FileFormatError
+from boosters_eval.core.files import MAX_RESULTS, check_regular, load_json, read_text, write_atomically
+from boosters_eval.core.home import home as home_of
+from boosters_eval.core.text import csv_cell, escape_json, with_article
+from boosters_eval.engine.folder import RunFolder
+from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.running import collect
+from boosters_eval.programs.history import query
+from boosters_eval.programs.history.index import IMPORTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from boosters_eval.programs.history.model import HistoryFilter, RunEntry
+
+KIND = "boosters-eval history"
+SCHEMA_VERSION = 1
+_HEAD = f'{{"schema_version": {SCHEMA_VERSION}, "kind": "{KIND}", "runs": [\n'
+_NEXT, _TAIL = ",\n", "]}\n"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of one file."""
+
+    file: Path
+    added: int = 0
+    known: int = 0  # runs that had been imported before
+    fault: str = ""
+
+
+def import_file(file: Path, home: Path | None = None) -> Imported:
+    """Keep the results of a file of `--format json`, or of `history export`. Once is enough: twice is harmless."""
+    added = known = 0
+    try:
+        for text, source in _documents(file):
+            if _keep(text, source, home_of(home)):
+                added += 1
+            else:
+                known += 1
+    except BoostersEvalError as error:
+        return Imported(file, added, known, str(error))
+    return Imported(file, added, known)
+
+
+def _documents(file: Path) -> Iterator[tuple[str, str]]:
+    """The results files in a file, as text, with what to call them: itself, or the lines of an export."""
+    try:
+        check_regular(file)  # a pipe would be waited for
+        with file.open(encoding="utf-8") as lines:
+            exported = lines.readline(len(_HEAD) + 1) == _HEAD
+            if exported:
+                yield from _lines(lines, file)
+                return
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{file} is not a text file.") from None
+    except OSError:
+        pass  # read_text says what is wrong
+    text = read_text(file, limit=MAX_RESULTS)
+    raw = load_json(text, str(file))
+    if isinstance(raw, dict) and raw.get("kind") == KIND:
+        yield from _whole(raw, file)
+    else:
+        yield text, str(file)
+
+
+def _lines(lines: Any, file: Path) -> Iterator[tuple[str, str]]:
+    """One run per line, as it was written: a history is larger than memory should be."""
+    for number, line in enumerate(iter(lambda: lines.readline(MAX_RESULTS), ""), 2):
+        if line == _TAIL:
+            return
+        yield line.rstrip().rstrip(","), f"line {number} of {file}"
+    raise FileFormatError(f"{file} ends too early: what it has was imported, the rest is lost.")
+
+
+def _whole(raw: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
+    """An export that somebody formatted anew."""
+    version, runs = raw.get("schema_version"), raw.get("runs")
+    if version != SCHEMA_VERSION or not isinstance(runs, list):
+        raise FileFormatError(f"{file} has schema version {version}, this program reads {SCHEMA_VERSION}: upgrade it.")
+    for number, document in enumerate(runs, 1):
+        yield json.dumps(document), f"run {number} of {file}"
+
+
+def _keep(text: str, source: str, home: Path) -> bool:
+    """Write one results file under the name of its content; False if it was there."""
+    results = ResultCollection.from_json(text, source=source)
+    if not results.results and not results.errors:
+        raise FileFormatError(f"{source} has no results.")
+    facts = results.metadata.facts
+    if not _is_time(facts.started_at) or not facts.machine.get("digest"):
+        raise FileFormatError(f"{source} does not say when and on which machine it ran: write it with its metadata.")
+    cells = Counter((one.config_name, one.library, one.seed, one.fold) for one in (*results.results, *results.errors))
+    config, library, seed, _ = max(cells, key=lambda cell: cells[cell])
+    if max(cells.values()) > 1:
+        raise FileFormatError(f"{source} has more than one result of {library} on {config} for seed {seed}.")
+    content = results.to_json().encode()
+    path = home / IMPORTS / f"{hashlib.sha256(content).hexdigest()[:32]}.json"
+    if path.exists() and path.read_bytes() == content:
+        return False
+    write_atomically(path, content, own=True)
+    return True
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def export_json(
+    wanted: HistoryFilter, write: Callable[[str], object], home: Path | None = None
+) -> tuple[int, list[str]]:
+    """Write all benchmark runs that are meant, oldest first, one per line; return how many, and what was left out."""
+    count, left_out = 0, []
+    write(_HEAD)
+    for entry in reversed(query.runs(wanted, home)):
+        if entry.state in ("damaged", "not begun") or entry.kind != "benchmark":
+            left_out.append(f"{entry.run_id} {_why_not(entry)}")
+            continue
+        try:
+            results = _load(entry)
+        except BoostersEvalError as error:
+            left_out.append(f"{entry.run_id} cannot be read: {str(error).rstrip('.')}")
+            continue
+        document = results.document().model_dump_json(exclude_none=True)
+        write(f"{_NEXT if count else ''}{escape_json(document)}")
+        count += 1
+    write(f"\n{_TAIL}" if count else _TAIL)
+    return count, left_out
+
+
+def _why_not(entry: RunEntry) -> str:
+    if entry.state == "damaged":
+        return f"cannot be read: {entry.fault}"
+    return (
+        "has not begun"
+        if entry.state == "not begun"
+        else f"is {with_article(entry.kind)} run, which has reports of its own"
+    )
+
+
+def _load(entry: RunEntry) -> ResultCollection:
+    path = Path(entry.source)
+    if entry.origin == "import":
+        return ResultCollection.load_partial(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BoostersEvalWarning)  # that a run is not sealed is in its count of cells
+        return collect(RunFolder(path).load(entry.attempt))
+
+
+COLUMNS = (
+    "run_id", "attempt", "origin", "started_at", "suite", "name", "commit", "branch", "dirty", "machine",
+    "machine_label", "state", "config", "dataset", "competitor", "library", "version", "metric", "primary", "n",
+    "failed", "mean", "verdict", "before",
+)  # fmt: skip
+
+
+def export_csv(wanted: HistoryFilter, write: Callable[[str], object], home: Path | None = None) -> int:
+    """One line per run, benchmark, competitor and metric, oldest first; a competitor without any number has one too."""
+    buffer = io.StringIO()
+    rows = csv.writer(buffer, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    count = 0
+    for entry, changes in query.walk(wanted, home):
+        count += 1
+        for change in changes:
+            rows.writerow(
+                csv_cell(value)
+                for value in (
+                    entry.run_id, entry.attempt, entry.origin, entry.started_at, entry.title, entry.name,
+                    entry.git_sha, entry.git_branch, entry.git_dirty, entry.machine, entry.machine_label, entry.state,
+                    change.config, change.dataset, change.target, change.library, change.version, change.metric,
+                    change.primary, change.n, change.failed, "" if not change.n else repr(change.mean),
+                    change.verdict, change.before,
+                )
+            )  # fmt: skip
+        write(buffer.getvalue())
+        buffer.seek(0)
+        buffer.truncate()
+    write(buffer.getvalue())
+    return count

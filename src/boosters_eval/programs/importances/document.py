@@ -1,0 +1,157 @@
+"""The report on explanations: the generic document, with the findings as typed data beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
+
+from boosters_eval.core.text import clean, counted
+from boosters_eval.programs.benchmark.tables import notes as benchmark_notes
+from boosters_eval.programs.benchmark.tables import reproduce
+from boosters_eval.programs.benchmark.tables.data import absent_pairs, failed_cells
+from boosters_eval.programs.benchmark.tables.environment import Environment, builds_of, library_versions
+from boosters_eval.programs.benchmark.tables.failures import errors_section
+from boosters_eval.programs.importances.checks import TOLERANCE, TOLERANCE_DOUBLE
+from boosters_eval.programs.importances.disputes import disputed_section
+from boosters_eval.programs.importances.findings import BenchmarkFindings  # noqa: TC001 (read when a report is validated)
+from boosters_eval.programs.importances.reading import read_findings
+from boosters_eval.programs.importances.records import KINDS
+from boosters_eval.programs.importances.tables import build_tables
+from boosters_eval.programs.importances.wording import QUESTION, absences, answer, mark_notes
+from boosters_eval.reports.document import Fact, ReportDocument
+from boosters_eval.reports.numbers import MISSING, count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.importances.results import Explanations
+    from boosters_eval.reports.document import Section
+
+DEFAULT_TOP = 10
+_MOST_PAIRS = 10  # of correlated columns that are named
+
+
+class ImportancesDocument(ReportDocument):
+    """A report on importances: the JSON file has the findings under `findings`."""
+
+    kind: Literal["boosters-eval importances"] = "boosters-eval importances"
+    run_id: str | None = None
+    top: int = DEFAULT_TOP
+    findings: tuple[BenchmarkFindings, ...]
+
+
+def build_document(
+    explanations: Explanations, top: int = DEFAULT_TOP, *, now: datetime | None = None
+) -> ImportancesDocument:
+    """Everything that is told of a run."""
+    findings = read_findings(explanations, top)
+    results = explanations.collection
+    environment = Environment.collect(results, now=now)
+    versions = library_versions(results)
+    measured = environment.measured_at
+    return ImportancesDocument(
+        title=f"{f'{measured[:10]}: ' if measured else ''}Importances",
+        lead=", ".join(f"{name} {version}" for name, version in versions.items()),
+        headline=tuple(_headline(findings, explanations)),
+        facts=tuple(_facts(findings, explanations)),
+        environment=environment.rows(versions, builds_of(results)),
+        configuration=tuple(_configuration(findings, explanations)),
+        tables=tuple(table for one in findings for table in build_tables(one, top)),
+        table_noun="table",
+        empty="No cell finished.",
+        notes=tuple(_notes(findings, explanations)),
+        sections=tuple(_sections(findings, results)),
+        reproduce=_commands(explanations),
+        run_id=explanations.run_id,
+        top=top,
+        findings=findings,
+    )
+
+
+def _commands(explanations: Explanations) -> tuple[str, ...]:
+    """As for a comparison, of which a run from Python is told with the name of this command."""
+    found = reproduce.commands(explanations.collection)
+    if explanations.metadata.facts.command or not explanations.results:
+        return found
+    first = found[0].replace("boosters-eval compare", "boosters-eval importances", 1)
+    kinds = ",".join(explanations.results[0].kinds)
+    return (f"{first} --kinds {kinds}", *found[1:])
+
+
+def _headline(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[str]:
+    found = {one.benchmark: one for one in findings}
+    benchmarks = dict.fromkeys([*found, *(error.config_name for error in explanations.errors)])
+    if explanations.errors and not findings:
+        yield f"{QUESTION} That cannot be said: no cell finished."
+    for benchmark in benchmarks:
+        where = f"{benchmark}: " if len(benchmarks) > 1 else ""
+        yield from (f"{where}{text}" for text in _told(found.get(benchmark), benchmark, explanations))
+
+
+def _told(one: BenchmarkFindings | None, benchmark: str, explanations: Explanations) -> Iterator[str]:
+    """The answer on a benchmark, and what casts doubt on it."""
+    if one is not None:
+        yield answer(one)
+        yield from (note.removeprefix("* ") for note in mark_notes(one))
+    errors = [error for error in explanations.errors if error.config_name == benchmark]
+    finished = Counter(cell.library for cell in explanations.results if cell.config_name == benchmark)
+    for library in dict.fromkeys(error.library for error in errors):
+        failed = [error for error in errors if error.library == library]
+        yield clean(benchmark_notes.failure(library, failed, finished[library]))
+    if one is not None and one.correlated:
+        yield one.correlated[0].text
+
+
+def _sections(findings: Sequence[BenchmarkFindings], results: ResultCollection) -> Iterator[Section]:
+    rows = (disputed_section(one, findings) for one in findings)
+    absent = absent_pairs(results.unsupported), absent_pairs(results.unavailable)
+    failed = errors_section(failed_cells(results), *absent)
+    yield from (section for section in (*rows, failed) if section is not None)
+
+
+def _facts(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[Fact]:
+    failed = {(one.benchmark, check.library) for one in findings for check in one.checks if check.verdict == "fails"}
+    yield Fact(label="Libraries", value=count(len({name for one in findings for name in one.libraries})))
+    yield Fact(label="Seeds", value=count(len({seed for one in findings for seed in one.seeds})))
+    yield Fact(label="Features", value=", ".join(count(one.n_features) for one in findings) or MISSING)
+    yield Fact(label="Rows measured", value=", ".join(count(one.n_rows) for one in findings) or MISSING)
+    broken = {name for _, name in failed}
+    yield Fact(label="Libraries that fail a check", value=count(len(broken)), alarm=bool(broken))
+    yield Fact(label="Cells failed", value=count(len(explanations.errors)), alarm=bool(explanations.errors))
+
+
+def _configuration(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[tuple[str, str]]:
+    for one in findings:
+        rows = f"{count(one.n_rows)} rows, {count(one.n_features)} features"
+        yield one.benchmark, f"{', '.join(one.libraries)}; {counted(len(one.seeds), 'seed')}; {rows}"
+    if explanations.run_id:
+        yield "Run", explanations.run_id
+
+
+def _notes(findings: Sequence[BenchmarkFindings], explanations: Explanations) -> Iterator[str]:
+    for one in findings:
+        where = f"{one.benchmark}: " if len(findings) > 1 else ""
+        yield from (f"{where}{note}" for note in one.notes)
+        yield from (f"{where}{pair.text}" for pair in one.correlated[:_MOST_PAIRS])
+        if len(one.correlated) > _MOST_PAIRS:
+            more = len(one.correlated) - _MOST_PAIRS
+            yield f"{where}{counted(more, 'further pair')} of columns as correlated; the JSON has all."
+        tabled = {found.kind for found in one.importances}  # what a table has, it tells itself
+        yield from (f"{where}{text}" for kind in KINDS if kind not in tabled for text in absences(one, kind))
+        if one.n_swarm and one.n_swarm < one.n_rows:
+            drawn = f"{one.n_swarm} of {count(one.n_rows)} rows of the first split, drawn at random"
+            yield f"{where}The picture of attributions shows {drawn}."
+    if findings:
+        yield (
+            "Tau is Kendall's tau-b of two rankings: 1 for the same order, 0 for no relation. Between libraries it is"
+            " the mean over the splits, on each of which they have the same rows; of a library with itself, over all"
+            " pairs of seeds."
+        )
+    if any(check.check == "local accuracy" and check.error is not None for one in findings for check in one.checks):
+        yield (
+            f"Sums count as right if they are off by at most {TOLERANCE:g} of the spread of the raw scores in single"
+            f" precision, {TOLERANCE_DOUBLE:g} in double precision, and by what rounding takes."
+        )
+    yield from benchmark_notes.of_report(explanations.collection, times=False)

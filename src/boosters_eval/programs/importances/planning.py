@@ -1,0 +1,113 @@
+"""From a comparison that is ready to run to one that explains its models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.core.home import home
+from boosters_eval.datasets import open_stored
+from boosters_eval.engine.folder import RunFolder
+from boosters_eval.engine.plan import Plan
+from boosters_eval.programs.benchmark.planning import FitInputs, check_devices, fit_specs
+from boosters_eval.programs.benchmark.spec import FitSpec
+from boosters_eval.programs.importances.records import KINDS, FeatureUnit
+from boosters_eval.programs.importances.workload import MAX_ROWS, PERMUTATIONS, ImportancesSpec, column_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.engine.cell import Cell
+    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.importances.records import Kind
+
+    Groups = Mapping[str, Sequence[str | int]]
+
+IMPORTANCES = "importances"  # what these runs are read as
+
+
+@dataclass(frozen=True)
+class ExplanationInputs(FitInputs):
+    """Locates the data of each cell, and where it puts its arrays."""
+
+    arrays: Path = Path()
+
+    def __call__(self, cell: Cell, scratch: Path) -> dict[str, str]:
+        """The inputs of a fit, and the folder."""
+        return {**super().__call__(cell, scratch), "artifacts": str(self.arrays)}
+
+
+def explained(
+    prepared: PreparedRun,
+    *,
+    kinds: str | Iterable[str] = KINDS,
+    permutations: int = PERMUTATIONS,
+    max_rows: int = MAX_ROWS,
+    groups: Groups | None = None,
+) -> PreparedRun:
+    """The same run, whose models are asked what they rely on."""
+    if prepared.growth is not None:
+        raise ConfigError("The 'seeds' parameter of importances must be a count. Got 'auto' instead.")
+    check_devices(prepared.plan)
+    wanted = chosen_kinds(kinds)
+    for name, value in (("permutations", permutations), ("max_rows", max_rows)):
+        require(name, value, int, "a count of at least 1")
+        if value < 1:
+            raise ConfigError(f"The '{name}' parameter must be a count of at least 1. Got {value} instead.")
+    specs = [
+        ImportancesSpec(
+            **{name: getattr(spec, name) for name in FitSpec.model_fields if name != "workload"},
+            kinds=wanted,
+            permutations=permutations,
+            max_rows=max_rows,
+            groups=_units(groups, column_names(open_stored(prepared.inputs.stored[spec.dataset].path)), spec.dataset),
+        )
+        for spec in fit_specs(prepared.plan).values()
+    ]
+    plan = Plan.of(IMPORTANCES, specs, prepared.plan.refs, prepared.plan.excluded)
+    found = prepared.inputs
+    arrays = RunFolder(home(prepared.settings.home).absolute() / "runs" / plan.run_id).arrays
+    return replace(prepared, plan=plan, inputs=ExplanationInputs(found.stored, found.splitters, arrays))
+
+
+def chosen_kinds(given: str | Iterable[str]) -> tuple[Kind, ...]:
+    """The kinds by their names, in the order in which they are reported."""
+    names = given.split(",") if isinstance(given, str) else given
+    require("kinds", names, Iterable, "names of importances")
+    asked = [text for name in names if (text := str(name).strip())]
+    for name in asked:
+        if name not in KINDS:
+            raise UnknownNameError("kind", name, list(KINDS))
+    if not asked:
+        raise ConfigError(f"The 'kinds' parameter must name one of {', '.join(KINDS)}. Got none instead.")
+    return tuple(kind for kind in KINDS if kind in asked)
+
+
+def _units(groups: Groups | None, names: tuple[str, ...], dataset: str) -> tuple[FeatureUnit, ...]:
+    """The groups by the numbers of their columns. No column may be in two, and none may be named like a column."""
+    require("groups", groups, (Mapping, type(None)), "a dict of names and columns")
+    taken: dict[int, str] = {}
+    units = []
+    for group, members in (groups or {}).items():
+        if group in names:
+            raise ConfigError(f"The group '{group}' has the name of a column of {dataset}: choose another.")
+        columns = [_column(member, names) for member in ([members] if isinstance(members, str) else members)]
+        if not columns:
+            raise ConfigError(f"The group '{group}' must have columns. Got none instead.")
+        for column in columns:
+            if column in taken:
+                raise ConfigError(f"The column '{names[column]}' is in the groups '{taken[column]}' and '{group}'.")
+            taken[column] = group
+        units.append(FeatureUnit(name=group, columns=tuple(sorted(columns))))
+    return tuple(units)
+
+
+def _column(given: Any, names: tuple[str, ...]) -> int:
+    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(names):
+        return given
+    if given not in names:
+        raise UnknownNameError("column", str(given), list(names))
+    return names.index(given)

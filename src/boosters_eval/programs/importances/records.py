@@ -1,0 +1,108 @@
+"""What one cell explains of its model: small numbers here, and arrays by their digest in the folder of the run.
+
+An array lies in `<home>/runs/<run_id>/arrays`, by `engine.artifacts`; `Explanations` (results.py) loads it.
+Throughout, n are the rows that were measured, p the columns of the data, and outputs the raw scores of a row: one, or
+one for each class or quantile.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from annotated_types import Ge, MinLen
+from pydantic import ConfigDict, Field
+
+from boosters_eval.core.model import FileModel
+from boosters_eval.programs.benchmark.records import BenchmarkResult
+
+Kind = Literal["permutation", "gain", "split", "shap"]
+KINDS: tuple[Kind, ...] = ("permutation", "gain", "split", "shap")
+
+
+class _Part(FileModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MeasuredKind(_Part):
+    """One kind of importance: the digest of its float64 array, why the library does not offer it, or its fault.
+
+    permutation (repeats, units): how much worse the primary metric is on the measured rows when the columns of a unit
+        are shuffled; larger is more important, whichever way the metric is better.
+    gain (p,): the sum of the gains of a column's splits, in the library's own unit.
+    split (p,): how many splits use a column.
+    shap (n, p + 1, outputs): attributions to the raw score, the base value last. A row adds up to `Explanation.raw`.
+    """
+
+    array: str | None = None
+    reason: str | None = None
+    fault: str | None = None  # what is wrong with what the library gave: it cannot be used, and its check fails
+
+
+class FeatureUnit(_Part):
+    """What is ranked: a column, or columns that belong together. Gains, splits and attributions of a unit add up."""
+
+    name: str
+    columns: Annotated[tuple[Annotated[int, Ge(0)], ...], MinLen(1)]
+
+
+class Additivity(_Part):
+    """How far sums are from what they must be: the largest absolute difference, and what it is to be judged by."""
+
+    error: Annotated[float, Ge(0)]
+    scale: Annotated[float, Ge(0)]  # the largest absolute value of what the sums must be
+    n_rows: Annotated[int, Ge(1)]
+
+
+class Probe(_Part):
+    """A small extra fit on some training rows, with one constant column appended, which nothing may be attributed to.
+
+    The model of the cell itself is not touched by it: there, a further column could change what is subsampled.
+    """
+
+    n_rows: Annotated[int, Ge(1)]
+    n_rounds: Annotated[int, Ge(1)]
+    # The largest absolute value that each kind gives to the constant column; exactly 0 in a sound library.
+    constant: dict[Kind, Annotated[float, Ge(0)]] = Field(default_factory=dict)
+    additivity: Additivity | None = None  # base and attributions against the raw scores of the same small model
+
+
+class Explanation(BenchmarkResult):
+    """The result of a fit, the very one that `compare` scores, and what its model holds to be important."""
+
+    kinds: dict[Kind, MeasuredKind]  # those that were asked for
+    # On the measured rows, all of them arrays:
+    rows: str  # int64 (n,): their numbers in the data set
+    x: str  # float32 (n, p): their values; categories as codes, missing values as NaN
+    y: str  # float64 (n,): their targets
+    predictions: str  # float64 (n,), or (n, classes or quantiles): as they are scored
+    raw: str | None = None  # float64 (n, outputs): raw scores; None: shap was not asked for, or is not offered
+    n_rows: Annotated[int, Ge(1)]  # n
+    sampled: str | None = None  # a sentence, where n is less than n_valid
+
+    feature_names: tuple[str, ...]  # of the p columns
+    categorical: tuple[int, ...] = ()
+    category_names: str | None = None  # uint8: the names by column, as JSON; None: there are none, or an older run
+    constant: tuple[int, ...] = ()  # columns with one and the same value in all training rows
+    units: tuple[FeatureUnit, ...]  # what permutation shuffles, and what is ranked: every column is in one
+
+    permutations: Annotated[int, Ge(1)]  # how often each unit is shuffled
+    measured_score: float | None = None  # the primary metric on the measured rows, before anything is shuffled
+    higher_is_better: bool  # of the primary metric
+
+    # Of each attribution with the sum of its interactions, on a few rows; of more than 32 columns by the probe's model.
+    interactions: Additivity | None = None
+    no_interactions: str | None = None  # why there are none
+    interactions_fault: str | None = None  # what is wrong with those that the library gave
+    probe: Probe | None = None
+    no_probe: str | None = None
+
+    seconds: dict[str, Annotated[float, Ge(0)]] = Field(default_factory=dict)  # by part: fit, permutation, shap, ...
+    library_seconds: Annotated[float, Ge(0)] = 0.0  # of all calls into the library, without those of the probe
+    cell_seconds: Annotated[float, Ge(0)] = 0.0  # of the cell from first to last, those calls included
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Of all arrays that belong to it."""
+        measured = (found.array for found in self.kinds.values())
+        every = (self.rows, self.x, self.y, self.predictions, self.raw, self.category_names, *measured)
+        return tuple(digest for digest in every if digest is not None)

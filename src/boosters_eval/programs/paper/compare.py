@@ -1,0 +1,281 @@
+"""From what a paper prints and what was measured to a comparison."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from boosters_eval import metrics
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.programs.paper.comparison import (
+    MetricComparison,
+    PaperComparison,
+    TargetComparison,
+    combined_std,
+    exact,
+)
+from boosters_eval.programs.paper.conditions import conditions_of, differences_of, hardware_of, notes_of_paper
+from boosters_eval.programs.paper.results import Measured
+from boosters_eval.programs.paper.targets import is_selected, paper_targets
+from boosters_eval.programs.paper.tolerances import is_share, kind_of, tolerance_of
+from boosters_eval.programs.paper.units import FRACTION, PERCENT, PrintedUnit, canonical, known_metric
+from boosters_eval.programs.paper.wording import difference_text, tolerance_text
+from boosters_eval.reports.numbers import mean_and_std, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.programs.paper.results import PaperResults
+    from boosters_eval.programs.paper.specification import PaperResult, PaperSpecification, PaperTable
+    from boosters_eval.programs.paper.targets import PaperTarget
+
+_FEWEST_DECIMALS = 2  # of a fraction: whole percents
+
+
+def compare_results(
+    spec: PaperSpecification, results: PaperResults, *, digest: str | None = None, files: Sequence[str] = ()
+) -> PaperComparison:
+    """Compare every target of the specification; one that was not measured is missing.
+
+    `digest` is that of the specification file: results of another one are compared, but the report says so.
+    """
+    if results.paper != spec.paper:
+        raise ConfigError(f"The results are of '{results.paper}', but the specification is of '{spec.paper}'.")
+    measured = {(one.table, one.row, one.dataset): one for one in results.targets}
+    if len(measured) < len(results.targets):
+        raise ConfigError("The results have a target more than once.")
+    claims = {(claim.table.id, claim.row, claim.dataset_name): claim for claim in paper_targets(spec, Path())}
+    stray = next((text for text in results.only if not any(is_selected(one, [text]) for one in claims.values())), None)
+    if stray is not None:
+        raise ConfigError(f"The run was restricted to '{stray}', which is no target of the specification.")
+    wanted = {key: claim for key, claim in claims.items() if key in measured or is_selected(claim, results.only)}
+    targets = tuple(_target(claim, measured.get(key)) for key, claim in wanted.items())
+    notes = [f"'{': '.join(filter(None, key))}' was run, but is no target." for key in measured if key not in claims]
+    if digest is not None and digest != results.specification_digest:
+        notes.append("The specification is not the one of the run: it has been changed since, or it is another file.")
+    if results.only:
+        notes.append(f"The run was restricted to {', '.join(results.only)}: nothing else was judged.")
+    return PaperComparison.of(
+        targets,
+        paper=spec.paper,
+        arxiv_id=spec.arxiv_id,
+        source=spec.source,
+        date=results.environment.get("started_at", "").partition("T")[0],
+        hardware=hardware_of(results.environment),
+        specification_digest=results.specification_digest,
+        run_id=results.run_id,
+        only=results.only,
+        environment=results.environment,
+        conditions=notes_of_paper(spec, (target.table for target in targets)),
+        differences=differences_of(spec, results, targets),
+        notes=tuple(notes),
+        files=tuple(files),
+    )
+
+
+def _target(claim: PaperTarget, measured: Measured | None) -> TargetComparison:
+    table, printed, dataset = claim.table, claim.result, claim.dataset_name
+    if measured is None:
+        known = {"table": table.id, "row": claim.row, "dataset": dataset, "primary": claim.primary}
+        measured = Measured(**known, status="not_runnable", reason="It was not run.")
+    reason = measured.reason or ("" if measured.status == "ok" else "It failed, and the results do not say why.")
+    if printed is None:
+        what = "".join([f" of '{claim.row}'" if claim.row else "", f" on '{dataset}'" if dataset else ""])
+        reason = f"The specification has no values{what} in '{table.id}' to compare with."
+    return TargetComparison(
+        table=table.id,
+        title=table.title,
+        row=claim.row,
+        dataset=dataset,
+        primary=claim.primary,
+        status=measured.status,
+        reason=reason,
+        metrics=() if printed is None else tuple(_metric(table, printed, measured, name) for name in printed.values),
+        paper_conditions={} if printed is None else conditions_of(printed, table.dataset(dataset)),
+        our_conditions=measured.conditions,
+        versions=measured.versions,
+        seeds=measured.seeds,
+        notes=() if printed is None else printed.notes,
+        warnings=measured.warnings,
+    )
+
+
+def _metric(table: PaperTable, printed: PaperResult, measured: Measured, name: str) -> MetricComparison:
+    paper, std = printed.values[name], printed.stds.get(name)
+    kind, stated = kind_of(name, printed.units.get(name))
+    own, values = _values(measured, name)
+    units = _units(table, name, stated, own, values)
+    tolerance = tolerance_of(table, name, kind, units.paper)
+    scaled = [] if units.fault else [float(exact(value) * units.factor) for value in values if math.isfinite(value)]
+    mean, spread = _mean_and_std(scaled)
+    reason = _incomplete(measured, name, values) or units.fault
+    if mean is None and not reason:
+        reason = f"'{name}' is too large to be averaged."
+    found = MetricComparison.of(
+        metric_name=name,
+        kind=kind,
+        unit=units.paper.name if units.paper and units.paper != FRACTION else "",
+        paper_value=paper.value,
+        paper_printed=paper.printed,
+        paper_decimals=_decimals(table, printed, name, units.paper),
+        paper_std=None if std is None else std.value,
+        paper_std_printed="" if std is None else std.printed,
+        paper_std_over=None if std is None else printed.std_over or table.std_over,
+        our_value=mean,
+        our_std=spread,
+        our_std_over=None if spread is None else measured.std_over,
+        n=len(scaled),
+        complete=not reason,
+        tolerance_absolute=None if tolerance.absolute is None else float(tolerance.absolute),
+        tolerance_relative=None if tolerance.relative is None else float(tolerance.relative * 100),
+        tolerance_source=tolerance.source,
+        higher_is_better=direction(table, name),
+        notes=units.notes,
+    )
+    return found.replace(explanation=reason or explain(found))
+
+
+def _decimals(table: PaperTable, printed: PaperResult, name: str, unit: PrintedUnit | None) -> int:
+    """To how many decimals our value can be equal to the printed one.
+
+    A fraction counts as printed to a hundredth at least, as does a bare 0: an accuracy of 1.0 is not equal to 0.95.
+    A lone digit says too little, too: it counts as printed like the rest of its column, and 5e3 as all of 5000.
+    """
+    own = printed.values[name]
+    coarse = unit == FRACTION or (not own.value and own.decimals <= 0)
+    least = max(own.decimals, _FEWEST_DECIMALS) if coarse else own.decimals
+    if len(re.sub(r"[eE].*|\D", "", own.printed).lstrip("0")) > 1:
+        return least
+    alike = (result for result in table.results if result.dataset == printed.dataset and name in result.values)
+    column = [one.values[name].decimals for one in alike if one.units.get(name) == printed.units.get(name)]
+    return max([*column, least, 0])
+
+
+def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Mean and standard deviation; None for what no float can hold."""
+    mean, std = mean_and_std(values)
+    return (None, None) if mean is None or not math.isfinite(mean) else (mean, std)
+
+
+def _values(measured: Measured, name: str) -> tuple[str, tuple[float, ...]]:
+    """Our name and values of a metric, which may be spelt differently here: `Log loss` as `logloss`."""
+    if name in measured.values:
+        return name, measured.values[name]
+    alike = ((own, values) for own, values in measured.values.items() if canonical(own) == canonical(name))
+    return next(alike, (name, ()))
+
+
+def _incomplete(measured: Measured, name: str, values: Sequence[float]) -> str:
+    """Why our values prove nothing, or nothing."""
+    if measured.status != "ok":
+        return measured.reason or "It failed, and the results do not say why."
+    if not values:
+        return f"'{name}' was not computed."
+    if not all(map(math.isfinite, values)):
+        return f"'{name}' is not finite in {sum(not math.isfinite(v) for v in values)} of {len(values)} repeats."
+    if len(values) < measured.planned:
+        return f"'{name}' has values from {len(values)} of {measured.planned} repeats only."
+    return ""
+
+
+def direction(table: PaperTable, name: str) -> bool | None:
+    """Whether higher is better: as the program knows, else as the table says. A contradiction is refused."""
+    known = known_metric(name)
+    sure = known.higher_is_better if known is not None else False if name in metrics.RESOURCES else None
+    said = {"lower": False, "higher": True}.get(table.directions.get(name, ""))
+    names = {metric for result in table.results for metric in result.values}
+    main = table.primary_metric or (name if len(names) == 1 else None)
+    if said is None and name == main and table.lower_is_better is not None:
+        said = not table.lower_is_better
+    if sure is not None and said is not None and sure is not said:
+        raise ConfigError(
+            f"'{table.id}' says that of the metric '{name}' {'higher' if said else 'lower'} is better, "
+            f"but {'higher' if sure else 'lower'} is."
+        )
+    return said if sure is None else sure
+
+
+class _Units(NamedTuple):
+    paper: PrintedUnit | None
+    factor: Decimal = Decimal(1)  # from ours to the paper's
+    notes: tuple[str, ...] = ()
+    fault: str = ""  # why they cannot be compared
+
+
+def _units(table: PaperTable, name: str, stated: PrintedUnit | None, own: str, values: Sequence[float]) -> _Units:
+    """The units of the paper's values and of ours: as stated, or by a rule that a note tells of; never a guess.
+
+    A share is at most 1 by definition, so values beyond 1 can only be in percent.
+    """
+    paper = stated
+    if paper is None and is_share(name):
+        printed = [result.values[name].value for result in table.results if name in result.values]
+        paper = _share_of(printed)
+    if not values:
+        return _Units(paper)
+    given = table.our_units.get(name)
+    ours = kind_of(own, given)[1] if given else None if is_share(name) else kind_of(own)[1]
+    if ours is None and paper is not None and paper.dimension == "share":
+        return _inferred(name, paper, _share_of(values))
+    if ours is None or ours == paper:
+        return _Units(paper)
+    if paper is None or paper.dimension is None or ours.dimension != paper.dimension:
+        their = f"in '{paper.name}'" if paper else "without a unit"
+        raise ConfigError(f"'{table.id}' has '{name}' {their}, but ours is in '{ours.name}': state both units.")
+    return _Units(paper, ours.factor / paper.factor)
+
+
+def _share_of(values: Sequence[float]) -> PrintedUnit:
+    return FRACTION if max((abs(value) for value in values if math.isfinite(value)), default=0) <= 1 else PERCENT
+
+
+def _inferred(name: str, paper: PrintedUnit, ours: PrintedUnit) -> _Units:
+    """Our unit is not stated: of a share its size tells, of anything else only if it is as the paper's."""
+    if ours == paper:
+        return _Units(paper)
+    if not is_share(name):
+        return _Units(
+            paper, fault=f"Whether our '{name}' is in percent or a fraction is not known: state it in 'our_units'."
+        )
+    here, there = ("a fraction", "in percent") if ours == FRACTION else ("in percent", "a fraction")
+    size = "no value is beyond 1" if ours == FRACTION else "a value is beyond 1"
+    return _Units(paper, ours.factor / paper.factor, (f"Ours is {here}, because {size}; the paper's is {there}.",))
+
+
+def explain(found: MetricComparison) -> str | None:
+    """What a reader must know of a comparison beyond its status."""
+    parts = []
+    if found.equal_as_printed and found.relative_diff:
+        parts.append("Equal to all digits that the paper prints.")
+    if not found.within_tolerance:
+        side = {True: "better", False: "worse", None: "different"}[found.better]
+        parts.append(f"Ours is {side}: {difference_text(found)} is outside the tolerance of {tolerance_text(found)}.")
+    return " ".join([*parts, *_spread_sentences(found)]) or None
+
+
+def _spread_sentences(found: MetricComparison) -> list[str]:
+    """The difference in standard deviations, and what these are over."""
+    if found.z_score is None:
+        return []
+    spread = combined_std(found.paper_std, found.our_std) or math.nan
+    theirs = _over("the paper", found.paper_std, found.paper_std_over)
+    ours = _over("ours", found.our_std, found.our_std_over, f", n = {found.n}")
+    parts = [
+        f"z = {number(found.z_score, 2)} by the combined standard deviation of {number(spread, 2)} ({theirs}; {ours})."
+    ]
+    if found.paper_std_over == "seeds":
+        alone = ""
+        if found.paper_std and found.our_std_over != "seeds":
+            sigmas = abs(found.difference or 0.0) / found.paper_std
+            alone = f"; by it alone the difference would be {number(sigmas, 2)} standard deviations"
+        parts.append(f"The paper's standard deviation is over seeds only, not over splits of the data{alone}.")
+    return parts
+
+
+def _over(side: str, std: float | None, over: str | None, more: str = "") -> str:
+    if std is None:
+        return f"{side}: none{more}"
+    return f"{side}: {number(std, 2)} over {over or 'what is not stated'}{more}"

@@ -1,0 +1,388 @@
+"""The comparison of a paper's values with ours, as a file. What follows from other fields is checked on reading."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+
+from annotated_types import Ge
+from pydantic import Field, model_validator
+
+from boosters_eval.core.errors import ExitCode, FileFormatError
+from boosters_eval.core.model import Model
+from boosters_eval.programs.paper.results import TargetStatus
+from boosters_eval.programs.paper.specification import Quantity, StdOver, printed_value
+from boosters_eval.programs.paper.tolerances import MetricKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA_VERSION = 1
+MATCH, CLOSE, LARGE = Decimal("0.01"), Decimal("0.03"), Decimal("0.10")  # relative differences
+
+ComparisonStatus = Literal[
+    "match", "close", "within_tolerance", "better", "deviation", "significant_deviation", "missing"
+]
+STATUSES: tuple[ComparisonStatus, ...] = (
+    "match",
+    "close",
+    "within_tolerance",
+    "better",
+    "deviation",
+    "significant_deviation",
+    "missing",
+)
+PaperVerdict = Literal["reproduced", "reproduced with deviations", "not reproduced", "incomplete"]
+Confidence = Literal["high", "medium", "low"]
+
+
+class Agreement(NamedTuple):
+    """What follows from two numbers and a tolerance."""
+
+    absolute_diff: float | None
+    relative_diff: float | None  # in percent of the paper's value, without sign; None: the paper's value is 0
+    equal_as_printed: bool
+    within_tolerance: bool
+    better: bool | None  # whether the difference favours us; None: the direction is not known, or there is none
+    status: ComparisonStatus
+
+
+def judge(
+    paper: Quantity,
+    ours: float | None,
+    absolute: float | None,
+    relative: float | None,
+    *,
+    higher_is_better: bool | None = None,
+    decimals: int | None = None,
+) -> Agreement:
+    """Compare two numbers in decimal arithmetic, so that 1 % is 1 % whether in percent or as a fraction.
+
+    `relative` is in percent, `decimals` are those to which digits can be equal, if not the printed ones.
+    A number that is not finite is missing, whatever the tolerance.
+    """
+    if ours is None or not math.isfinite(ours):
+        return Agreement(None, None, equal_as_printed=False, within_tolerance=False, better=None, status="missing")
+    reference, difference = exact(paper.value), exact(ours) - exact(paper.value)
+    size = abs(difference)
+    share = size / abs(reference) if reference else None
+    equal = size <= half_digit(paper.decimals if decimals is None else decimals)
+    within = (
+        equal
+        or (absolute is not None and size <= exact(absolute))
+        or (relative is not None and share is not None and share <= exact(relative) / 100)
+    )
+    better = None if higher_is_better is None or not difference else (difference > 0) == higher_is_better
+    return Agreement(
+        _float(size),
+        None if share is None else _float(share * 100),
+        equal_as_printed=equal,
+        within_tolerance=within,
+        better=better,
+        status=_status(share, equal=equal, within=within, better=bool(better)),
+    )
+
+
+def half_digit(decimals: int) -> Decimal:
+    """Half of the last digit of a number with so many decimals: what rounding may take away."""
+    return Decimal(5).scaleb(-max(-400, min(decimals, 400)) - 1)  # no float has more
+
+
+def _float(value: Decimal) -> float | None:
+    """As a float; None where none is large enough."""
+    found = float(value)
+    return found if math.isfinite(found) else None
+
+
+def _status(share: Decimal | None, *, equal: bool, within: bool, better: bool) -> ComparisonStatus:
+    """By the size of the difference. `better` stands for what would be neither a match nor close."""
+    if equal or (share is not None and share < MATCH):
+        return "match"
+    if share is not None and share < CLOSE:
+        return "close"
+    if better:
+        return "better"
+    if within:
+        return "within_tolerance"
+    return "deviation" if share is not None and share < LARGE else "significant_deviation"
+
+
+def exact(value: float) -> Decimal:
+    """The decimal number that a float is written as."""
+    return Decimal(repr(float(value)))
+
+
+def combined_std(first: float | None, second: float | None) -> float | None:
+    """The standard deviation of a difference; None where neither side has one that is not 0."""
+    return math.hypot(first or 0.0, second or 0.0) or None
+
+
+class MetricComparison(Model):
+    """One metric of a row on a data set, in the unit of the paper."""
+
+    metric_name: str
+    kind: MetricKind
+    unit: str = ""
+    paper_value: float
+    paper_printed: str  # the digits of the paper, which are all that can be equal
+    paper_decimals: int  # to how many decimals; more than are printed where a lone digit says too little
+    paper_std: float | None = None
+    paper_std_printed: str = ""
+    paper_std_over: StdOver | None = None
+    our_value: float | None = None  # the mean of the repeats; also of those that are left where some failed
+    our_std: float | None = None
+    our_std_over: StdOver | None = None
+    n: Annotated[int, Ge(0)] = 0
+    complete: bool  # whether every repeat gave a value; else it is missing, whatever the value
+    tolerance_absolute: float | None
+    tolerance_relative: float | None  # in percent
+    tolerance_source: str
+    higher_is_better: bool | None = None  # None: not known
+    explanation: str | None = None
+    notes: tuple[str, ...] = ()
+
+    # What follows from the above.
+    absolute_diff: float | None
+    relative_diff: float | None
+    equal_as_printed: bool
+    within_tolerance: bool
+    better: bool | None
+    status: ComparisonStatus
+    z_score: float | None
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """The comparison with all that follows from what is given."""
+        return cls(**given, **_derived(**given))
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the paper's."""
+        return None if self.our_value is None else _float(exact(self.our_value) - exact(self.paper_value))
+
+    @model_validator(mode="after")
+    def _follows(self) -> Self:
+        if printed_value(self.paper_printed) != self.paper_value:
+            raise FileFormatError(
+                f"The 'paper_value' of the metric '{self.metric_name}' must be the printed {self.paper_printed}. "
+                f"Got {self.paper_value!r} instead."
+            )
+        found = _derived(**{name: getattr(self, name) for name in _GIVEN})
+        wrong = next((name for name, value in found.items() if getattr(self, name) != value), None)
+        if wrong:
+            raise FileFormatError(
+                f"The '{wrong}' of the metric '{self.metric_name}' does not follow from its values: "
+                f"it must be {found[wrong]!r}. Got {getattr(self, wrong)!r} instead."
+            )
+        return self
+
+
+_GIVEN = (
+    "paper_value",
+    "paper_printed",
+    "paper_decimals",
+    "paper_std",
+    "our_value",
+    "our_std",
+    "complete",
+    "tolerance_absolute",
+    "tolerance_relative",
+    "higher_is_better",
+)
+
+
+def _derived(
+    *,
+    paper_value: float,
+    paper_printed: str,
+    paper_decimals: int,
+    our_value: float | None,
+    complete: bool,
+    tolerance_absolute: float | None,
+    tolerance_relative: float | None,
+    paper_std: float | None = None,
+    our_std: float | None = None,
+    higher_is_better: bool | None = None,
+    **_: Any,
+) -> dict[str, Any]:
+    paper = Quantity(value=paper_value, printed=paper_printed)
+    ours = our_value if complete else None
+    judged = judge(
+        paper,
+        ours,
+        tolerance_absolute,
+        tolerance_relative,
+        higher_is_better=higher_is_better,
+        decimals=max(paper.decimals, paper_decimals),
+    )
+    spread = combined_std(paper_std, our_std)
+    z = None if ours is None or spread is None else (ours - paper_value) / spread
+    return {**judged._asdict(), "z_score": z if z is None or math.isfinite(z) else None}
+
+
+class ConditionDifference(Model):
+    """Something that was not the same in the paper and here, or of which one side does not tell."""
+
+    what: str
+    where: tuple[str, ...] = ()  # the tables, or rows with their data sets, concerned; none: everywhere
+    paper: str
+    ours: str
+
+
+class TargetComparison(Model):
+    """A row of a table on a data set."""
+
+    table: str
+    title: str = ""  # of the table
+    row: str
+    dataset: str
+    primary: bool
+    status: TargetStatus
+    reason: str = ""  # why it is not ok
+    metrics: tuple[MetricComparison, ...] = ()  # none: the specification has no values to compare with
+    paper_conditions: dict[str, str] = Field(default_factory=dict)
+    our_conditions: dict[str, str] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
+    seeds: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()  # the paper's
+    warnings: tuple[str, ...] = ()  # of our run
+
+    @property
+    def place(self) -> str:
+        """The table, the row and the data set."""
+        return ": ".join(filter(None, [self.table, ", ".join(filter(None, [self.row, self.dataset]))]))
+
+    @property
+    def statuses(self) -> tuple[ComparisonStatus, ...]:
+        """One per metric; a target without any is missing."""
+        return tuple(metric.status for metric in self.metrics) or ("missing",)
+
+
+class PaperComparison(Model):
+    """The content of `comparison.yaml`."""
+
+    schema_version: Annotated[int, Ge(1)] = SCHEMA_VERSION
+    kind: Literal["boosters-eval paper comparison"] = "boosters-eval paper comparison"
+    paper: str
+    arxiv_id: str | None = None
+    source: str = ""
+    date: str = ""  # of the run
+    hardware: str = ""  # ours
+    specification_digest: str = ""
+    run_id: str | None = None
+    only: tuple[str, ...] = ()  # what the run was restricted to
+    environment: dict[str, str] = Field(default_factory=dict)
+    targets: tuple[TargetComparison, ...]
+    conditions: tuple[str, ...] = ()  # what the paper says about how its numbers came about
+    differences: tuple[ConditionDifference, ...] = ()
+    notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # that were written with it
+
+    # What follows from the targets.
+    counts: dict[ComparisonStatus, int]
+    verdict: PaperVerdict
+    confidence: Confidence
+    exit_code: int
+
+    @classmethod
+    def of(cls, targets: tuple[TargetComparison, ...], *, only: tuple[str, ...] = (), **given: Any) -> Self:
+        """The comparison with its verdict."""
+        return cls(targets=targets, only=only, **given, **_concluded(targets, only))
+
+    @property
+    def primary_counts(self) -> PrimaryCounts:
+        """What the verdict and the confidence are made from."""
+        return PrimaryCounts.of(self.targets, restricted=bool(self.only))
+
+    @model_validator(mode="after")
+    def _follows(self) -> Self:
+        if self.schema_version > SCHEMA_VERSION:
+            raise FileFormatError(
+                f"The 'schema_version' must be at most {SCHEMA_VERSION}. Got {self.schema_version} instead."
+            )
+        for name, value in _concluded(self.targets, self.only).items():
+            if getattr(self, name) != value:
+                raise FileFormatError(
+                    f"The '{name}' does not follow from the targets: it must be {value!r}. "
+                    f"Got {getattr(self, name)!r} instead."
+                )
+        return self
+
+
+class PrimaryCounts(NamedTuple):
+    """Counts over the primary comparisons, and what is missing of the others."""
+
+    comparisons: int
+    matched: int  # match or close, and within tolerance
+    within: int
+    worse: int  # outside tolerance, and not better
+    significant: int
+    missing: int
+    repeats: int  # the fewest of any comparison
+    unfinished: int  # secondary comparisons that are missing
+    restricted: bool  # whether the run left targets out
+
+    @classmethod
+    def of(cls, targets: tuple[TargetComparison, ...], *, restricted: bool) -> Self:
+        """Count. A target without metrics is one comparison that is missing."""
+        found = list(primary_metrics(targets))
+        empty = sum(target.primary and not target.metrics for target in targets)
+        present = [metric for metric in found if metric.status != "missing"]
+        return cls(
+            comparisons=len(found) + empty,
+            matched=sum(metric.within_tolerance and metric.status in ("match", "close") for metric in found),
+            within=sum(metric.within_tolerance for metric in found),
+            worse=sum(not metric.within_tolerance and metric.better is not True for metric in present),
+            significant=sum(metric.status == "significant_deviation" for metric in found),
+            missing=len(found) - len(present) + empty,
+            repeats=min((metric.n for metric in present), default=0),
+            unfinished=sum(target.statuses.count("missing") for target in targets if not target.primary),
+            restricted=restricted,
+        )
+
+    @property
+    def verdict(self) -> PaperVerdict:
+        """By the rule in docs/paper.md."""
+        if self.significant or 2 * self.worse > self.comparisons:
+            return "not reproduced"  # whatever is missing: running it would not undo this
+        if not self.comparisons or self.missing:
+            return "incomplete"
+        return "reproduced" if self.within == self.comparisons else "reproduced with deviations"
+
+    @property
+    def confidence(self) -> Confidence:
+        """By the rule in docs/paper.md."""
+        if self.verdict in ("incomplete", "not reproduced"):
+            return "low"
+        enough = self.comparisons >= 3 and self.repeats >= 3 and not self.restricted
+        return (
+            "high" if self.verdict == "reproduced" and enough and 5 * self.matched >= 4 * self.comparisons else "medium"
+        )
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """A deviation takes precedence over what is missing: running that would not undo it."""
+        if self.within + self.missing < self.comparisons:
+            return ExitCode.REGRESSION
+        absent = self.missing or self.unfinished or not self.comparisons
+        return ExitCode.EXECUTION_ERROR if absent else ExitCode.SUCCESS
+
+
+def primary_metrics(targets: tuple[TargetComparison, ...]) -> Iterator[MetricComparison]:
+    """The comparisons that decide."""
+    for target in targets:
+        if target.primary:
+            yield from target.metrics
+
+
+def _concluded(targets: tuple[TargetComparison, ...], only: tuple[str, ...]) -> dict[str, Any]:
+    found = Counter(status for target in targets for status in target.statuses)
+    counted = PrimaryCounts.of(targets, restricted=bool(only))
+    return {
+        "counts": {status: found[status] for status in STATUSES},
+        "verdict": counted.verdict,
+        "confidence": counted.confidence,
+        "exit_code": int(counted.exit_code),
+    }

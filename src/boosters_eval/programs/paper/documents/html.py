@@ -1,0 +1,195 @@
+"""HTML tables, in a page of their own or inside Markdown."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import MissingLibraryError
+from boosters_eval.programs.paper.documents.grid import (
+    MAX_CELLS,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    Budget,
+    Fault,
+    RawBlock,
+    RawCell,
+    RawHeading,
+    RawParagraph,
+    RawTable,
+    filled,
+)
+from boosters_eval.programs.paper.documents.tex import MAX_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_ELEMENTS = 300_000
+NEAR = 25  # blocks before a table that may be about it
+MAX_PARTS = 5_000  # pieces of text in one cell or paragraph
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_TEXTS = frozenset({"p", "figcaption", "div", "li", "dt", "dd", "blockquote"})
+_STRONG = frozenset({"b", "strong", "em", "i", "u"})
+_STRONG_CLASS = re.compile(r"\bltx_font_bold\b|\bbold\b|font-weight:\s*(?:bold|[6-9]00)")
+_SILENT = frozenset({"script", "style", "head", "template", "noscript", "svg", "annotation", "annotation-xml"})
+
+
+def read_html(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
+    """The headings, paragraphs and tables, in their order. `line` is that of the text in the whole document.
+
+    Only what stands near a table is read, and the first heading.
+    """
+    root = _root(text)
+    if root is None:
+        return []
+    elements = _elements(root, budget, line)
+    tables = [i for i, element in enumerate(elements) if element.tag == "table"]
+    near = {j for i in tables for j in range(i - NEAR, i + 3)} | {
+        i for i, each in enumerate(elements[:1000]) if each.tag == "h1"
+    }
+    found: list[RawBlock] = []
+    for i in sorted(near & set(range(len(elements)))):
+        element = elements[i]
+        here = line - 1 + (element.sourceline or 1)
+        if element.tag == "table":
+            found += _tables(element, here, line, budget)
+        elif element.tag in _HEADINGS:
+            found.append(RawHeading(_text(element, budget)[0], _HEADINGS[element.tag], here))
+        else:
+            found.append(RawParagraph(_text(element, budget)[0], here))
+    return found
+
+
+def _elements(root: Any, budget: Budget, line: int) -> list[Any]:
+    """The blocks of a page: headings, tables, and what holds text of its own outside of them."""
+    found: list[Any] = []
+    inside: set[Any] = set()
+    for count, element in enumerate(root.iter("table", *_HEADINGS, *_TEXTS)):
+        if count > MAX_ELEMENTS:
+            budget.faults.append(
+                Fault(line, f"more than {MAX_ELEMENTS} elements: the rest of the document is not read")
+            )
+            break
+        if element.tag == "table":
+            if element not in inside:
+                inside.update(element.iterdescendants(*_HEADINGS, *_TEXTS))
+            found.append(element)
+        elif element not in inside and _is_paragraph(element):
+            found.append(element)
+    return found
+
+
+def title_of(text: str) -> str:
+    """The title of a page."""
+    match = re.search(r"<title[^>]*>([^<]{1,400})</title", text[:100_000], re.IGNORECASE)
+    if match is None:
+        return ""
+    root = _root(f"<p>{match[1]}</p>")
+    return " ".join(root.itertext()).strip() if root is not None else ""
+
+
+def _root(text: str) -> Any:
+    try:
+        import lxml.html  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise MissingLibraryError("Reading HTML tables needs lxml: pip install 'boosters-eval[paper]'.") from None
+    # The HTML parser knows no entities but those of HTML, reads nothing from elsewhere, and gives up at 255 levels.
+    parser = lxml.html.HTMLParser(
+        recover=True, no_network=True, huge_tree=False, encoding="utf-8", remove_comments=True
+    )
+    try:
+        return lxml.html.document_fromstring(text.encode(), parser=parser)
+    except (lxml.etree.LxmlError, ValueError):
+        return None
+
+
+def _is_paragraph(element: Any) -> bool:
+    """Whether it holds text of its own: a container of other blocks would repeat them."""
+    if element.tag in {"p", "figcaption"} or element.tag in _HEADINGS:
+        return True
+    return bool((element.text or "").strip()) and not any(child.tag in _TEXTS for child in element)
+
+
+def _tables(element: Any, here: int, line: int, budget: Budget) -> list[RawBlock]:
+    if "ltx_eq" in str(element.get("class")):  # a formula that a conversion laid out as a table
+        return []
+    if next(element.iterdescendants("table"), None) is not None:
+        budget.faults.append(Fault(here, "a table that contains tables: only the inner ones are read"))
+        return []
+    rows: list[list[RawCell]] = []
+    lines: list[int] = []
+    headers = count = 0
+    faults = []
+    for row in element.iterdescendants("tr"):
+        cells = [_cell(cell, budget) for cell in row if cell.tag in {"td", "th"}]
+        if not cells:
+            continue
+        count += len(cells)
+        if len(rows) >= MAX_ROWS or count > MAX_CELLS:
+            faults.append(Fault(here, f"more than {MAX_ROWS} rows or {MAX_CELLS} cells: the rest is not read"))
+            break
+        top = headers == len(rows) and (row.getparent().tag == "thead" or all(cell.header for cell in cells))
+        headers += top
+        rows.append(cells)
+        lines.append(line - 1 + (row.sourceline or 1))
+    grid = filled(rows, lines, budget)
+    if grid is None:
+        return []
+    caption = next(element.iterdescendants("caption"), None)
+    text = _text(caption, budget)[0] if caption is not None else ""
+    return [RawTable(grid[0], grid[1], headers or None, text, faults=tuple(faults))]
+
+
+def _cell(element: Any, budget: Budget) -> RawCell:
+    text, strong = _text(element, budget)
+    columns, rows = (_span(element.get(name)) for name in ("colspan", "rowspan"))
+    return RawCell(text, strong, element.tag == "th", min(columns, MAX_COLUMNS + 1), min(rows, MAX_ROWS))
+
+
+def _span(given: str | None) -> int:
+    return int(given) if given and re.fullmatch(r"[1-9]\d{0,5}", given.strip()) else 1
+
+
+def _text(element: Any, budget: Budget) -> tuple[str, bool]:
+    """The text with scripts marked, formulas as TeX where the page has it, and whether a part is emphasised."""
+    parts: list[str] = []
+    strong = False
+    skip = 0
+    for event, node in _events(element):
+        budget.nodes -= 1
+        if budget.nodes < 0 or len(parts) > MAX_PARTS:
+            break
+        if event == "end":
+            if skip:
+                skip -= 1
+            elif node.tag in {"sup", "sub"}:
+                parts.append("}")
+            elif node.tag in _TEXTS or node.tag == "tr":
+                parts.append(" ")
+            if node is not element and node.tail and not skip:
+                parts.append(node.tail)
+            continue
+        if skip or node.tag in _SILENT:
+            skip += 1
+            continue
+        strong = (
+            strong
+            or node.tag in _STRONG
+            or _STRONG_CLASS.search(f"{node.get('class')} {node.get('style')}") is not None
+        )
+        tex = node.get("alttext") if node.tag == "math" else None
+        if tex:
+            parts.append(f"${tex}$")
+            skip += 1
+            continue
+        parts.append({"sup": "^{", "sub": "_{", "br": " "}.get(node.tag, ""))
+        parts.append(node.text or "")
+    return " ".join("".join(parts)[: 4 * MAX_TEXT].split())[:MAX_TEXT], strong
+
+
+def _events(element: Any) -> Iterator[tuple[str, Any]]:
+    from lxml import etree  # noqa: PLC0415 (an extra)
+
+    for event, node in etree.iterwalk(element, events=("start", "end")):
+        if isinstance(node.tag, str):
+            yield event, node

@@ -1,0 +1,311 @@
+"""LaTeX tables: in a source of their own, or left over in Markdown by a conversion."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.errors import MissingLibraryError
+from boosters_eval.programs.paper.documents.grid import (
+    MAX_COLUMNS,
+    MAX_ROWS,
+    Budget,
+    Fault,
+    RawBlock,
+    RawCell,
+    RawHeading,
+    RawParagraph,
+    RawTable,
+    filled,
+)
+from boosters_eval.programs.paper.documents.tex import MAX_TEXT, is_strong, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_COMMENT = re.compile(r"(\\.)|%[^\n]*", re.DOTALL)
+_FLOATS = r"(?:wide|side|sideways)?table\*?"
+_TABULARS = r"tabular[*xy]?|longtable|NiceTabular\*?|tabu|tblr|array"
+_PART = re.compile(
+    rf"\\begin\{{(?P<float>{_FLOATS})\}}|\\(?P<end>end)\{{(?:{_FLOATS})\}}"
+    rf"|\\begin\{{(?P<tabular>{_TABULARS})\}}|\\caption\*?(?:\[[^\]]*\])?\s*(?P<caption>\{{)"
+    r"|\\(?P<section>(?:sub)*section|chapter|paragraph)\*?\s*(?P<title>\{)|(?P<gap>\n[ \t]*\n)"
+)
+_TOKEN = re.compile(
+    r"\\begin\{[A-Za-z*]+\}|\\end\{[A-Za-z*]+\}|\\(?:\\|tabularnewline(?![A-Za-z])|cr(?![A-Za-z]))\*?(?:\[[^\]\n]*\])?"
+    r"|\\[&{}]|[{}&]"
+)
+_RULE = re.compile(
+    r"\\(?:toprule|midrule|bottomrule|hline|Xhline\{[^}]*\}|cmidrule\s*(?:\[[^\]]*\])?\s*(?:\([^)]*\))?\s*\{[^}]*\}|cline\s*\{[^}]*\}"
+    r"|specialrule\{[^}]*\}\{[^}]*\}\{[^}]*\}|addlinespace(?:\[[^\]]*\])?|noalign\{[^}]*\}|arrayrulecolor(?:\[[^\]]*\])?\{[^}]*\}"
+    r"|rowcolors?(?:\[[^\]]*\])?\{[^}]*\}|endfirsthead|endhead|endfoot|endlastfoot|hdashline|morecmidrules|heavyrulewidth"
+    r"|midrule\[[^\]]*\])(?![A-Za-z])"
+)
+_RULES = re.compile(rf"^(?:\s|{_RULE.pattern})+")
+_BREAK = re.compile(r"\\(?:midrule|hline|endfirsthead|endhead)(?![A-Za-z])")
+_DEFINITION = re.compile(
+    r"\\(?:(?:re)?newcommand|providecommand|DeclareRobustCommand)\*?\s*\{?\\([A-Za-z]+)\}?\s*(?:\[(\d)\])?\s*(?=\{)"
+    r"|\\def\s*\\([A-Za-z]+)\s*((?:#\d)*)\s*(?=\{)"
+)
+_INNER = re.compile(r"\\begin\{tabular\}(?:\[[^\]]*\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}")
+_LABEL = re.compile(r"\\label\{[^}]*\}")
+_SPECIFIED = re.compile(r"\s*(?:\[[^\]]*\]\s*)?")
+MAX_MACROS = 300
+MAX_BODY = 400  # characters of a macro
+MAX_EXPANSIONS = 20_000  # in one document
+Macros = dict[str, tuple[int, str]]
+
+
+def read_latex(text: str, budget: Budget, line: int = 1) -> list[RawBlock]:
+    """The headings, paragraphs and tables, in their order. Floats with a caption are numbered as LaTeX numbers them."""
+    if find_spec("pylatexenc") is None:
+        raise MissingLibraryError("Reading LaTeX tables needs pylatexenc: pip install 'boosters-eval[paper]'.")
+    text = _COMMENT.sub(r"\1", text)
+    return _Source(text, budget, line).blocks()
+
+
+def title_of(text: str) -> str:
+    """The title of a paper."""
+    match = re.search(r"\\title\s*(?:\[[^\]]*\])?\s*\{", text)
+    return " ".join(plain(text[match.end() : _closing(text, match.end() - 1)]).split()) if match else ""
+
+
+class _Source:
+    def __init__(self, text: str, budget: Budget, line: int) -> None:
+        self.text = text
+        self.budget = budget
+        self.first = line
+        self.newlines = [match.start() for match in re.finditer("\n", text)]
+        start = text.find("\\begin{document}")
+        self.start = start + len("\\begin{document}") if start >= 0 else 0
+        self.macros = _definitions(text)
+        self.numbered = "\\begin{document}" in text  # a fragment does not know its numbers
+        self.count = 0
+        self.expansions = 0
+        self.caption = ""  # that of a longtable, which stands in its first row
+
+    def line(self, position: int) -> int:
+        return self.first + bisect.bisect_left(self.newlines, position)
+
+    def blocks(self) -> list[RawBlock]:
+        found: list[RawBlock] = []
+        pending: list[RawTable] = []  # of the float that is open
+        caption = ""
+        is_open = False
+        position = last = self.start
+        while match := _PART.search(self.text, position):
+            position = match.end()
+            if not is_open:
+                found += self._paragraph(last, match.start())
+            if match["float"]:
+                is_open, pending, caption = True, [], ""
+            elif match["end"]:
+                found += self._captioned(pending, caption)
+                is_open, pending, caption = False, [], ""
+            elif match["tabular"]:
+                table, position = self._tabular(match)
+                (pending if is_open else found).extend(table)
+            elif match["caption"]:
+                end = _closing(self.text, match.end() - 1)
+                caption, position = self.text[match.end() : end], end + 1
+            elif match["section"]:
+                end = _closing(self.text, match.end() - 1)
+                level = 2 + match["section"].count("sub")
+                found.append(
+                    RawHeading(self.text[match.end() : min(end, match.end() + 300)], level, self.line(match.start()))
+                )
+                position = end + 1
+            last = position
+        if not is_open:
+            found += self._paragraph(last, len(self.text))
+        return [*found, *self._captioned(pending, caption)]
+
+    def _paragraph(self, start: int, end: int) -> Iterator[RawBlock]:
+        if self.text[start : min(end, start + 200)].strip():
+            yield RawParagraph(self.text[start : min(end, start + MAX_TEXT)].strip(), self.line(start))
+
+    def _captioned(self, tables: list[RawTable], caption: str) -> Iterator[RawTable]:
+        """The tables of a float share its caption and its number."""
+        text = " ".join(plain(self.expanded(caption[:MAX_TEXT])).split())
+        if caption:
+            self.count += 1
+        for table in tables:
+            yield replace(
+                table, caption=table.caption or text, number=str(self.count) if self.numbered and caption else ""
+            )
+
+    def _tabular(self, match: re.Match[str]) -> tuple[list[RawTable], int]:
+        name = match["tabular"]
+        start = _after_arguments(
+            self.text, match.end(), 2 if name in {"tabular*", "tabularx", "tabulary", "NiceTabular*"} else 1
+        )
+        rows, lines, headers, end = self._rows(start)
+        if name == "array":  # a formula, not a table
+            return [], end
+        grid = filled(rows, lines, self.budget)
+        caption, self.caption = self.caption, ""
+        table = [RawTable(*grid, headers)] if grid else []
+        return list(self._captioned(table, caption)) if caption else table, end
+
+    def _rows(self, start: int) -> tuple[list[list[RawCell]], list[int], int | None, int]:
+        r"""Cells are parted by & and rows by \\, where no group or environment is open."""
+        rows: list[list[RawCell]] = [[]]
+        lines = [self.line(start)]
+        headers: int | None = None
+        depth = opened = 0
+        cell = start
+        end = len(self.text)
+        for token in _TOKEN.finditer(self.text, start):
+            what = token[0]
+            if what.startswith("\\end") and not opened:
+                end = token.end()
+                break
+            opened += what.startswith("\\begin") - what.startswith("\\end")
+            depth = max(0, depth + (what == "{") - (what == "}"))
+            is_row = what.startswith(("\\\\", "\\tabularnewline", "\\cr"))
+            if depth or opened or not (is_row or what == "&"):
+                continue
+            source = self.text[cell : token.start()]
+            if not rows[-1]:
+                lines[-1] = self.line(cell + len(source) - len(_RULES.sub("", source, count=1)))
+                if headers is None and len(rows) > 1 and _BREAK.search(source):
+                    headers = len(rows) - 1
+            rows[-1].append(self._cell(source))
+            cell = token.end()
+            if is_row:
+                rows.append([])
+                lines.append(self.line(cell))
+            if len(rows) > MAX_ROWS or len(rows[-1]) > MAX_COLUMNS:
+                self.budget.faults.append(
+                    Fault(lines[0], f"more than {MAX_ROWS} rows or {MAX_COLUMNS} columns: the rest is not read")
+                )
+                return [], lines, headers, len(self.text)
+        else:
+            self.budget.faults.append(
+                Fault(lines[0], "a table that does not end: nothing behind its beginning is read")
+            )
+            return [], lines, headers, len(self.text)
+        last = self._cell(self.text[cell : token.start()])
+        if rows[-1] or last.text:
+            rows[-1].append(last)
+        kept = [(row, line) for row, line in zip(rows, lines, strict=True) if any(each.text for each in row)]
+        dropped = sum(not any(each.text for each in row) for row in rows[:headers]) if headers else 0
+        return (
+            _reaching_down([row for row, _ in kept]),
+            [line for _, line in kept],
+            (headers - dropped or None) if headers else None,
+            end,
+        )
+
+    def _cell(self, source: str) -> RawCell:
+        text = source[: 2 * MAX_TEXT]
+        caption = re.search(r"\\caption\*?(?:\[[^\]]*\])?\s*\{", text)
+        if caption:
+            end = _closing(text, caption.end() - 1)
+            self.caption, text = text[caption.end() : end], text[: caption.start()] + text[end + 1 :]
+        text = _LABEL.sub("", _INNER.sub("", _RULE.sub("", self.expanded(text)))).strip()
+        columns, rows = 1, 1
+        for _ in range(2):  # one may be inside the other
+            match = re.match(r"\\(multicolumn|multirow)\s*(?:\[[^\]]*\])?\s*\{\s*(-?\d{1,6}|[^}]*)\s*\}", text)
+            if match is None:
+                break
+            number = abs(int(match[2])) if re.fullmatch(r"-?\d+", match[2]) else 1
+            columns, rows = (
+                (number, rows) if match[1] == "multicolumn" else (columns, 1 if match[2].startswith("-") else number)
+            )
+            opening = _after_arguments(text, match.end(), 1)
+            closing = _closing(text, opening)
+            text = (text[opening + 1 : closing] + text[closing + 1 :]).strip()
+        return RawCell(
+            text, is_strong(text), columns=min(max(columns, 1), MAX_COLUMNS + 1), rows=min(max(rows, 1), MAX_ROWS)
+        )
+
+    def expanded(self, text: str) -> str:
+        """The text with the document's own macros replaced, a few levels deep and never very long."""
+        if not self.macros or "\\" not in text:
+            return text
+        for _ in range(5):
+            expanded = self._once(text)
+            if expanded == text or len(expanded) > MAX_TEXT or self.expansions > MAX_EXPANSIONS:
+                break
+            text = expanded
+        return text
+
+    def _once(self, text: str) -> str:
+        parts: list[str] = []
+        position = 0
+        for match in re.finditer(r"\\([A-Za-z]+)", text):
+            if match[1] not in self.macros or match.start() < position:
+                continue
+            count, body = self.macros[match[1]]
+            self.expansions += 1
+            parts.append(text[position : match.start()])
+            position = match.end()
+            for number in range(1, count + 1):
+                opening = position + len(text[position:]) - len(text[position:].lstrip())
+                if text[opening : opening + 1] != "{":
+                    return text
+                closing = _closing(text, opening)
+                body = body.replace(f"#{number}", text[opening + 1 : closing])
+                position = closing + 1
+                if len(body) > MAX_TEXT:
+                    return text
+            parts.append(body)
+        return "".join([*parts, text[position:]])
+
+
+def _reaching_down(rows: list[list[RawCell]]) -> list[list[RawCell]]:
+    r"""LaTeX leaves the cells below a \multirow empty; they say the same as it."""
+    above: dict[int, tuple[int, RawCell]] = {}  # by column: for how many more rows, and what
+    found = []
+    for row in rows:
+        column = 0
+        line = []
+        for cell in row:
+            left, upper = above.pop(column, (0, cell))
+            if left and not cell.text:
+                above[column] = (left - 1, upper)
+                line.append(replace(upper, columns=cell.columns, rows=1, spread=True))
+            else:
+                above[column] = (cell.rows - 1, cell)
+                line.append(replace(cell, rows=1))
+            column += cell.columns
+        found.append(line)
+    return found
+
+
+def _definitions(text: str) -> Macros:
+    """The macros that a document defines with a fixed number of arguments."""
+    found: Macros = {}
+    for match in itertools.islice(_DEFINITION.finditer(text), MAX_MACROS):
+        closing = _closing(text, match.end(), MAX_BODY)
+        name = match[1] or match[3]
+        count = int(match[2] or 0) if match[1] else len(match[4] or "") // 2
+        if closing - match.end() < MAX_BODY:
+            found[name] = (count, text[match.end() + 1 : closing])
+    return found
+
+
+def _closing(text: str, opening: int, limit: int = 4 * MAX_TEXT) -> int:
+    """The position of the brace that closes the group; where none does, the end of what is looked at."""
+    depth = 0
+    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, opening, min(len(text), opening + limit)):
+        depth += (match[0] == "{") - (match[0] == "}")
+        if depth == 0 and match[0] == "}":
+            return match.start()
+    return min(len(text), opening + limit)
+
+
+def _after_arguments(text: str, position: int, count: int) -> int:
+    """Behind this many arguments in braces, and optional ones before and between them."""
+    for _ in range(count):
+        match = _SPECIFIED.match(text, position)
+        position = match.end() if match else position
+        if text[position : position + 1] == "{":
+            position = _closing(text, position) + 1
+    match = _SPECIFIED.match(text, position)
+    return match.end() if match else position

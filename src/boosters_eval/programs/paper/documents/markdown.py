@@ -1,0 +1,198 @@
+"""Markdown, with the HTML and LaTeX tables that may stand in it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.errors import FileFormatError
+from boosters_eval.programs.paper.documents.grid import (
+    MAX_COLUMNS,
+    Budget,
+    Fault,
+    RawBlock,
+    RawCell,
+    RawHeading,
+    RawParagraph,
+    RawTable,
+    filled,
+)
+from boosters_eval.programs.paper.documents.tex import MAX_TEXT
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+MAX_LINES = 100_000
+MAX_PIPES = 100_000
+MAX_LINE = 100_000  # characters of a row
+_MARKUP = re.compile(r"[*_`<&!\[~]|\\[!-/:-@\[-`{-~\n]")  # a backslash before a letter is TeX, not Markdown
+_MATH = re.compile(r"\$[^$]+\$")
+_TAGS = {"sup": "^{", "/sup": "}", "sub": "_{", "/sub": "}", "br": " ", "br/": " "}
+_STRONG_TAGS = frozenset({"b", "strong", "em", "i", "u"})
+_FOREIGN = re.compile(
+    r"^(?P<fence> {0,3}(?:```+|~~~+))|(?P<html><table\b)|\\begin\{(?P<tex>(?:wide|side|long)?table\*?|tabular[*xy]?)\}",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def read_markdown(text: str, budget: Budget) -> list[RawBlock]:
+    """The headings, paragraphs and tables, in their order."""
+    lines = text.count("\n")
+    if lines > MAX_LINES or (text.count("|") > MAX_PIPES and _in_tables(text) > MAX_PIPES):
+        raise FileFormatError(
+            f"The document has more than {MAX_LINES} lines or {MAX_PIPES} table cells. Cut out the tables of results."
+        )
+    text, foreign = _cut(text, budget)
+    text = _without_wide_lines(text, budget)
+    blocks = sorted([*_blocks(text, budget), *foreign], key=lambda block: block.line)
+    return list(blocks)
+
+
+def _in_tables(text: str) -> int:
+    return sum(n for line in text.split("\n") if (n := line.count("|")) <= MAX_COLUMNS)
+
+
+def _cut(text: str, budget: Budget) -> tuple[str, list[RawBlock]]:
+    """The text with its HTML and LaTeX tables replaced by empty lines, and what is in them."""
+    from boosters_eval.programs.paper.documents.html import read_html  # noqa: PLC0415 (they need each other)
+    from boosters_eval.programs.paper.documents.latex import read_latex  # noqa: PLC0415
+
+    kept: list[str] = []
+    found: list[RawBlock] = []
+    position = counted = 0
+    line = 1
+    while match := _FOREIGN.search(text, position):
+        end = _end(text, match)
+        line, counted = line + text.count("\n", counted, match.start()), match.start()
+        part = text[match.start() : end]
+        kept.append(text[position : match.start()])
+        kept.append("\n" * part.count("\n"))
+        if not match["fence"] and budget.tables >= 0:
+            found += read_html(part, budget, line) if match["html"] else read_latex(part, budget, line)
+        position = end
+    kept.append(text[position:])
+    return "".join(kept), found
+
+
+def _end(text: str, match: re.Match[str]) -> int:
+    """Where a foreign part ends; an unclosed one ends with the document."""
+    if match["fence"]:
+        mark = match["fence"].strip()
+        close = re.compile(rf"^ {{0,3}}{re.escape(mark)}{re.escape(mark[0])}*[ \t]*$", re.MULTILINE)
+        eol = text.find("\n", match.end())
+        found = close.search(text, eol + 1) if eol >= 0 else None
+        return found.end() if found else len(text)
+    name = re.escape(match["tex"]) if match["tex"] else ""
+    ends = rf"(?P<open>\\begin\{{{name}\}})|\\end\{{{name}\}}" if name else r"(?P<open><table\b)|</table\s*>"
+    depth = 0
+    for tag in re.compile(ends, re.IGNORECASE).finditer(text, match.start()):
+        depth += 1 if tag["open"] else -1
+        if depth == 0:
+            return tag.end()
+    return len(text)
+
+
+def _without_wide_lines(text: str, budget: Budget) -> str:
+    """A line of a million pipes is named and left out, before it becomes a million objects."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        pipes = line.count("|") if len(line) > MAX_COLUMNS else 0
+        if pipes > MAX_COLUMNS or (pipes and len(line) > MAX_LINE):
+            size = (
+                f"{pipes} columns: at most {MAX_COLUMNS}"
+                if pipes > MAX_COLUMNS
+                else f"{len(line)} characters: at most {MAX_LINE}"
+            )
+            budget.faults.append(Fault(number + 1, f"a line of {size} are read"))
+            lines[number] = ""
+    return "\n".join(lines)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # noqa: PLC0415 (not needed to show help)
+
+    parser = MarkdownIt("commonmark", {"maxNesting": 20}).enable("table")
+    # Tables inside lists and quotations are found without these, and no document can nest them deeply.
+    return parser.disable(["code", "reference", "list", "blockquote"])
+
+
+def _blocks(text: str, budget: Budget) -> list[RawBlock]:
+    """The blocks alone: what is inside paragraphs is looked at only where it could be a caption."""
+    parser = _parser()
+    found: list[RawBlock] = []
+    tokens: list[Token] = []
+    from markdown_it.rules_block import StateBlock  # noqa: PLC0415 (not needed to show help)
+
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    state = StateBlock(text, parser, {}, tokens)
+    parser.block.tokenize(state, state.line, state.lineMax)
+    lines = text.split("\n")
+    i = 0
+    while i < len(tokens):
+        token = tokens[i]
+        line = (token.map or [0])[0] + 1
+        if token.type == "table_open":
+            end = next(j for j in range(i, len(tokens)) if tokens[j].type == "table_close")
+            table = _table(tokens[i:end], lines, budget)
+            found += [table] if table else []
+            i = end
+        elif token.type == "heading_open":
+            found.append(RawHeading(tokens[i + 1].content, int(token.tag[1]), line))
+        elif token.type == "paragraph_open":
+            found.append(RawParagraph(tokens[i + 1].content[:MAX_TEXT], line))
+        i += 1
+    return found
+
+
+def _table(tokens: list[Token], lines: list[str], budget: Budget) -> RawTable | None:
+    from markdown_it.rules_block.table import escapedSplit  # noqa: PLC0415 (not needed to show help)
+
+    rows: list[list[RawCell]] = []
+    numbers: list[int] = []
+    faults: list[Fault] = []
+    for i, token in enumerate(tokens):
+        if token.type == "tr_open":
+            rows.append([])
+            numbers.append((token.map or [0])[0] + 1)
+        elif token.type == "inline":
+            text, emphasis = inline(token.content[:MAX_TEXT])
+            rows[-1].append(RawCell(text, emphasis, tokens[i - 1].type == "th_open"))
+        elif token.type == "tr_close":
+            row = lines[numbers[-1] - 1].strip()
+            if row.count("|") + 1 - row.startswith("|") - row.endswith("|") > len(rows[0]):
+                cells = escapedSplit(row.removeprefix("|").removesuffix("|"))[len(rows[0]) :]
+                lost = ", ".join(cell.strip() for cell in cells if cell.strip())
+                faults += [Fault(numbers[-1], f"more cells than columns: {lost[:80]}")] if lost else []
+    grid = filled(rows, numbers, budget)
+    return RawTable(grid[0], grid[1], 1, faults=tuple(faults)) if grid else None
+
+
+def inline(content: str) -> tuple[str, bool]:
+    """A cell or a caption without Markdown's marks, and whether it is emphasised. Formulas stay as they are."""
+    content = content.strip()
+    if not _MARKUP.search(content):
+        return content, False
+    formulas = _MATH.findall(content)
+    places = iter(range(len(formulas)))
+    text, strong = _inline(_MATH.sub(lambda _: f"\ue001{next(places)}\ue002", content))
+    return re.sub("\ue001(\\d+)\ue002", lambda match: formulas[int(match[1])], text), strong
+
+
+def _inline(content: str) -> tuple[str, bool]:
+    parts: list[str] = []
+    strong = False
+    for token in _parser().parseInline(content[:MAX_TEXT])[0].children or []:
+        if token.type in {"softbreak", "hardbreak"}:
+            parts.append(" ")
+        elif token.type == "html_inline":
+            tag = token.content.strip("<> ").split(" ")[0].lower()
+            parts.append(_TAGS.get(tag, ""))
+            strong = strong or tag in _STRONG_TAGS
+        elif token.type in {"strong_open", "em_open"}:
+            strong = True
+        else:
+            parts.append(token.content)
+    return "".join(parts), strong

@@ -1,0 +1,274 @@
+"""The workload `evaluate`: a saved model, a function, a program or a language model returns metrics."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import numbers
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from boosters_eval.core.distributions import installed_version
+from boosters_eval.core.errors import BoostersEvalError
+from boosters_eval.core.model import Model
+from boosters_eval.engine.cell import Build, Cell, Spec
+from boosters_eval.engine.outcome import CellOutcome
+from boosters_eval.engine.workload import Workload
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.protocol import Protocol, load_steps
+from boosters_eval.programs.paper.specification import (
+    BoundRun,
+    CallableRun,
+    CommandRun,
+    EvaluatorRun,
+    ModelRun,
+    PaperDataset,
+)
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.installed import installed_build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boosters_eval.engine.cell import Lane
+
+# What carries a target out, besides Python; those that are not listed are evaluators of language models.
+_PACKAGES: dict[str, tuple[str, ...]] = {
+    "callable": (),
+    "command": (),
+    "onnx": ("onnxruntime",),
+    "pickle": ("scikit-learn",),
+}
+_TAIL = 2**20  # bytes at the end of what a program prints, in which its metrics are looked for
+
+
+class EvaluationError(BoostersEvalError):
+    """What was to return metrics returned something else, or nothing."""
+
+
+class Scoring(Model):
+    """The data on which a saved model is scored."""
+
+    dataset: str
+    data_digest: str
+    task: Task
+    n_classes: int | None
+    quantiles: tuple[float, ...]
+    max_categories: int
+    metrics: tuple[str, ...]
+    protocol: Protocol | None  # None: all rows
+
+
+class EvaluateSpec(Spec):
+    """A target of a paper that is not trained here. Where its files are is not part of it: only their content is."""
+
+    workload: Literal["evaluate"] = "evaluate"
+    table: str
+    row: str
+    dataset: PaperDataset
+    metrics: tuple[str, ...]  # as the paper names them
+    binding: BoundRun
+    model: str | None = None  # the name of its file, or of a language model
+    format: str | None = None  # of a saved model
+    digests: dict[str, str] = Field(default_factory=dict)  # of the model's file and the function's
+    scoring: Scoring | None = None  # of a saved model
+
+
+class EvaluateOutcome(CellOutcome):
+    """What was measured."""
+
+    metrics: dict[str, float]
+    seconds: float
+    n_test: int | None = None
+
+    def summary(self) -> str:
+        """The metrics."""
+        return ", ".join(f"{name} {value:.6g}" for name, value in self.metrics.items())
+
+
+class Evaluate(Workload):
+    """The workload whose targets are the ways to get metrics without training: `callable`, `command`, a format, ..."""
+
+    name: ClassVar[str] = "evaluate"
+    spec_type: ClassVar[type[Spec]] = EvaluateSpec
+    outcome_type: ClassVar[type[EvaluateOutcome]] = EvaluateOutcome
+
+    @classmethod
+    def build(cls, target: str) -> Build:
+        """The library that opens the model, or the versions of what runs it."""
+        if target in RUNNERS:
+            return installed_build(RUNNERS[target])
+        packages = _PACKAGES.get(target, ("torch", "transformers", "datasets"))
+        found = [f"{name} {version}" for name in packages if (version := installed_version(name))]
+        text = ", ".join([*found, f"Python {platform.python_version()}"])
+        return Build(version=text, digest=text)
+
+    @classmethod
+    def imports(cls, target: str) -> tuple[str, ...]:
+        """This module; a saved model needs its library's dependencies too."""
+        return (__name__, *(RUNNERS[target].dependencies if target in RUNNERS else ()))
+
+    @classmethod
+    def bound_here(cls, cell: Cell, inputs: Mapping[str, str]) -> str | None:  # noqa: ARG003 (all of a target are alike)
+        """A function, a program or an evaluator runs in the folder of the specification, whatever it finds there."""
+        return f"it runs in the folder {inputs['root']} of this machine" if "root" in inputs else None
+
+    @classmethod
+    def load(cls, lane: Lane, address: Mapping[str, Any]) -> None:  # noqa: ARG003 (a target is known by its name)
+        """The library of a saved model. What the user named is imported by the cell alone."""
+        if lane.target in RUNNERS:
+            RUNNERS[lane.target].load()
+
+    @classmethod
+    def run(cls, cell: Cell, loaded: None, inputs: Mapping[str, str], phase: Callable[[str], None]) -> EvaluateOutcome:  # noqa: ARG003
+        """Get the metrics, whatever returns them, and check them."""
+        spec = cell.spec
+        if not isinstance(spec, EvaluateSpec):
+            raise TypeError(f"{cell} is not a cell of the workload 'evaluate'.")
+        start = time.perf_counter()
+        rows = None
+        match spec.binding:
+            case CallableRun() as run:
+                found = _called(run, _request(spec, cell, inputs), Path(inputs["root"]), phase)
+            case CommandRun() as run:
+                phase("run")
+                found = _printed(run, _request(spec, cell, inputs), inputs["root"])
+            case ModelRun():
+                found, rows = _scored(spec, cell, inputs, phase)
+            case EvaluatorRun() as run:
+                phase("evaluate")
+                evaluators = import_module("boosters_eval.programs.paper.lm.evaluators")
+                found = evaluators.evaluate(
+                    run.evaluator,
+                    inputs["model"],
+                    spec.dataset,
+                    run.arguments,
+                    cell.repeat.seed,
+                    root=Path(inputs["root"]),
+                    allow_pickle="allow_pickle" in inputs,
+                )
+            case _:
+                raise EvaluationError(f"The workload 'evaluate' cannot run {type(spec.binding).__name__}.")
+        metrics = checked_metrics(found, spec.metrics)
+        phase("done")
+        return EvaluateOutcome.of(cell, metrics=metrics, seconds=time.perf_counter() - start, n_test=rows)
+
+
+def checked_metrics(found: Any, wanted: tuple[str, ...]) -> dict[str, float]:
+    """Finite numbers by name. A number alone is the paper's one metric."""
+    if isinstance(found, numbers.Real) and not isinstance(found, bool) and len(wanted) == 1:
+        found = {wanted[0]: found}
+    if not isinstance(found, Mapping) or not found:
+        raise EvaluationError(
+            f"Metrics must be numbers by name, such as {{'accuracy': 0.9}}. Got {found!r:.200} instead."
+        )
+    metrics: dict[str, float] = {}
+    for name, value in found.items():
+        item = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
+        if not isinstance(name, str) or isinstance(item, bool) or not isinstance(item, numbers.Real):
+            raise EvaluationError(f"The metric {name!r:.100} must be a number. Got {value!r:.100} instead.")
+        if not math.isfinite(item):
+            raise EvaluationError(f"The metric '{name}' must be finite. Got {item} instead.")
+        metrics[name] = float(item)
+    return metrics
+
+
+def _request(spec: EvaluateSpec, cell: Cell, inputs: Mapping[str, str]) -> dict[str, Any]:
+    """What a function or a program is told."""
+    return {
+        "table": spec.table,
+        "row": spec.row,
+        "dataset": spec.dataset.name,
+        "split": spec.dataset.split,
+        "metrics": list(spec.metrics),
+        "seed": cell.repeat.seed,
+        "model": inputs.get("model"),
+    }
+
+
+def _called(run: CallableRun, request: dict[str, Any], root: Path, phase: Callable[[str], None]) -> Any:
+    """The user's function, with the arguments of the specification, and whatever of the request it has a name for."""
+    phase("import")
+    sys.path.insert(0, str(root))
+    os.chdir(root)
+    module, _, name = run.callable.partition(":")
+    function: Any = import_module(module)
+    for part in name.split("."):
+        function = getattr(function, part, None)
+    if not callable(function):
+        raise EvaluationError(f"The module '{module}' has no function '{name}'.")
+    phase("call")
+    parameters = inspect.signature(function).parameters.values()
+    every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    named = {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
+    return function(**{key: value for key, value in request.items() if every or key in named} | run.arguments)
+
+
+def _printed(run: CommandRun, request: dict[str, Any], root: str) -> Any:
+    """The JSON object on the last line that a program prints. There is no shell: each word is one argument."""
+    words = [_filled(word, request) for word in run.command]
+    with tempfile.TemporaryFile() as printed:
+        try:
+            done = subprocess.run(  # noqa: S603 (the user named it, and no shell reads it)
+                words, input=json.dumps(request).encode(), stdout=printed, cwd=root, check=False
+            )
+        except OSError as error:
+            raise EvaluationError(f"The program '{words[0]}' cannot be started: {error.strerror}.") from None
+        size = printed.seek(0, os.SEEK_END)
+        printed.seek(max(0, size - _TAIL))
+        lines = printed.read().decode(errors="replace").split("\n")
+    if done.returncode:
+        raise EvaluationError(f"The program '{words[0]}' ended with exit code {done.returncode}.")
+    last = next((line for line in reversed(lines) if line.strip()), None)
+    if last is None:
+        raise EvaluationError(f"The program '{words[0]}' must print a JSON object of metrics. It printed nothing.")
+    try:
+        found = json.loads(last, parse_constant=_refuse, object_pairs_hook=_distinct)
+    except (ValueError, RecursionError) as error:
+        raise EvaluationError(
+            f"The last line that '{words[0]}' prints must be a JSON object of metrics. Got '{last:.200}': {error}."
+        ) from None
+    nested = isinstance(found, dict) and isinstance(found.get("metrics"), dict)
+    return found["metrics"] if nested else found
+
+
+def _filled(word: str, request: dict[str, Any]) -> str:
+    for name in ("dataset", "seed", "model"):
+        word = word.replace(f"{{{name}}}", str(request[name] if request[name] is not None else ""))
+    return word
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are all different; of two values of a metric neither is more right."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice")
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _scored(
+    spec: EvaluateSpec, cell: Cell, inputs: Mapping[str, str], phase: Callable[[str], None]
+) -> tuple[dict[str, float], int]:
+    """A saved model's predictions, scored by the code that scores every fit."""
+    from boosters_eval.programs.paper.scoring import score_model  # noqa: PLC0415 (needs numpy)
+
+    if spec.scoring is None or spec.format is None:
+        raise EvaluationError("A saved model needs data to be scored on.")
+    load_steps(inputs)
+    seed, threads = cell.repeat.seed, spec.n_threads
+    return score_model(spec.scoring, spec.format, Path(inputs["model"]), Path(inputs["data"]), seed, threads, phase)

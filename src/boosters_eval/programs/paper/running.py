@@ -1,0 +1,222 @@
+"""Run the targets of a specification through the engine, and write what was measured."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.engine.execute import Mode, execute, jobs_for
+from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.engine.outcome import Failure
+from boosters_eval.engine.pool import start_method
+from boosters_eval.engine.runs import folder_of
+from boosters_eval.programs.benchmark.config import MAX_SEEDS
+from boosters_eval.programs.benchmark.records import BenchmarkResult
+from boosters_eval.programs.benchmark.settings import Settings
+from boosters_eval.programs.paper.evaluate import EvaluateOutcome
+from boosters_eval.programs.paper.planning import plan_targets
+from boosters_eval.programs.paper.reading import read_specification
+from boosters_eval.programs.paper.results import Measured, PaperResults
+from boosters_eval.programs.paper.targets import paper_targets, selected
+from boosters_eval.programs.paper.units import canonical
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.targets import library_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.programs.paper.planning import PlannedTarget
+
+RESULTS = "results.json"
+
+
+def run_specification(
+    path: Path | str,
+    *,
+    model: Path | str | None = None,
+    only: Sequence[str] = (),
+    seeds: int | None = None,
+    threads: int | None = None,
+    jobs: int | None = None,
+    timeout: float | None = None,
+    resume: bool = False,
+    rerun_failed: bool = False,
+    allow_pickle: bool = False,
+    observer: Observer | None = None,
+    executor: Executor | str = "local",
+    home: Path | None = None,
+    command: tuple[str, ...] = (),
+    name: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> PaperResults:
+    """Run the reproduction targets of a specification, each repeated over seeds, and return what was measured.
+
+    A target that cannot run here is `not_runnable`, with the reason. Finished cells are kept whatever happens.
+    """
+    if resume and rerun_failed:
+        raise ConfigError("Use either --resume or --rerun-failed, not both.")
+    if seeds is not None and not 1 <= seeds <= MAX_SEEDS:
+        raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {seeds} instead.")
+    Settings(threads=threads, jobs=jobs, timeout=timeout, name=name)  # refuses what no run could use
+    path = Path(path)
+    spec = read_specification(path)
+    targets = selected(paper_targets(spec, path.parent, model), only)
+    planned = plan_targets(
+        f"paper {spec.paper}", targets, seeds=seeds or spec.seeds, allow_pickle=allow_pickle, n_threads=threads
+    )
+    run = None
+    if planned.plan is not None:
+        start_method()  # refuses an unknown method before anything is written
+        mode = Mode.RERUN_FAILED if rerun_failed else Mode.RESUME if resume else Mode.NEW
+        if mode is not Mode.NEW and folder_of(planned.plan, home) is None:
+            say("there is no earlier attempt at this plan, so everything runs")
+        with contextlib.ExitStack() as stack:
+            used = executor
+            if isinstance(used, str):
+                used = stack.enter_context(EXECUTORS[used](jobs_for(planned.plan, jobs)))
+            run = execute(
+                planned.plan,
+                used,
+                locate=planned,
+                mode=mode,
+                limits=Limits(timeout_s=timeout),
+                home=home,
+                observer=observer,
+                facts={"command": command, "kind": "paper", **({"name": name} if name else {})},
+            )
+    return PaperResults(
+        paper=spec.paper,
+        specification_digest=hashlib.sha256(read_text(path).encode()).hexdigest(),
+        run_id=None if run is None else run.plan.run_id,
+        only=tuple(only),
+        environment={} if run is None else _environment(run),
+        targets=tuple(_measured(found, run) for found in planned.targets),
+    )
+
+
+def write_results(results: PaperResults, folder: Path) -> Path:
+    """`results.json` in a folder, whole or not at all."""
+    path = folder / RESULTS
+    write_atomically(path, results.model_dump_json(indent=1) + "\n")
+    return path
+
+
+def _measured(planned: PlannedTarget, run: Run | None) -> Measured:
+    target = planned.target
+    known = {
+        "table": target.table.id,
+        "row": target.row,
+        "dataset": target.dataset_name,
+        "primary": target.primary,
+    }
+    if planned.spec is None or run is None:
+        return Measured(**known, status="not_runnable", reason=planned.reason)
+    cells = [cell for cell in run.plan.cells if cell.spec.name == planned.spec.name]
+    outcomes = [run.outcomes.get(cell.key) for cell in cells]
+    done = [outcome for outcome in outcomes if isinstance(outcome, (BenchmarkResult, EvaluateOutcome))]
+    values = {
+        name: tuple(value for outcome in done if (value := _value(outcome, ours)) is not None)
+        for name, ours in planned.metrics.items()
+    }
+    return Measured(
+        **known,
+        status="ok" if len(done) == len(cells) else "failed",
+        reason=_reason(outcomes),
+        values={name: found for name, found in values.items() if found},
+        std_over=planned.std_over,
+        seeds=tuple(outcome.seed for outcome in done),
+        planned=len(cells),
+        versions=_versions(planned, run),
+        conditions={**planned.conditions, **_parameters(done)},
+        warnings=tuple(dict.fromkeys([*planned.warnings, *_warnings(planned, done)])),
+    )
+
+
+def _value(outcome: BenchmarkResult | EvaluateOutcome, name: str) -> float | None:
+    """The value of a metric; a function or a program may spell it in its own way, `Log loss` as `logloss`."""
+    if isinstance(outcome, BenchmarkResult):
+        found = outcome.metrics.get(name)
+        return found if found is not None else getattr(outcome, name, None)
+    alike = [value for own, value in outcome.metrics.items() if canonical(own) == canonical(name)]
+    return outcome.metrics.get(name, alike[0] if len(alike) == 1 else None)
+
+
+def _reason(outcomes: Sequence[Outcome | Failure | None]) -> str:
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    missing = sum(outcome is None for outcome in outcomes)
+    if failures:
+        first = failures[0]
+        text = f"{first.error_type}: {first.error_message}".partition("\n")[0].rstrip(".")
+        return f"{len(failures)} of {len(outcomes)} repeats failed; the first, in the phase {first.phase}: {text}."
+    return f"{missing} of {len(outcomes)} repeats have no outcome." if missing else ""
+
+
+def _versions(planned: PlannedTarget, run: Run) -> dict[str, str]:
+    """The library's, or those of what a function needs. What a program is made of is not known."""
+    workload = planned.spec.workload if planned.spec else ""
+    version = run.plan.builds[workload][planned.carrier].version
+    library = library_of(planned.carrier)
+    if library in RUNNERS:
+        return {library: version}
+    parts = () if planned.carrier == "command" else (part.rpartition(" ") for part in version.split(", "))
+    return {name: number for name, _, number in parts}
+
+
+def _parameters(done: Sequence[BenchmarkResult | EvaluateOutcome]) -> dict[str, str]:
+    """What the library was given, and on how many rows: as the first repeat recorded it."""
+    first = next(iter(done), None)
+    if isinstance(first, BenchmarkResult):
+        native = {name: value for name, value in (first.native_params or {}).items() if value != first.model_seed}
+        told = ", ".join(f"{name}={value}" for name, value in native.items())
+        return {"parameters": told, "rows": f"{first.n_train} training, {first.n_valid} test"}
+    return {} if first is None or first.n_test is None else {"rows": f"{first.n_test} test"}
+
+
+def _warnings(planned: PlannedTarget, done: Sequence[BenchmarkResult | EvaluateOutcome]) -> Iterator[str]:
+    for outcome in done:
+        yield from outcome.warnings if isinstance(outcome, BenchmarkResult) else ()
+        yield from (
+            f"the metric '{name}' was not returned, but {', '.join(outcome.metrics) or 'nothing'}"
+            for name, ours in planned.metrics.items()
+            if _value(outcome, ours) is None
+        )
+    flaky = sum(outcome.failed_before > 0 for outcome in done)
+    if flaky:
+        yield f"{flaky} of {len(done)} repeats finished only after failing"
+
+
+def _hardware(run: Run) -> dict[str, object]:
+    """The machine that ran the cells; of several, the processors."""
+    here = str(run.facts.machine.get("digest"))
+    named = {outcome.machine or here for outcome in run.outcomes.values()}
+    known = {here: run.facts.machine, **{digest: machine.recorded() for digest, machine in run.machines.items()}}
+    if len(named) > 1:
+        return {"cpu_model": " and ".join(str(known[digest].get("cpu_model")) for digest in sorted(named))}
+    machine = known[next(iter(named), here)]
+    return {name: value for name, value in machine.items() if name != "digest"}
+
+
+def _environment(run: Run) -> dict[str, str]:
+    """The run's own record, as text: nothing is looked up now."""
+    facts = run.facts
+    dirty = " (with uncommitted changes)" if facts.git_dirty else ""
+    known: dict[str, object] = {
+        "started_at": facts.started_at,
+        "boosters_eval": facts.boosters_eval,
+        "python": facts.python,
+        "commit": f"{facts.git_sha}{dirty}" if facts.git_sha else None,
+        "branch": facts.git_branch,
+        **_hardware(run),
+        "jobs": facts.jobs,
+        "command": shlex.join(["boosters-eval", *facts.command]) if facts.command else None,
+        "sessions": 1 + len(facts.resumed) if facts.resumed else None,
+    }
+    return {name: str(value) for name, value in known.items() if value is not None}

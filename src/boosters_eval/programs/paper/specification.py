@@ -1,0 +1,370 @@
+"""A paper's tables, and what is to be reproduced of them: the file `benchmarks.yaml`."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, Self
+
+from annotated_types import Ge, Gt, Lt, MinLen
+from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.model import Model, explained, first_error
+from boosters_eval.programs.paper.source import PlacedError, PrintedFloat, PrintedInt, place
+from boosters_eval.runners.parameters import TrainingConfig
+
+SCHEMA_VERSION = 1
+Name = Annotated[str, MinLen(1)]
+StdOver = Literal["seeds", "splits", "folds"]
+Scalar = str | int | float | bool | None
+
+
+class PlacedModel(Model):
+    """A part of a specification file: a mistake in it is reported with its line."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            told = explained(cls, error)
+            if isinstance(told, PlacedError):
+                raise told from None
+            path = (*first_error(error)["loc"], *getattr(told, "path", ()))
+            where = place(data, path)
+            raise (PlacedError(f"{where}{told}") if where else _UnplacedError(str(told), path)) from None
+
+
+class _UnplacedError(ConfigError):
+    """Raised where a model is built from keyword arguments, which know no lines; whoever has them adds them."""
+
+    def __init__(self, sentence: str, path: tuple[str | int, ...]) -> None:
+        super().__init__(sentence)
+        self.path = path
+
+
+class Quantity(Model):
+    """A number with the digits in which the paper prints it."""
+
+    value: float
+    printed: str
+
+    @property
+    def decimals(self) -> int:
+        """How many decimals are printed; negative where even the units are rounded: 1.2e3 has -2."""
+        match = re.fullmatch(r"[-+]?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?", self.printed.replace(",", "").replace("_", ""))
+        return len(match[2]) - int(match[3] or 0) if match else 0
+
+
+def printed_value(text: str) -> float | None:
+    """The number that a text such as "15,234" prints, or None."""
+    digits = text.replace(",", "").replace("_", "").strip()
+    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", digits):
+        return None
+    return float(digits) if math.isfinite(float(digits)) else None
+
+
+def _quantity(given: Any) -> Any:
+    """A number of a YAML file, or a text such as "0.870", with its digits."""
+    if isinstance(given, (PrintedInt, PrintedFloat)):
+        return Quantity(value=float(given), printed=given.text)
+    if isinstance(given, bool) or given is None:
+        raise ConfigError(f"A metric must have a number as its value. Got {given!r} instead.")
+    if isinstance(given, str):
+        value = printed_value(given)
+        if value is None:
+            raise ConfigError(f"A metric must have a number as its value. Got '{given}' instead.")
+        return Quantity(value=value, printed=given.replace(",", "").replace("_", "").strip())
+    if isinstance(given, (int, float)):
+        return Quantity(value=float(given), printed=repr(given))
+    return given
+
+
+Printed = Annotated[Quantity, BeforeValidator(_quantity)]
+
+
+def _inside(text: str) -> str:
+    """A path of a specification is relative to it, and does not leave its folder."""
+    path = PurePath(text)
+    if path.is_absolute() or ".." in path.parts or text.startswith("~"):
+        raise ConfigError(
+            f"A path in a specification must be relative to it and stay in its folder. Got '{text}' instead."
+        )
+    return text
+
+
+InsidePath = Annotated[str, MinLen(1), AfterValidator(_inside)]
+
+
+class SplitSizes(PlacedModel):
+    """How many rows are trained on, used to stop early, and tested on. `official` is the data set's own test set."""
+
+    train: Annotated[int, Ge(1)] | None = None
+    validation: Annotated[int, Ge(1)] | None = None
+    test: Annotated[int, Ge(1)] | Annotated[float, Gt(0), Lt(1)] | Literal["official"] = 0.2
+
+
+class PaperDataset(PlacedModel):
+    """A data set as the paper names it, and what stands for it here."""
+
+    name: Name
+    split: str = ""
+    preprocessing: str = ""  # in the paper's words; what runs is named by the binding
+    use: InsidePath | None = None  # a registered data set, or a file; None: the name, in lower case
+    sizes: SplitSizes | None = None
+
+
+class EarlyStopping(PlacedModel):
+    """When a library stops adding trees."""
+
+    rounds: Annotated[int, Ge(1)]
+    metric: str | None = None  # the library's own name of it; None: its default
+
+
+def _canonical(parameters: dict[str, Any]) -> dict[str, Any]:
+    TrainingConfig(**parameters)
+    if "early_stopping_rounds" in parameters:
+        raise ConfigError("The 'early_stopping_rounds' parameter is written as 'early_stopping: {rounds: ...}'.")
+    return parameters
+
+
+class LibraryRun(PlacedModel):
+    """A row that a library reproduces: trained, predicted and scored here."""
+
+    library: Name  # or LIBRARY==VERSION, to train with the version that the paper used
+    parameters: Annotated[dict[str, Any], AfterValidator(_canonical)] = Field(
+        default_factory=dict
+    )  # the fields of TrainingConfig
+    native: dict[str, Any] = Field(default_factory=dict)  # the library's own, as it spells them; they win
+    booster: Literal["gbdt", "gblinear", "linear_trees"] = "gbdt"
+    profile: Literal["parity", "defaults"] = "parity"  # defaults: what is not given is left to the library
+    preprocessing: tuple[str, ...] = ()  # steps in their order
+    early_stopping: EarlyStopping | None = None
+
+    @property
+    def known_as(self) -> str:
+        """The library's name, without a version."""
+        return self.library.partition("==")[0].strip()
+
+    @property
+    def has_version(self) -> bool:
+        """Whether it asks for a version of its own."""
+        return "==" in self.library
+
+
+class ModelRun(PlacedModel):
+    """A row that a saved model reproduces: only predicted and scored here."""
+
+    model: InsidePath  # relative to the specification
+    format: Literal["xgboost", "lightgbm", "catboost", "boosters", "onnx", "pickle"] | None = None  # by the suffix
+    preprocessing: tuple[str, ...] = ()
+
+
+def _function(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", text):
+        raise ConfigError(f"A callable must be written 'module:function'. Got '{text}' instead.")
+    return text
+
+
+class CallableRun(PlacedModel):
+    """A row that a Python function reproduces: it returns the metrics."""
+
+    callable: Annotated[str, AfterValidator(_function)]  # module:function
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class CommandRun(PlacedModel):
+    """A row that a program reproduces: it prints the metrics as JSON."""
+
+    command: Annotated[tuple[str, ...], MinLen(1)]
+
+
+class EvaluatorRun(PlacedModel):
+    """A row that a language model reproduces under one of the shipped evaluators."""
+
+    evaluator: Literal["perplexity", "passkey", "needle"]
+    model: InsidePath | None = None  # a folder or a hub name; None: what `--model` names
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+Binding = LibraryRun | ModelRun | CallableRun | CommandRun | EvaluatorRun
+_BINDINGS: dict[str, type[Binding]] = {
+    "library": LibraryRun,
+    "evaluator": EvaluatorRun,  # before `model`, which it may have too
+    "model": ModelRun,
+    "callable": CallableRun,
+    "command": CommandRun,
+}
+
+
+def _binding(given: Any) -> Any:
+    """The kind of binding is told by the one key that only this kind has."""
+    if not isinstance(given, dict):
+        return given
+    kind = next((key for key in _BINDINGS if key in given), None)
+    if kind is None:
+        hint = next((hint for key in given if (hint := suggest(str(key), _BINDINGS))), "")
+        raise PlacedError(f"{place(given)}A 'run' must have one of the keys {', '.join(_BINDINGS)}.{hint}")
+    return _BINDINGS[kind].model_validate(given)
+
+
+BoundRun = Annotated[Binding, BeforeValidator(_binding)]
+
+
+class PaperRow(PlacedModel):
+    """A row of a table: a model with its configuration. Rows of the same name are told apart by their group."""
+
+    name: Name
+    group: str = ""
+    is_ours: bool = False
+    is_baseline: bool = False
+    config: str = ""
+    run: BoundRun | None = None
+
+    @property
+    def key(self) -> str:
+        """The name under which results and targets refer to it."""
+        return row_key(self.group, self.name)
+
+
+class PaperResult(PlacedModel):
+    """What the paper prints for a row and a data set. `accuracy_std` is the deviation of `accuracy`."""
+
+    model: Name
+    group: str = ""
+    dataset: Name
+    metrics: dict[str, Printed]
+    units: dict[str, str] = Field(default_factory=dict)
+    std_over: StdOver | None = None
+    conditions: dict[str, Scalar] = Field(default_factory=dict)
+    hardware: str | None = None
+    notes: tuple[str, ...] = ()
+    run: BoundRun | None = None  # instead of the row's, for this data set alone
+
+    @property
+    def row(self) -> str:
+        """The key of its row."""
+        return row_key(self.group, self.model)
+
+    @property
+    def values(self) -> dict[str, Quantity]:
+        """The metrics without their deviations."""
+        return {name: value for name, value in self.metrics.items() if not self._is_std(name)}
+
+    @property
+    def stds(self) -> dict[str, Quantity]:
+        """The deviations, by metric."""
+        return {name.removesuffix("_std"): value for name, value in self.metrics.items() if self._is_std(name)}
+
+    def _is_std(self, name: str) -> bool:
+        return name.endswith("_std") and name.removesuffix("_std") in self.metrics
+
+    @model_validator(mode="after")
+    def _deviations_have_values(self) -> Self:
+        alone = next((name for name in self.metrics if name.endswith("_std") and not self._is_std(name)), None)
+        if alone:
+            raise ConfigError(f"The metric '{alone.removesuffix('_std')}' has a deviation but no value.")
+        negative = next((name for name, std in self.stds.items() if std.value < 0), None)
+        if negative:
+            got = self.stds[negative].printed
+            raise ConfigError(f"The deviation '{negative}_std' must not be negative. Got {got} instead.")
+        if not self.metrics:
+            raise ConfigError(f"The result of '{self.model}' on '{self.dataset}' has no metric.")
+        return self
+
+
+class PaperTable(PlacedModel):
+    """A table of the paper. One without results has not been transcribed yet."""
+
+    id: Name
+    title: str = ""
+    description: str = ""
+    primary_metric: str | None = None
+    lower_is_better: bool | None = None  # of the primary metric, where the program does not know it
+    directions: dict[str, Literal["lower", "higher"]] = Field(default_factory=dict)  # of the other metrics
+    datasets: tuple[PaperDataset, ...] = ()
+    models: tuple[PaperRow, ...] = ()
+    results: tuple[PaperResult, ...] = ()
+    tolerance: dict[str, Annotated[float, Ge(0)]] = Field(
+        default_factory=dict
+    )  # absolute by metric; `<metric>_relative` is a fraction
+    our_units: dict[str, str] = Field(default_factory=dict)  # of our values, where they differ from the paper's
+    std_over: StdOver | None = None
+    hardware: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def row_keys(self) -> tuple[str, ...]:
+        """All rows, those that are only in the results included."""
+        return tuple(dict.fromkeys([*(row.key for row in self.models), *(result.row for result in self.results)]))
+
+    @property
+    def dataset_names(self) -> tuple[str, ...]:
+        """All data sets, those that are only in the results included."""
+        return tuple(dict.fromkeys([*(d.name for d in self.datasets), *(result.dataset for result in self.results)]))
+
+    def row(self, key: str) -> PaperRow | None:
+        """The declaration of a row, by its key. A name alone could be that of a row in another group."""
+        return next((row for row in self.models if row.key == key), None)
+
+    def dataset(self, name: str) -> PaperDataset:
+        """The declaration of a data set; one that only results name is declared by its name alone."""
+        return next((found for found in self.datasets if found.name == name), PaperDataset(name=name))
+
+
+class Target(PlacedModel):
+    """Rows to be reproduced. Without data sets, on all that the paper reports for them."""
+
+    table: Name
+    rows: tuple[Name, ...] = ()
+    datasets: tuple[Name, ...] = ()
+
+
+class Targets(PlacedModel):
+    """What is to be reproduced. The primary ones decide the exit code."""
+
+    primary: tuple[Target, ...] = ()
+    secondary: tuple[Target, ...] = ()
+
+
+class PaperConditions(PlacedModel):
+    """What the paper says about how its numbers came about."""
+
+    hardware: str | None = None
+    versions: dict[str, str] = Field(default_factory=dict)
+    seeds: Annotated[int, Ge(1)] | None = None
+    notes: tuple[str, ...] = ()
+
+
+class PaperSpecification(PlacedModel):
+    """The content of `benchmarks.yaml`."""
+
+    schema_version: int = SCHEMA_VERSION
+    paper: Name
+    arxiv_id: str | None = None
+    source: str = ""  # where the numbers were taken from
+    conditions: PaperConditions = PaperConditions()
+    seeds: Annotated[int, Ge(1)] = 5  # how often a target is repeated here
+    tables: tuple[PaperTable, ...]
+    reproduction_targets: Targets = Targets()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _version_is_known(cls, data: Any) -> Any:
+        version = data.get("schema_version", SCHEMA_VERSION) if isinstance(data, dict) else SCHEMA_VERSION
+        if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
+            told = f"The 'schema_version' must be at most {SCHEMA_VERSION}. Got {version!r} instead."
+            raise _UnplacedError(told, ("schema_version",))
+        return data
+
+    def table(self, table_id: str) -> PaperTable | None:
+        """A table by its id."""
+        return next((table for table in self.tables if table.id == table_id), None)
+
+
+def row_key(group: str, name: str) -> str:
+    """The key of a row: its name, after its group where it has one."""
+    return f"{group} / {name}" if group else name

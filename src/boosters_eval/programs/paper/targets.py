@@ -1,0 +1,348 @@
+"""What a specification asks to reproduce, target by target, and what stands in the way here. It imports no science."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
+from boosters_eval.datasets.catalog import DATASETS
+from boosters_eval.datasets.resolve import SUFFIXES
+from boosters_eval.metrics import RESOURCES, for_task
+from boosters_eval.programs.benchmark.natives import STOPPING_METRIC
+from boosters_eval.programs.benchmark.protocol import STEPS
+from boosters_eval.programs.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
+from boosters_eval.programs.paper.tolerances import is_share
+from boosters_eval.programs.paper.units import canonical
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.builds.reference import parse_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from boosters_eval.metrics.task import Task
+    from boosters_eval.programs.paper.specification import (
+        Binding,
+        PaperDataset,
+        PaperResult,
+        PaperSpecification,
+        PaperTable,
+        Target,
+    )
+
+_FORMATS = {
+    **dict.fromkeys((".json", ".ubj", ".xgb"), "xgboost"),
+    **dict.fromkeys((".txt", ".lgb"), "lightgbm"),
+    ".cbm": "catboost",
+    ".bstr": "boosters",
+    ".onnx": "onnx",
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle"),
+}
+
+
+@dataclass(frozen=True)
+class PaperTarget:
+    """One row of a table on one data set, and what runs it."""
+
+    table: PaperTable
+    row: str  # its key
+    dataset: PaperDataset | None  # None: the table names none
+    primary: bool
+    root: Path  # the specification's folder
+    binding: Binding | None = None
+    model: str | None = None  # from the command line; it replaces the binding's own
+
+    @property
+    def name(self) -> str:
+        """As `--only` names it."""
+        return target_name(self.table.id, self.row, self.dataset_name)
+
+    @property
+    def dataset_name(self) -> str:
+        """The paper's name of the data set."""
+        return "" if self.dataset is None else self.dataset.name
+
+    @property
+    def result(self) -> PaperResult | None:
+        """What the paper reports."""
+        found = (r for r in self.table.results if (r.row, r.dataset) == (self.row, self.dataset_name))
+        return next(found, None)
+
+    def path_of_model(self) -> Path:
+        """The saved model. One from the specification may not lead out of its folder, through a link either."""
+        if self.model is not None:
+            return Path(self.model)
+        path = self.root / str(getattr(self.binding, "model", None) or "")
+        if not path.resolve().is_relative_to(self.root.resolve()):
+            raise ConfigError(f"The model '{path}' leads out of the specification's folder: give it with --model.")
+        return path
+
+    def source_of_model(self) -> str:
+        """The model as an evaluator takes it: a path that is there, or a name on the hub."""
+        path = self.path_of_model()
+        if path.exists():
+            return str(path.resolve())
+        return self.model or str(getattr(self.binding, "model", None) or "")
+
+
+def target_name(table: str, row: str, dataset: str) -> str:
+    """TABLE:ROW:DATASET, or as much of it as there is."""
+    return f"{table}:{row}:{dataset}".rstrip(":")
+
+
+def paper_targets(spec: PaperSpecification, root: Path, model: Path | str | None = None) -> tuple[PaperTarget, ...]:
+    """All targets, the primary ones first; a target that is named twice counts once."""
+    given = None if model is None else str(model)
+    wanted = [(target, True) for target in spec.reproduction_targets.primary]
+    wanted += [(target, False) for target in spec.reproduction_targets.secondary]
+    found: dict[tuple[str, str, str], PaperTarget] = {}
+    for target, primary in wanted:
+        for expanded in _expanded(spec, target, root, given, primary=primary):
+            found.setdefault((expanded.table.id, expanded.row, expanded.dataset_name), expanded)
+    names: set[str] = set()
+    for name in (one.name for one in found.values()):
+        if name in names:
+            raise ConfigError(
+                f"Two targets would both be called '{name}': rename a row or a data set that has a colon."
+            )
+        names.add(name)
+    return tuple(found.values())
+
+
+def _expanded(
+    spec: PaperSpecification, target: Target, root: Path, model: str | None, *, primary: bool
+) -> Iterator[PaperTarget]:
+    table = spec.table(target.table)
+    if table is None:
+        raise ConfigError(f"A target names the table '{target.table}', which is not there.")
+    for row in target.rows or table.row_keys or ("",):  # a table without any row is a target that cannot run
+        keys = [key for key in table.row_keys if row in _row_names(table, key)] or [row]
+        for key in keys:
+            reported = [result.dataset for result in table.results if result.row == key]
+            datasets = target.datasets or reported or tuple(dataset.name for dataset in table.datasets)
+            ours = _model_for(table, key, model)
+            for name in datasets or ("",):
+                dataset = table.dataset(name) if name else None
+                yield PaperTarget(table, key, dataset, primary, root, _bound(table, key, name, ours), ours)
+
+
+def _row_names(table: PaperTable, key: str) -> set[str]:
+    """The names that mean a row: its key, and its name without the group."""
+    declared = {row.name for row in table.models if row.key == key}
+    return {key, *declared, *(result.model for result in table.results if result.row == key)}
+
+
+def _model_for(table: PaperTable, key: str, model: str | None) -> str | None:
+    """`--model` is our model: it stands for the rows that are ours, or for all where none is marked."""
+    row = table.row(key)
+    marked = any(other.is_ours for other in table.models)
+    return model if row is not None and (row.is_ours or not marked) else None
+
+
+def _bound(table: PaperTable, key: str, dataset: str, model: str | None) -> Binding | None:
+    """The binding of a result, or of its row; a model from the command line stands for a row that has none."""
+    own = next((r.run for r in table.results if (r.row, r.dataset) == (key, dataset)), None)
+    row = table.row(key)
+    found = own or (row.run if row else None)
+    return found if found or model is None else ModelRun.model_construct(model=Path(model).name)
+
+
+def selected(targets: Sequence[PaperTarget], only: Sequence[str]) -> tuple[PaperTarget, ...]:
+    """The targets that `--only` names, by table, row and data set, or by the first of them."""
+    if not only:
+        return tuple(targets)
+    chosen: dict[str, PaperTarget] = {}
+    for text in only:
+        matching = [target for target in targets if text in _names(target)]
+        if not matching:
+            known = [name for target in targets for name in sorted(_names(target))]
+            raise ConfigError(
+                "The '--only' option must name a target as TABLE, TABLE:ROW or TABLE:ROW:DATASET."
+                f" Got '{text}' instead.{suggest(text, known)}"
+            )
+        chosen |= {target.name: target for target in matching}
+    return tuple(target for target in targets if target.name in chosen)
+
+
+def is_selected(target: PaperTarget, only: Sequence[str]) -> bool:
+    """Whether `--only` names a target; without it, all of them are."""
+    return not only or bool(_names(target) & set(only))
+
+
+def _names(target: PaperTarget) -> set[str]:
+    heads = {f"{target.table.id}:{row}" for row in _row_names(target.table, target.row)}
+    return {target.table.id, *heads, *(f"{head}:{target.dataset_name}" for head in heads)}
+
+
+def obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | None:
+    """Why a target cannot run here, in a sentence, or None. Nothing is imported, opened or started for it."""
+    if target.dataset is None or target.result is None:
+        where = f" on '{target.dataset_name}'" if target.dataset else ""
+        return f"The specification has no result of '{target.row}'{where} in '{target.table.id}' to compare with."
+    found: str | None = "Nothing is bound to this row: give it a 'run', or its model with --model."
+    try:
+        match target.binding:
+            case LibraryRun() as run:
+                found = _library_obstacle(run) or _data_obstacle(target, run.preprocessing)
+            case ModelRun() as run:
+                found = _model_obstacle(target, run, allow_pickle=allow_pickle)
+                found = found or _data_obstacle(target, run.preprocessing)
+            case CallableRun() as run:
+                found = _module_obstacle(target, run)
+            case CommandRun() as run:
+                found = _command_obstacle(target, run)
+            case EvaluatorRun() as run:
+                found = _evaluator_obstacle(target, run, allow_pickle=allow_pickle)
+    except BoostersEvalError as error:
+        found = str(error)
+    return found
+
+
+def _library_obstacle(run: LibraryRun) -> str | None:
+    if run.known_as not in RUNNERS:
+        return f"There is no library '{run.known_as}' here.{suggest(run.known_as, RUNNERS)}"
+    if run.has_version:
+        parse_reference(run.library)  # refuses a version that is not exact; it is installed when the target runs
+    missing = None if run.has_version else RUNNERS[run.library].missing()
+    if missing is not None:
+        return f"The library '{run.library}' is unavailable: {missing}."
+    if run.early_stopping and run.early_stopping.metric and run.known_as not in STOPPING_METRIC:
+        return f"The library '{run.library}' does not stop early on a metric of choice."
+    return None
+
+
+def _model_obstacle(target: PaperTarget, run: ModelRun, *, allow_pickle: bool) -> str | None:
+    path = target.path_of_model()
+    if not path.is_file():
+        return f"The model {path} does not exist."
+    form = format_of(run, path)
+    if form == "pickle" and not allow_pickle:
+        return f"The model {path} is a pickle, which can run any code when it is opened: pass --allow-pickle."
+    if form == "onnx" and find_spec("onnxruntime") is None:
+        return "An ONNX model needs onnxruntime: pip install onnxruntime."
+    missing = RUNNERS[form].missing() if form in RUNNERS else None
+    return f"The library '{form}' is unavailable: {missing}." if missing else None
+
+
+def format_of(run: ModelRun, path: Path) -> str:
+    """The format of a saved model: what the specification says, or what the suffix means."""
+    found = run.format or _FORMATS.get(path.suffix.lower())
+    if found is None:
+        raise ConfigError(
+            f"The format of the model {path} is unknown: name it by 'format' ({', '.join(_known())}), "
+            "or bind the row to an 'evaluator', a 'callable' or a 'command' that can open it."
+        )
+    return found
+
+
+def _known() -> list[str]:
+    return list(dict.fromkeys(_FORMATS.values()))
+
+
+def _module_obstacle(target: PaperTarget, run: CallableRun) -> str | None:
+    module = run.callable.partition(":")[0]
+    if locate_module(module, target.root) is not None:
+        return None
+    return f"There is no module '{module}' in {target.root} or among the installed ones."
+
+
+def _command_obstacle(target: PaperTarget, run: CommandRun) -> str | None:
+    program = run.command[0]
+    if (target.root / program).is_file() if "/" in program else shutil.which(program):
+        return None
+    return f"The program '{program}' is not there."
+
+
+def _evaluator_obstacle(target: PaperTarget, run: EvaluatorRun, *, allow_pickle: bool) -> str | None:
+    model = target.source_of_model()
+    if not model:
+        return f"The evaluator '{run.evaluator}' needs a model: give it with --model."
+    try:
+        lm = import_module("boosters_eval.programs.paper.lm")
+    except ImportError as error:
+        return f"The evaluator '{run.evaluator}' cannot be loaded: {error}."
+    missing: str | None = lm.missing(run.evaluator, model, target.dataset, root=target.root, allow_pickle=allow_pickle)
+    return missing
+
+
+def _data_obstacle(target: PaperTarget, steps: tuple[str, ...]) -> str | None:
+    unknown = next((name for name in steps if name not in STEPS), None)
+    if unknown is not None:
+        return f"There is no preprocessing step '{unknown}'.{suggest(unknown, STEPS)} Known: {', '.join(STEPS)}."
+    text = data_of(target)
+    file = text.rpartition(":")[0]
+    if file.endswith(SUFFIXES):
+        return None if Path(file).is_file() else f"The data file {file} does not exist."
+    if text not in DATASETS:
+        return f"There is no data set '{text}' here: name one by 'use'.{suggest(text, DATASETS)}"
+    config = DATASETS[text]
+    known_metrics(target, config.task)
+    return config.available() if config.available is not None else None
+
+
+def data_of(target: PaperTarget) -> str:
+    """The name of a registered data set, or a file of the specification's folder with its target column."""
+    dataset = target.dataset
+    if dataset is None or dataset.use is None:
+        return target.dataset_name.lower().replace(" ", "_")
+    file, colon, column = dataset.use.rpartition(":")
+    if not colon:
+        return dataset.use
+    path = target.root / file
+    if not path.resolve().is_relative_to(target.root.resolve()):
+        raise ConfigError(f"The data file '{path}' leads out of the specification's folder.")
+    return f"{path}:{column}"
+
+
+def known_metrics(target: PaperTarget, task: Task) -> dict[str, str]:
+    """The paper's metrics that this program computes, with our name for each; at least one is needed."""
+    found: dict[str, str] = {}
+    sentence = "The paper reports no metric."
+    for name in target.result.values if target.result else ():
+        plain = name.strip().lower().replace(" ", "_").replace("-", "_")
+        plain = canonical(name) if is_share(name) else plain  # in percent or not: the values tell
+        if plain in RESOURCES:
+            found[name] = plain
+            continue
+        try:
+            found[name] = for_task(plain, task).spec
+        except ConfigError as error:
+            sentence = str(error)
+    if not found:
+        raise ConfigError(sentence)
+    return found
+
+
+def locate_module(name: str, root: Path) -> Path | None:
+    """The file of a module, first in the specification's folder, without importing it or a package around it."""
+    where = [str(root.resolve()), *sys.path]  # Python remembers what "." was
+    spec = None
+    for end in range(1, name.count(".") + 2):
+        part = ".".join(name.split(".")[:end])
+        spec = PathFinder.find_spec(part, where) or (find_spec(part) if end == 1 else None)
+        if spec is None:
+            return None
+        where = list(spec.submodule_search_locations or ())
+    return Path(spec.origin) if spec and spec.origin else None
+
+
+def way_of(target: PaperTarget) -> str:
+    """What a target is bound to, in a few words."""
+    match target.binding:
+        case LibraryRun(library=name):
+            return f"library {name}"
+        case ModelRun(model=name):
+            return f"model {name}"
+        case CallableRun(callable=name):
+            return f"callable {name}"
+        case CommandRun(command=words):
+            return f"command {words[0]}"
+        case EvaluatorRun(evaluator=name):
+            return f"evaluator {name}"
+    return ""

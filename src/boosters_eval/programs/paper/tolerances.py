@@ -1,0 +1,128 @@
+"""How far from the paper's value is still a reproduction: the guidelines per kind of metric, and a table's own."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.programs.paper.units import (
+    FRACTION,
+    MEGABYTE,
+    ONE,
+    PERCENT,
+    PrintedUnit,
+    known_metric,
+    parse_unit,
+    unit_in_name,
+    words,
+)
+
+if TYPE_CHECKING:
+    from boosters_eval.programs.paper.specification import PaperTable
+
+MetricKind = Literal["accuracy", "perplexity", "speed", "memory", "parameters", "other"]
+
+
+class Guideline(NamedTuple):
+    """The default of a kind. The absolute tolerance is in a unit, without which it means nothing."""
+
+    relative: Decimal
+    absolute: Decimal | None = None
+    unit: PrintedUnit | None = None
+
+
+GUIDELINES: dict[MetricKind, Guideline] = {
+    "accuracy": Guideline(Decimal("0.01"), Decimal("0.5"), PERCENT),  # percentage points
+    "perplexity": Guideline(Decimal("0.03"), Decimal("0.5")),
+    "speed": Guideline(Decimal("0.10")),
+    "memory": Guideline(Decimal("0.05"), Decimal(100), MEGABYTE),
+    "parameters": Guideline(Decimal("0.001"), Decimal(1000), ONE),
+    "other": Guideline(Decimal("0.05")),
+}
+_WORDS: dict[MetricKind, str] = {
+    "perplexity": "perplexity ppl",
+    "parameters": "params param parameters",
+    "memory": "memory mem vram ram rss",
+    "speed": "time latency throughput speed speedup runtime duration fps qps sec second seconds hours minutes",
+    "accuracy": "accuracy acc auc auroc auprc f1 precision recall sensitivity specificity em map ap mrr ndcg bleu "
+    "rouge iou dice retrieval top1 top5",
+}
+_SUFFIXED = ("speed", "memory", "parameters")  # whose names end in units: train_time_s, peak_memory_mb
+_ERRORS = frozenset({"error", "loss", "logloss", "mse", "rmse", "mae", "mape", "smape", "nll", "regret"})
+_ATTRIBUTE = re.compile(
+    r"[(\[@]|[\s_](?:after|at|for|in|of|on|per|to|with)[\s_]", re.IGNORECASE
+)  # what follows the noun
+_BY_UNIT: dict[str | None, MetricKind] = {"share": "accuracy", "time": "speed", "bytes": "memory"}
+_LARGEST_SHARE = Decimal("0.1")  # as an absolute tolerance of fractions; beyond it, percentage points were meant
+
+
+class Tolerance(NamedTuple):
+    """Within either of the two is within tolerance."""
+
+    absolute: Decimal | None  # in the unit of the paper's value
+    relative: Decimal | None  # of the paper's value, as a fraction
+    source: str
+
+
+def kind_of(metric: str, stated: str | None = None) -> tuple[MetricKind, PrintedUnit | None]:
+    """What a metric measures and in which unit, by the words of its name and the unit that is stated."""
+    kind = _by_words(metric)
+    of = {"parameters": "count", "speed": "time"}.get(kind or "")
+    unit = parse_unit(stated, of) if stated else unit_in_name(metric, of, suffix=kind in _SUFFIXED)
+    if kind is not None:
+        return kind, unit
+    known = known_metric(metric)
+    if known is not None:
+        return ("accuracy" if known.higher_is_better and is_share(metric) else "other"), unit
+    return _BY_UNIT.get(unit.dimension if unit else None, "other"), unit
+
+
+def _by_words(metric: str) -> MetricKind | None:
+    """By the last telling word: "memory recall" is an accuracy, "recall time" a speed, "Time-series MSE" neither."""
+    head, rest = (*_ATTRIBUTE.split(metric, maxsplit=1), "")[:2]
+    cost = True  # whether it may be what something costs: not if it is an error
+    for word in (*reversed(words(head)), *reversed(words(rest))):
+        cost = cost and word not in _ERRORS
+        kind = next((kind for kind, names in _WORDS.items() if word in names.split()), None)
+        if kind is not None and (cost or kind not in _SUFFIXED):
+            return kind
+    return None
+
+
+def is_share(metric: str) -> bool:
+    """Whether the metric's values are at most 1 by definition, so that one beyond 1 can only be in percent."""
+    known = known_metric(metric)
+    if known is not None:
+        return known.high == 1 and known.low is not None and known.low >= -1
+    return _by_words(metric) == "accuracy"
+
+
+def tolerance_of(table: PaperTable, metric: str, kind: MetricKind, unit: PrintedUnit | None) -> Tolerance:
+    """The table's own tolerance of a metric, else that of its kind. Stating either one replaces both."""
+    own, relative = table.tolerance.get(metric), table.tolerance.get(f"{metric}_relative")
+    if own is None and relative is None:
+        return _guideline(kind, unit)
+    if relative is not None and relative > 1:
+        raise ConfigError(
+            f"The tolerance '{metric}_relative' of '{table.id}' must be a fraction, such as 0.02 for 2 %. "
+            f"Got {relative:g} instead."
+        )
+    absolute = None if own is None else Decimal(repr(own))
+    if absolute is not None and unit == FRACTION and absolute > _LARGEST_SHARE:
+        raise ConfigError(
+            f"The tolerance '{metric}' of '{table.id}' must be in the unit of its values, which are fractions: "
+            f"half a percentage point is 0.005. Got {own:g} instead."
+        )
+    return Tolerance(absolute, None if relative is None else Decimal(repr(relative)), "of the table")
+
+
+def _guideline(kind: MetricKind, unit: PrintedUnit | None) -> Tolerance:
+    given = GUIDELINES[kind]
+    source = {"other": "default", "parameters": "default of parameter counts"}.get(kind, f"default of {kind} metrics")
+    absolute = given.absolute
+    if absolute is not None and given.unit is not None:
+        same = unit is not None and unit.dimension == given.unit.dimension
+        absolute = absolute * given.unit.factor / unit.factor if unit is not None and same else None
+    return Tolerance(absolute, given.relative, source)

@@ -1,0 +1,270 @@
+"""What one cell of a printed table says: a value with its digits, deviation, unit and marks; or why it was not read."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, get_args
+
+from boosters_eval.programs.paper.documents.tex import MAX_TEXT, is_strong, plain
+from boosters_eval.programs.paper.specification import Quantity
+
+Parentheses = Literal["std", "count"]
+Decimal = Literal["point", "comma"]
+PARENTHESES = get_args(Parentheses)
+DECIMALS = get_args(Decimal)
+MAX_CELL = 300  # characters, without markup
+
+_NUMBER = r"[-+]?(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?"
+_UNITS = """
+    % ‰ pp s sec secs second seconds ms µs us ns m min mins minute minutes h hr hrs hour hours d day days
+    B KB MB GB TB KiB MiB GiB kB k K M G T x × bpc bpb bpd bits nats ppl PPL dB W kW Wh kWh J kJ Hz MHz GHz USD EUR $ €
+    px ° °C FLOPs FLOPS MFLOPs GFLOPs TFLOPs GFLOPS TFLOPS fps FPS tokens tokens/s tokens/sec tok/s it/s img/s images/s
+    samples/s rows/s MB/s GB/s ms/token s/epoch
+"""
+UNIT = "|".join(re.escape(unit) for unit in sorted(_UNITS.split(), key=len, reverse=True))
+_MISSING = frozenset(
+    {
+        "",
+        "-",
+        "–",
+        "—",
+        "−",
+        "--",
+        "---",
+        "n/a",
+        "na",
+        "n.a.",
+        "nan",
+        "none",
+        "null",
+        "tbd",
+        "?",
+        "·",
+        "...",
+        "…",
+        "*",
+        "/",
+    }
+)
+_FAILED = frozenset(
+    {"oom", "oot", "dnf", "timeout", "time out", "out of memory", "out of time", "diverged", "failed", "div."}
+)
+_MARKS = "*†‡§¶#✓⋆★◇♠♣△▲▼"
+_AT = re.compile(
+    rf"(?P<space>\s+)|±\s*(?P<std>{_NUMBER})(?![\d.,])"
+    rf"|(?:[(\[]|[_^]\{{)\s*±\s*(?P<in_std>{_NUMBER})\s*%?\s*[)\]}}]"
+    rf"|[(\[]\s*(?:std|sd|s\.d\.|σ)\s*[=:]?\s*(?P<named_std>{_NUMBER})\s*[)\]]"
+    r"|\(\s*n\s*=\s*(?P<count>\d+)\s*\)"
+    rf"|(?P<interval>[(\[]\s*{_NUMBER}\s*(?:[,;–—]|--|\s-\s|to)\s*{_NUMBER}\s*[)\]])"
+    rf"|(?P<difference>[(\[]\s*(?:[↑↓▲▼]\s*[-+]?|[-+])\s*(?:{_NUMBER})\s*(?:{UNIT})?\s*[↑↓]?\s*[)\]]"
+    rf"|[↑↓▲▼]\s*{_NUMBER}\s*%?)"
+    rf"|[(\[]\s*(?P<unit_in>{UNIT})\s*[)\]]"
+    rf"|(?P<bracket>\(\s*(?P<bracketed>{_NUMBER})\s*\)|_\{{\s*\(?\s*(?P<lowered>{_NUMBER})\s*\)?\s*\}})"
+    rf"|(?P<marks>(?:[{re.escape(_MARKS)}]|\^\{{[^{{}}\d]{{1,8}}\}}|[↑↓](?=\s|$))+)"
+    rf"|(?P<unit>{UNIT})(?![A-Za-z])"
+)  # fmt: skip
+_TENS = re.compile(r"\s*[×·x*]\s*10\s*(?:\^\{\s*([-+]?\d+)\s*\}|\^([-+]?\d+))")
+_REPEATED = re.compile(r"(?<![\d.])([-+]?(?:\d+\.\d+|\.\d+)(?:e[-+]?\d+)?%?)(?:\1)+(?![\d.])")
+_REPEATED_BRACKET = re.compile(rf"\(({_NUMBER})\)\1\(\1\)")
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+# Digits and letters of the mathematical alphabets, and of full width.
+_VARIANT = re.compile("[\U0001d400-\U0001d7ff\uff01-\uff5e]+")
+_SIGNS = {ord("−"): "-", ord("‐"): "-", ord("‑"): "-", ord("μ"): "µ", ord("∼"): "~", 0xFE0F: None}
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
+
+
+@dataclass(frozen=True, slots=True)
+class CellReading:
+    """What a cell says. Without a value it is missing, or `problem` says why it was not read.
+
+    With a value, `problem` says what else is in the cell that could not be decided.
+    """
+
+    text: str
+    value: Quantity | None = None
+    std: Quantity | None = None
+    unit: str = ""
+    count: int | None = None
+    emphasis: bool = False
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+    repeats: int = 1  # how often a conversion has written the number
+
+    @property
+    def missing(self) -> bool:
+        """Whether the paper prints no value here."""
+        return self.value is None and not self.problem
+
+
+@lru_cache(maxsize=20_000)
+def read_cell(
+    raw: str, *, emphasis: bool = False, parentheses: Parentheses | None = None, decimal: Decimal = "point"
+) -> CellReading:
+    """Read a cell. Parentheses after a value are a deviation or a count only if it is said which."""
+    emphasis = emphasis or is_strong(raw) or any("\U0001d7ce" <= char <= "\U0001d7d7" for char in raw)
+    text = normalised(plain(raw)) if len(raw) <= MAX_TEXT else raw
+    if len(text) > MAX_CELL:
+        return CellReading(text[:40] + "…", problem=f"it is longer than {MAX_CELL} characters")
+    if text.lower() in _MISSING:
+        return CellReading(text)
+    if text.lower().strip("()") in _FAILED:
+        return CellReading(text, notes=(text,))
+    shown = text
+    if decimal == "comma":
+        text = text.translate(str.maketrans(",.", ".,"))
+    text, repeats = _once(text)
+    found = _Reader(text, parentheses)
+    problem = found.read()
+    if problem:
+        return CellReading(shown, problem=problem)
+    return CellReading(
+        shown, found.value, found.std, found.unit, found.count, emphasis, tuple(found.notes), found.undecided, repeats
+    )
+
+
+@lru_cache(maxsize=20_000)
+def looks_like_result(raw: str) -> bool:
+    """Whether a cell begins with a number: enough to tell a row of results from a header."""
+    text = normalised(plain(raw))[:MAX_CELL]
+    return (
+        re.match(rf"[$€~≈<>]?\s*(?:{_NUMBER})", text) is not None and re.match(r"[\d.,+-]+\s*[A-Za-z]{3}", text) is None
+    )
+
+
+def spelt(text: str) -> str:
+    """A name in one spelling: without the mathematical alphabets, which only say how it is printed, and wide spaces."""
+    if not text.isascii():
+        text = _VARIANT.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    return " ".join(text.split())
+
+
+def normalised(text: str) -> str:
+    """A number in one spelling of its signs. Raised digits are never joined to what is before them."""
+    if not text.isascii():
+        text = re.sub("(?<=\\d)[\u2009\u202f](?=\\d{3}(?!\\d))", ",", text)
+        text = _RAISED.sub(lambda match: f"^{{{match[0].translate(_SUPERSCRIPTS)}}}", text).translate(_SIGNS)
+    return re.sub(r"\+\s?/\s?-|\+-", "±", spelt(text))
+
+
+def _once(text: str) -> tuple[str, int]:
+    """The text as printed, where a conversion has written a formula several times: 0.4620.4620.462."""
+    before, found, after = text.partition("plus-or-minus")
+    if found:
+        spoken = before.replace("±", "").replace(" ", "")
+        if after.replace(" ", "") in {f"{spoken}{before}".replace(" ", ""), spoken}:
+            return before.strip(), 3
+    if "%percent" in text.replace(" ", ""):
+        percent = re.fullmatch(rf"({_NUMBER})%percent\1\1?%?", text.replace(" ", ""))
+        if percent:
+            return f"{percent[1]}%", 3
+    text = _REPEATED_BRACKET.sub(r"(\1)", text)
+    repeats = 1
+    for match in _REPEATED.finditer(text):
+        repeats = max(repeats, len(match[0]) // len(match[1]))
+    return _REPEATED.sub(r"\1", text), repeats
+
+
+def repeats_of(raw: str) -> int:
+    """How often a conversion has written the number of a cell."""
+    return _once(normalised(plain(raw)))[1] if len(raw) <= MAX_TEXT else 1
+
+
+def quantity(printed: str) -> Quantity | None:
+    """A printed number, or None where it is none that a computer can hold."""
+    digits = printed.replace(",", "")
+    value = float(digits)
+    return Quantity(value=value, printed=digits) if math.isfinite(value) else None
+
+
+class _Reader:
+    """Reads the parts of a cell from left to right; the first must be the value."""
+
+    def __init__(self, text: str, parentheses: Parentheses | None) -> None:
+        self.text = text
+        self.parentheses = parentheses
+        self.value: Quantity | None = None
+        self.std: Quantity | None = None
+        self.unit = ""
+        self.count: int | None = None
+        self.notes: list[str] = []
+        self.undecided = ""
+
+    def read(self) -> str:
+        """What is wrong with the cell, or nothing."""
+        start = re.match(rf"([$€]?)\s*({_NUMBER})", self.text)
+        if start is None:
+            bound = re.match(r"[<>≤≥~≈]", self.text)
+            return "it is a bound, not a value" if bound else "it does not begin with a number"
+        printed, position = start[2], start.end()
+        tens = _TENS.match(self.text, position)
+        if tens:
+            printed, position = f"{printed}e{int(tens[1] or tens[2])}", tens.end()
+        if re.match(r"[\d.,]", self.text[position:]):
+            return self._misprint()
+        self.unit, self.value = start[1], quantity(printed)
+        if self.value is None:
+            return "the number is too large"
+        return self._rest(position)
+
+    def _misprint(self) -> str:
+        if re.match(r"[-+]?\d+,\d+(?![\d,.])", self.text):
+            return "a comma: decimals or thousands? (--decimal comma)"
+        return "the digits are not one number"
+
+    def _rest(self, position: int) -> str:
+        while position < len(self.text):
+            match = _AT.match(self.text, position)
+            if match is None:
+                return f"'{self.text[position : position + 30]}' after the number is not known"
+            problem = self._part(match)
+            if problem:
+                return problem
+            position = match.end()
+        return ""
+
+    def _part(self, match: re.Match[str]) -> str:
+        deviation = match["std"] or match["in_std"] or match["named_std"]
+        unit = match["unit"] or match["unit_in"]
+        if deviation:
+            return self._set_std(quantity(deviation))
+        if unit:
+            if self.unit and self.unit != unit:
+                return f"it has two units, '{self.unit}' and '{unit}'"
+            self.unit = unit
+        elif match["count"]:
+            self.count = int(match["count"])
+        elif match["bracket"]:
+            return self._bracket(match["bracketed"] or match["lowered"], match["bracket"])
+        elif match["interval"] or match["difference"] or match["marks"]:
+            self.notes.append((match["interval"] or match["difference"] or match["marks"]).strip())
+        return ""
+
+    def _bracket(self, number: str, shown: str) -> str:
+        """A number in parentheses. Signed, it is a difference, which is never looked at here."""
+        if self.parentheses is None:
+            self.undecided = f"'{shown}' after the number: a deviation or a count? (--parentheses std|count)"
+            return ""
+        if self.parentheses == "count":
+            if not number.replace(",", "").isdecimal():
+                return f"'{shown}' is not a whole number, as a count must be"
+            self.count = int(number.replace(",", ""))
+            return ""
+        assert self.value is not None  # noqa: S101 (for the type checker)
+        if number.isdecimal() and self.value.decimals > 0:  # 3.41(69) counts in the last digits
+            return self._set_std(quantity(_shifted(number, self.value.decimals)))
+        return self._set_std(quantity(number))
+
+    def _set_std(self, std: Quantity | None) -> str:
+        if self.std is not None or std is None or std.value < 0:
+            return "it has two deviations" if self.std is not None else "its deviation is not a number"
+        self.std = std
+        return ""
+
+
+def _shifted(digits: str, decimals: int) -> str:
+    padded = digits.rjust(decimals + 1, "0")
+    return f"{padded[:-decimals]}.{padded[-decimals:]}"

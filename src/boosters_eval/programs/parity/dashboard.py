@@ -1,0 +1,158 @@
+"""The parity report as a page of one file: matrices that a script draws from compact data, and static tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.text import message
+from boosters_eval.programs.parity.dashboard_data import compact
+from boosters_eval.programs.parity.markdown import explanation, milliseconds, run_dates, times
+from boosters_eval.programs.parity.report import NOT_RUN_MARK
+from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
+from boosters_eval.reports.document import Fact
+from boosters_eval.reports.html import sections
+from boosters_eval.reports.html.page import asset, page
+from boosters_eval.reports.html.tables import grid, notes_list, numeric, plain, text
+from boosters_eval.reports.numbers import MISSING, count
+
+if TYPE_CHECKING:
+    from boosters_eval.programs.parity.report import BackendScore, ParityCell, ParityReport
+
+_MAX_FINDINGS = 300  # rows of the static table; the matrices, the Markdown and the JSON have all
+MEANINGS = {
+    ParityVerdict.BIT_EXACT.value: "The same bits as the oracle.",
+    ParityVerdict.ROUNDING.value: "Every row is within the tolerance.",
+    ParityVerdict.BOUNDARY.value: "Few rows are off, and far: they sit on the edge of a decision.",
+    ParityVerdict.CONVENTION.value: "A documented difference, as large as it was measured to be.",
+    ParityVerdict.CROSS_CHECK.value: "Both are stochastic, and cannot agree.",
+    ParityVerdict.DIVERGENT.value: "The predictions differ.",
+    ParityVerdict.NO_ORACLE.value: "The method declares no oracle.",
+    ParityVerdict.ORACLE_MISSING.value: "The oracle was neither run nor stored: nothing was compared.",
+    BindingStatus.NOT_IMPLEMENTED.value: "The backend does not have the method.",
+    BindingStatus.NOT_AVAILABLE.value: "The backend is not installed where this was run.",
+    BindingStatus.NOT_RUN.value: "There is no outcome.",
+    BindingStatus.DEFERRED.value: "Put off by the budget of the run.",
+    BindingStatus.TIMEOUT.value: "Stopped by the guard.",
+    BindingStatus.CRASHED.value: "The process died.",
+    BindingStatus.REFUSED.value: "The backend declined.",
+    BindingStatus.FAILED.value: "The run failed, or returned no valid prediction.",
+}
+_PANEL = '<dialog id="panel" aria-labelledby="panel-title"></dialog>'
+_NO_SCRIPT = (
+    "<noscript><p>The matrices are drawn by the script of this page. Without scripts, all cells are in the Markdown"
+    " and JSON renderings of the same results.</p></noscript>"
+)
+
+
+def render_dashboard(report: ParityReport) -> str:
+    """The whole page."""
+    findings = sorted((cell for cell in report.cells if cell.notable), key=_severity)
+    parts = [
+        ("matrices", "Matrices", _matrices(report)),
+        ("backends", "Backends", _scores(report)),
+        ("findings", "Findings", _findings(findings)),
+        ("environment", "Environment", _environment(report)),
+    ]
+    lead = (
+        "The same method on the same bytes, carried out by each backend, compared with a declared oracle, and timed. "
+        f"Measured {message(run_dates(report))}."
+    )
+    return page(
+        "Cross-binding parity",
+        lead,
+        sections.facts(_facts(report)),
+        parts,
+        style=asset(__package__, "dashboard.css"),
+        script=asset(__package__, "dashboard.js"),
+        data=compact(report, MEANINGS),
+    )
+
+
+def _facts(report: ParityReport) -> tuple[Fact, ...]:
+    divergent = report.totals.get(ParityVerdict.DIVERGENT.value, 0)
+    failed = sum(cell.failed for cell in report.cells)
+    ran = sum(not cell.mark for cell in report.cells)
+    not_run = len(report.cells) - ran - failed
+    return (
+        Fact(label="Methods", value=count(len(report.methods))),
+        Fact(label="Backends", value=count(len(report.scores))),
+        Fact(label="Cells with a result", value=count(ran)),
+        Fact(label="Divergent", value=count(divergent), alarm=divergent > 0),
+        Fact(label="Failed", value=count(failed), alarm=failed > 0),
+        Fact(label=f"Not run ({NOT_RUN_MARK})", value=count(not_run)),
+    )
+
+
+def _matrices(report: ParityReport) -> str:
+    if not report.cells:
+        return "<p>No results.</p>"
+    chips = "".join(
+        f'<li><button type="button" class="chip v-{word}" data-word="{word}" aria-pressed="false" '
+        f'title="{text(MEANINGS[word])}">{word} <b>{count(n)}</b></button></li>'
+        for word, n in report.totals.items()
+    )
+    return (
+        f'{_NO_SCRIPT}<div id="controls" hidden><label class="find">Find a method or backend '
+        f'<input type="search" id="find"></label><ul class="chips" aria-label="Highlight a result">{chips}</ul></div>'
+        f'<div id="drawn"></div>{_PANEL}{notes_list(report.notes)}'
+    )
+
+
+def _scores(report: ParityReport) -> str:
+    return f'<div class="scores">{"".join(map(_score, report.scores))}</div>' if report.scores else ""
+
+
+def _score(score: BackendScore) -> str:
+    kind = f"{'own binding' if score.own else 'external'}{f', {score.language}' if score.language else ''}"
+    bar = "".join(f'<i class="v-{word}" data-share="{n / score.n_cells:.4f}"></i>' for word, n in score.words.items())
+    words = "".join(
+        f'<li><span class="swatch v-{word}"></span>{word}<b>{count(n)}</b></li>' for word, n in score.words.items()
+    )
+    speed = MISSING if score.median_speedup is None else times(score.median_speedup)
+    own = ""
+    if score.binding_divergent:
+        own = f'<p class="mark">{count(score.binding_divergent)} divergent from the canonical binding</p>'
+    return (
+        f'<article class="card score"><h4>{text(message(score.backend))}<small>{text(message(kind))}</small></h4>'
+        f'<div class="bar" aria-hidden="true">{bar}</div><ul class="counts">{words}</ul>{own}'
+        f"<dl><div><dt>Cells</dt><dd>{count(score.n_cells)}</dd></div>"
+        f"<div{' class=alarm' if score.n_failed else ''}><dt>Failed</dt><dd>{count(score.n_failed)}</dd></div>"
+        f"<div><dt>Median speed-up</dt><dd>{speed}</dd></div></dl></article>"
+    )
+
+
+def _severity(cell: ParityCell) -> int:
+    """What fails a gate or has no result comes first; documented differences come last."""
+    if cell.row.verdict is not None and not cell.row.verdict.agrees:
+        return 0
+    return 1 if cell.failed else 2
+
+
+def _findings(cells: list[ParityCell]) -> str:
+    if not cells:
+        return ""
+    rows = [
+        [
+            f'<td><span class="word v-{cell.word}">{cell.word}</span></td>',
+            *(plain(message(name)) for name in (cell.row.method, cell.row.backend, f"{cell.row.n}x{cell.row.p}")),
+            numeric(str(cell.row.threads), cell.row.threads),
+            numeric(milliseconds(cell.row.reported_ms), cell.row.reported_ms),
+            plain(message(explanation(cell))),
+        ]
+        for cell in cells[:_MAX_FINDINGS]
+    ]
+    table = grid(
+        ("Result", "Method", "Backend", "Size", "Threads", "Time", "What was found"), rows, kind="sortable wide"
+    )
+    hidden = len(cells) - _MAX_FINDINGS
+    more = f"<p>The first {_MAX_FINDINGS}; {count(hidden)} more are in the matrices.</p>" if hidden > 0 else ""
+    search = sections.search_field("Filter findings", "#findings tbody tr")
+    return f'{search}<div class="card">{sections.scroll(table, "Findings")}</div>{more}'
+
+
+def _environment(report: ParityReport) -> str:
+    hosts = [", ".join(f"{name} {value}" for name, value in host.items()) for host in report.hosts] or ["not recorded"]
+    pairs = [("Host", host) for host in hosts]
+    pairs += [("Measured", run_dates(report))]
+    pairs += [(name, ", ".join(found)) for name, found in report.versions.items()]
+    return sections.environment(tuple((message(name), message(value)) for name, value in pairs))

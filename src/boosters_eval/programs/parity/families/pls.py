@@ -1,0 +1,271 @@
+"""Partial least squares with one target (`pls`) and with three (`pls2`), centred and not scaled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from boosters_eval.datasets.streams import Stream
+from boosters_eval.programs.parity.data import GeneratedData, Generator
+from boosters_eval.programs.parity.method import Convention, MethodSpec, Oracle, Size
+from boosters_eval.programs.parity.process import ProcessBackend
+from boosters_eval.programs.parity.python import PythonBackend, PythonSession
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WORKERS = Path(__file__).parent.parent / "workers"
+PIP = "pip install 'boosters-eval[parity]'"
+
+
+class LatentData(Generator):
+    """Columns that depend on a few latent variables, as spectra do, and targets that depend on the same ones."""
+
+    name = "latent"
+    recipe = "1"
+
+    @classmethod
+    def missing(cls, method: MethodSpec) -> str | None:
+        """Nothing is: numpy is always there."""
+        del method
+        return None
+
+    @classmethod
+    def generate(cls, method: MethodSpec, size: Size, seed: int, shared: dict[str, bytes]) -> GeneratedData:
+        """Twelve latent variables of decreasing weight, mixed into the columns, with noise."""
+        del shared
+        stream = Stream(seed, size.n, size.p)
+        n_latent, n_targets = 12, int(method.parameters.get("n_targets", 1))
+        weights = 0.7 ** np.arange(n_latent)
+        latent = stream.noise(size.n * n_latent).reshape(size.n, n_latent) * weights
+        x = latent @ stream.noise(n_latent * size.p).reshape(n_latent, size.p)
+        x += 0.05 * stream.noise(size.n * size.p).reshape(size.n, size.p)
+        y = latent @ stream.noise(n_latent * n_targets).reshape(n_latent, n_targets)
+        y += 0.1 * stream.noise(size.n * n_targets).reshape(size.n, n_targets) + 30.0
+        return GeneratedData({"X": x, "Y": y[:, 0] if n_targets == 1 else y})
+
+
+class SklearnPls(PythonBackend):
+    """scikit-learn's PLSRegression, a NIPALS; converged far beyond its default tolerance."""
+
+    name = "sklearn"
+    imports = ("sklearn.cross_decomposition",)
+    distributions = ("scikit-learn", "numpy", "scipy")
+    install = "pip install scikit-learn"
+
+    tol: ClassVar[float] = 1e-28  # of a square: the weights are then exact to 1e-14
+
+    @classmethod
+    def fit(cls, session: PythonSession, prepared: Any) -> Any:
+        """Fit on all rows."""
+        from sklearn.cross_decomposition import PLSRegression  # noqa: PLC0415 (imported by the lane)
+
+        count = int(session.parameters["n_components"])
+        return PLSRegression(count, scale=False, tol=cls.tol, max_iter=10_000).fit(prepared["X"], prepared["Y"])
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """Predict the rows that were fitted."""
+        return _like(session, fitted.predict(session.arrays["X"]))
+
+
+class SklearnDefaultPls(SklearnPls):
+    """The same at scikit-learn's own tolerance."""
+
+    name = "sklearn.default"
+    tol = 1e-6
+
+
+class Ikpls(PythonBackend):
+    """Improved kernel PLS, algorithm 1."""
+
+    name = "ikpls"
+    imports = ("ikpls.numpy",)
+    distributions = ("ikpls", "numpy")
+    install = PIP
+    scale: ClassVar[bool] = False
+
+    @classmethod
+    def fit(cls, session: PythonSession, prepared: Any) -> Any:
+        """Fit on all rows."""
+        from ikpls.numpy import PLS  # noqa: PLC0415 (imported by the lane)
+
+        model = PLS(algorithm=1, scale_X=cls.scale, scale_Y=cls.scale)
+        model.fit(
+            prepared["X"], prepared["Y"].reshape(len(prepared["X"]), -1), A=int(session.parameters["n_components"])
+        )
+        return model
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """Predict the rows that were fitted."""
+        count = int(session.parameters["n_components"])
+        return _like(session, fitted.predict(session.arrays["X"], n_components=count))
+
+
+class IkplsScaled(Ikpls):
+    """The same with its default scaling."""
+
+    name = "ikpls.default"
+    scale = True
+
+
+def _like(session: PythonSession, prediction: Any) -> NDArray[Any]:
+    """A column for a single target is the method's vector: the one reshaping that every PLS library needs."""
+    array = np.asarray(prediction)
+    single = session.arrays["Y"].ndim == 1 and array.ndim == 2 and array.shape[1] == 1
+    return array[:, 0] if single else array
+
+
+class Pls4all(PythonBackend):
+    """The raw binding of pls4all: NIPALS, centred, not scaled."""
+
+    name = "pls4all"
+    own = True
+    imports = ("pls4all",)
+    distributions = ("pls4all", "numpy")
+    install = PIP
+    solver: ClassVar[str] = "NIPALS"
+
+    @classmethod
+    def fit(cls, session: PythonSession, prepared: Any) -> Any:
+        """Fit on all rows, with as many threads as the cell has."""
+        from pls4all import Algorithm, Config, Context, Deflation, Model, Solver  # noqa: PLC0415 (imported by the lane)
+
+        context, config = Context(), Config()
+        context.num_threads = session.threads
+        config.algorithm = Algorithm.PLS_REGRESSION
+        config.solver = getattr(Solver, cls.solver)
+        config.deflation = Deflation.REGRESSION
+        config.n_components = int(session.parameters["n_components"])
+        config.center_x = config.center_y = True
+        config.scale_x = config.scale_y = False
+        config.tol = 1e-28
+        y = prepared["Y"].reshape(len(prepared["X"]), -1)
+        return context, Model.fit(context, config, prepared["X"], y)
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """Predict the rows that were fitted."""
+        context, model = fitted
+        return _like(session, model.predict(context, session.arrays["X"]))
+
+
+class Pls4allSimpls(Pls4all):
+    """The same binding with its SIMPLS solver."""
+
+    name = "pls4all.simpls"
+    solver = "SIMPLS"
+
+
+class Pls4allSklearn(PythonBackend):
+    """The scikit-learn facade of pls4all with its own defaults, which scale."""
+
+    name = "pls4all.sklearn"
+    own = True
+    imports = ("pls4all.sklearn",)
+    distributions = ("pls4all", "scikit-learn", "numpy")
+    install = PIP
+
+    @classmethod
+    def fit(cls, session: PythonSession, prepared: Any) -> Any:
+        """Fit on all rows."""
+        from pls4all.sklearn import PLSRegression  # noqa: PLC0415 (imported by the lane)
+
+        return PLSRegression(n_components=int(session.parameters["n_components"])).fit(prepared["X"], prepared["Y"])
+
+    @classmethod
+    def predict(cls, session: PythonSession, fitted: Any) -> NDArray[Any]:
+        """Predict the rows that were fitted."""
+        return _like(session, fitted.predict(session.arrays["X"]))
+
+
+class RPls(ProcessBackend):
+    """R's package pls, by its kernel algorithm."""
+
+    name = "R.kernelpls"
+    language = "R"
+    program = "Rscript"
+    install = "apt-get install r-base-core r-cran-pls r-cran-jsonlite"
+    options: ClassVar[dict[str, Any]] = {"method": "kernelpls", "scale": False}
+
+    @classmethod
+    def command(cls) -> tuple[str, ...]:
+        """R without the user's profile."""
+        return (cls.program, "--vanilla", str(WORKERS / "pls.R"))
+
+
+class RSimpls(RPls):
+    """R's package pls, by SIMPLS."""
+
+    name = "R.simpls"
+    options: ClassVar[dict[str, Any]] = {"method": "simpls", "scale": False}
+
+
+class OctavePls(ProcessBackend):
+    """Octave's plsregress, a SIMPLS."""
+
+    name = "octave.plsregress"
+    language = "octave"
+    program = "octave-cli"
+    install = "apt-get install octave octave-statistics"
+
+    @classmethod
+    def command(cls) -> tuple[str, ...]:
+        """Octave without the user's settings."""
+        return (cls.program, "--norc", "--quiet", str(WORKERS / "pls.m"))
+
+
+_BACKENDS = (
+    "pls4all",
+    "pls4all.simpls",
+    "pls4all.sklearn",
+    "sklearn",
+    "sklearn.default",
+    "ikpls",
+    "ikpls.default",
+    "R.kernelpls",
+    "R.simpls",
+    "octave.plsregress",
+)
+MARGIN = 2.0  # a band reaches this factor beyond the smallest and the largest difference on the shipped sizes
+_SCALES = "It scales the columns to unit variance by default; the method only centres them."
+_STOPS = "Its NIPALS stops when the weights move by less than 1e-6, squared; the oracle's goes on to 1e-28."
+_SIMPLS = "SIMPLS deflates the covariance; with several targets its components are not those of NIPALS."
+
+
+def _conventions(sentence: str, low: float, high: float, *backends: str) -> tuple[Convention, ...]:
+    """One convention of several backends, from the smallest and the largest relative RMSE that was measured."""
+    return tuple(Convention(backend=name, sentence=sentence, low=low / MARGIN, high=high * MARGIN) for name in backends)
+
+
+PLS = MethodSpec(
+    name="pls",
+    description="Partial least squares with one target, centred, not scaled.",
+    canonical="pls4all",
+    oracle=Oracle(backend="sklearn", version=">=1.5"),
+    backends=_BACKENDS,
+    data="latent",
+    parameters={"n_components": 5, "n_targets": 1},
+    sizes=(Size(200, 50), Size(1000, 50), Size(1000, 200)),
+    tolerance=1e-12,
+    conventions=_conventions(_SCALES, 6.5e-4, 2.2e-3, "pls4all.sklearn", "ikpls.default"),
+)
+PLS2 = MethodSpec(
+    name="pls2",
+    description="Partial least squares with three targets, centred, not scaled.",
+    canonical="pls4all",
+    oracle=Oracle(backend="sklearn", version=">=1.5"),
+    backends=_BACKENDS,
+    data="latent",
+    parameters={"n_components": 5, "n_targets": 3},
+    sizes=(Size(200, 50), Size(1000, 50)),
+    tolerance=1e-12,
+    conventions=(
+        *_conventions(_SCALES, 1.3e-3, 2.2e-3, "pls4all.sklearn", "ikpls.default"),
+        *_conventions(_STOPS, 3.8e-7, 1.6e-6, "sklearn.default"),
+        *_conventions(_SIMPLS, 1.2e-4, 3.5e-4, "pls4all.simpls", "R.simpls", "octave.plsregress"),
+    ),
+)

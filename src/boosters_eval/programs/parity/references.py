@@ -1,0 +1,114 @@
+"""Stored references: what an oracle or a canonical binding predicted, so that others can be judged without it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from annotated_types import Ge, Le
+from pydantic import Field
+
+from boosters_eval.core.errors import BoostersEvalError, FileFormatError
+from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.core.model import Model
+from boosters_eval.engine.artifacts import load_array, save_array
+from boosters_eval.programs.parity.method import ParameterValue, Size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+SCHEMA_VERSION = 1
+ReferenceRole = Literal["oracle", "canonical"]
+
+
+class StoredReference(Model):
+    """Who predicted what on which data: the JSON file beside the array."""
+
+    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = SCHEMA_VERSION
+    role: ReferenceRole
+    method: str
+    backend: str
+    size: Size
+    parameters: dict[str, ParameterValue] = Field(default_factory=dict)
+    parameters_digest: str
+    data_digest: str
+    versions: dict[str, str] = Field(default_factory=dict)
+    prediction: str  # the digest of the array
+    shape: tuple[int, ...]
+    measured_at: str = ""
+
+    @property
+    def version(self) -> str:
+        """The backend's own version, which is the first."""
+        return next(iter(self.versions.values()), "")
+
+    @property
+    def name(self) -> str:
+        """The file's name, without its suffix."""
+        return _name(self.role, self.method, self.size, self.parameters_digest, self.data_digest)
+
+
+def _name(role: ReferenceRole, method: str, size: Size, parameters_digest: str, data_digest: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", method)  # a method's name is data, and never a path
+    return f"{plain}-{size}-{parameters_digest[:12]}-{data_digest[:12]}-{role}"
+
+
+class ReferenceStore:
+    """A folder of references, each a JSON file, with the arrays by digest beside them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def save(self, reference: StoredReference, prediction: NDArray[np.float64]) -> None:
+        """Keep a reference; an older one of the same cell is replaced."""
+        if save_array(self.folder / "arrays", prediction) != reference.prediction:
+            raise ValueError("the digest of a reference must be that of its array")
+        path = self.folder / f"{reference.name}.json"
+        write_atomically(path, reference.model_dump_json(indent=1) + "\n", own=True)
+
+    def find(
+        self, role: ReferenceRole, method: str, size: Size, parameters_digest: str, data_digest: str
+    ) -> StoredReference | None:
+        """The reference of a cell, if it is stored."""
+        path = self.folder / f"{_name(role, method, size, parameters_digest, data_digest)}.json"
+        if not path.exists():
+            return None
+        found = self._read(path)
+        same = (found.role, found.method, found.size, found.parameters_digest, found.data_digest)
+        if same != (role, method, size, parameters_digest, data_digest):
+            raise FileFormatError(f"{path} is not the reference that its name says.")
+        return found
+
+    def array(self, reference: StoredReference) -> NDArray[np.float64]:
+        """The prediction, verified against its digest and shape."""
+        array: NDArray[np.float64] = load_array(self.folder / "arrays", reference.prediction)
+        if array.shape != reference.shape:
+            raise FileFormatError(f"The array of {reference.name} has shape {array.shape}, not {reference.shape}.")
+        return array
+
+    def all(self) -> list[StoredReference]:
+        """All references, by name."""
+        return [self._read(path) for path in sorted(self.folder.glob("*.json"))]
+
+    def verify(self) -> Iterator[tuple[str, str]]:
+        """The name of each reference and what is wrong with it; '' if nothing is."""
+        for path in sorted(self.folder.glob("*.json")):
+            try:
+                self.array(self._read(path))
+            except BoostersEvalError as error:
+                yield path.stem, str(error)
+            else:
+                yield path.stem, ""
+
+    def _read(self, path: Path) -> StoredReference:
+        try:
+            found = StoredReference.model_validate_json(read_text(path))
+        except BoostersEvalError as error:
+            raise FileFormatError(f"{path} is not a stored reference: {error}") from None
+        if found.name != path.stem:
+            raise FileFormatError(f"{path} is not the reference that its name says.")
+        return found

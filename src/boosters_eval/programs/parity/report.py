@@ -1,0 +1,320 @@
+"""The cells of a parity report, ready to be shown: every rendering reads this, and the JSON file is it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from functools import lru_cache
+from math import inf, isfinite
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from annotated_types import Ge, Le
+from pydantic import ConfigDict, Field
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.files import load_json
+from boosters_eval.core.model import FileModel, Model
+from boosters_eval.programs.parity.method import Size
+from boosters_eval.programs.parity.rows import ParityRow, Place, current_rows
+from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+SCHEMA_VERSION = 1
+NOT_RUN_MARK, GUARD_MARK, FAILED_MARK = "NR", "⏳", "—"
+WORDS = (
+    *(word.value for word in ParityVerdict),
+    *(word.value for word in BindingStatus if word is not BindingStatus.OK),
+)
+MARKS = {  # the specification's signs of cells without a result
+    status.value: NOT_RUN_MARK if not status.started else GUARD_MARK if status is BindingStatus.TIMEOUT else FAILED_MARK
+    for status in BindingStatus
+    if status is not BindingStatus.OK
+}
+_QUIET = (None, ParityVerdict.BIT_EXACT, ParityVerdict.ROUNDING, ParityVerdict.NO_ORACLE)
+_MAX_CELLS = 1_000_000  # places in the tables: a file with as many backends as sizes must not fill the memory
+_KINSHIP = 0.5  # of the backends of two methods that share a matrix
+_MAX_RUNS = 40  # of the protocol
+
+
+class ParityCell(FileModel):
+    """A row, and what follows from the other rows: its speed-up over the oracle."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    row: ParityRow
+    speedup: float | None = None  # the oracle's time at the same size and threads over this one
+
+    @property
+    def word(self) -> str:
+        """The verdict of a cell that has one, otherwise how it ended."""
+        row = self.row
+        found = row.status if row.status is not BindingStatus.OK else row.verdict or ParityVerdict.NO_ORACLE
+        return str(found.value)
+
+    @property
+    def mark(self) -> str:
+        """The specification's sign for a cell without a result; '' for one with a result."""
+        return MARKS.get(self.row.status.value, "")
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was tried and has no result."""
+        return self.mark in (GUARD_MARK, FAILED_MARK)
+
+    @property
+    def notable(self) -> bool:
+        """Whether a reader must know of it: it failed, or it does not simply agree."""
+        row = self.row
+        return self.failed or row.verdict not in _QUIET or row.binding_verdict is ParityVerdict.DIVERGENT
+
+    @property
+    def reason(self) -> str:
+        """Why there is no result, or what the verdict rests on."""
+        row = self.row
+        ending = f"{row.signal}: " if row.signal else ""
+        return f"{ending}{row.message}" if row.message or row.signal else row.convention
+
+
+class MethodAxes(Model):
+    """What a method was run with: the axes of its table."""
+
+    name: str
+    backends: tuple[str, ...]
+    sizes: tuple[Size, ...]
+    threads: tuple[int, ...]
+    oracle: str = ""
+    metric: str = ""
+    tolerance: float | None = None
+
+
+class BackendScore(Model):
+    """A backend over all its cells."""
+
+    backend: str
+    language: str
+    own: bool
+    words: dict[str, int]  # verdicts and statuses, without those that do not occur
+    n_cells: int
+    n_failed: int
+    binding_divergent: int = 0  # from the canonical binding
+    median_speedup: float | None = None
+
+
+class ParityReport(Model):
+    """The content of every rendering."""
+
+    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = SCHEMA_VERSION
+    kind: Literal["boosters-eval parity"] = "boosters-eval parity"
+    hosts: tuple[dict[str, str], ...] = ()  # the machines, as the runs recorded them
+    versions: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    first_measured: str = ""
+    last_measured: str = ""
+    totals: dict[str, int] = Field(default_factory=dict)  # cells per verdict or status
+    methods: tuple[MethodAxes, ...] = ()
+    matrices: tuple[tuple[str, ...], ...] = ()  # methods that share most of their backends
+    scores: tuple[BackendScore, ...] = ()
+    cells: tuple[ParityCell, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def build_parity_report(rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]] | None = None) -> ParityReport:
+    """Rows with distinct keys, as tables. `declared` names the backends of methods, shown even if they have no rows."""
+    given = list(rows)
+    current, left_out = current_rows(given)
+    methods = _axes([*current.values(), *left_out.values()], declared or {})
+    cells = _with_speedups(_filled(current, methods, left_out))
+    started = sorted(row.measured_at for row in given if row.measured_at)
+    return ParityReport(
+        hosts=tuple(facts_of(text) for text in dict.fromkeys(row.host_json for row in given if row.host_json)),
+        versions=_versions(given),
+        first_measured=started[0] if started else "",
+        last_measured=started[-1] if started else "",
+        totals=_counted(cells),
+        methods=methods,
+        matrices=_matrices(methods),
+        scores=_scores(cells),
+        cells=tuple(cells),
+        notes=_notes(left_out),
+    )
+
+
+def _axes(rows: Iterable[ParityRow], declared: Mapping[str, Sequence[str]]) -> tuple[MethodAxes, ...]:
+    by_method: dict[str, list[ParityRow]] = {}
+    for row in rows:
+        by_method.setdefault(row.method, []).append(row)
+    methods = []
+    for name, own in by_method.items():
+        judged = next((row for row in own if row.oracle), None)
+        methods.append(
+            MethodAxes(
+                name=name,
+                backends=tuple(dict.fromkeys((*declared.get(name, ()), *(row.backend for row in own)))),
+                sizes=tuple(sorted({Size(row.n, row.p) for row in own})),
+                threads=tuple(sorted({row.threads for row in own})),
+                oracle=judged.oracle if judged else "",
+                metric=judged.divergence_metric if judged else "",
+                tolerance=judged.tolerance if judged else None,
+            )
+        )
+    places = sum(len(method.backends) * len(method.sizes) * len(method.threads) for method in methods)
+    if places > _MAX_CELLS:
+        raise ConfigError(f"The files span {places} cells; at most {_MAX_CELLS} can be rendered at once.")
+    return tuple(methods)
+
+
+def _filled(
+    rows: Mapping[Place, ParityRow], methods: Sequence[MethodAxes], left_out: Mapping[Place, ParityRow]
+) -> list[ParityRow]:
+    """A row for every place: what was not run is shown as such."""
+    known = {row.backend: row for row in (*left_out.values(), *rows.values())}
+    filled = []
+    for method in methods:
+        for backend in method.backends:
+            for size in method.sizes:
+                for threads in method.threads:
+                    place = Place(method.name, backend, *size, threads)
+                    filled.append(rows.get(place) or _missing(place, known.get(backend), left_out.get(place)))
+    return filled
+
+
+def _missing(place: Place, like: ParityRow | None, older: ParityRow | None) -> ParityRow:
+    told = "not in the given files"
+    if older is not None:
+        told = f"only measured on other data or with other parameters ({older.measured_at or 'no date'})"
+    language, own = (like.language, like.own) if like else ("", False)
+    status = BindingStatus.NOT_RUN
+    return ParityRow(**place._asdict(), language=language, own=own, status=status, message=told)
+
+
+def _with_speedups(rows: Sequence[ParityRow]) -> list[ParityCell]:
+    places = {row.place: row for row in rows}
+    cells = []
+    for row in rows:
+        oracle = places.get(Place(row.method, oracle_backend(row.oracle), row.n, row.p, row.threads))
+        time = oracle.reported_ms if oracle is not None and _on_one_machine(oracle, row) else None
+        cells.append(ParityCell(row=row, speedup=_ratio(time, row.reported_ms)))
+    return cells
+
+
+def _on_one_machine(a: ParityRow, b: ParityRow) -> bool:
+    """Whether the times of two rows may be compared; where no machine was recorded, nothing speaks against it."""
+    return a.host_json == b.host_json or _machine(a) == _machine(b)
+
+
+def _machine(row: ParityRow) -> tuple[str | None, ...]:
+    host = facts_of(row.host_json)
+    return tuple(host.get(name) for name in ("processor", "architecture", "processors"))
+
+
+def _ratio(oracle: float | None, own: float | None) -> float | None:
+    ratio = oracle / own if oracle and own else inf
+    return ratio if isfinite(ratio) else None
+
+
+def oracle_backend(oracle: str) -> str:
+    """The name in a row's oracle, which is a backend and its version."""
+    return oracle.rpartition(" ")[0]
+
+
+def _versions(rows: Iterable[ParityRow]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
+    for text in dict.fromkeys(row.versions_json for row in rows if row.versions_json):
+        for name, version in facts_of(text).items():
+            found.setdefault(name, set()).add(version)
+    return {name: tuple(sorted(found[name])) for name in sorted(found)}
+
+
+def facts_of(text: str) -> dict[str, str]:
+    """The names and values of a JSON column; what is no JSON object is shown as it is."""
+    try:
+        found = load_json(text, "a JSON column")
+    except ConfigError:
+        found = None
+    if not isinstance(found, dict):
+        return {"unreadable": text} if text else {}
+    return {str(name): value if isinstance(value, str) else json.dumps(value) for name, value in found.items()}
+
+
+def _counted(cells: Iterable[ParityCell]) -> dict[str, int]:
+    counts = Counter(cell.word for cell in cells)
+    return {word: counts[word] for word in WORDS if counts[word]}
+
+
+def _scores(cells: Sequence[ParityCell]) -> tuple[BackendScore, ...]:
+    by_backend: dict[str, list[ParityCell]] = {}
+    for cell in cells:
+        by_backend.setdefault(cell.row.backend, []).append(cell)
+    scores = []
+    for backend, own in by_backend.items():
+        speedups = [cell.speedup for cell in own if cell.speedup is not None]
+        scores.append(
+            BackendScore(
+                backend=backend,
+                language=own[0].row.language,
+                own=own[0].row.own,
+                words=_counted(own),
+                n_cells=len(own),
+                n_failed=sum(cell.failed for cell in own),
+                binding_divergent=sum(cell.row.binding_verdict is ParityVerdict.DIVERGENT for cell in own),
+                median_speedup=median(speedups) if speedups else None,
+            )
+        )
+    return tuple(scores)
+
+
+def _matrices(methods: Sequence[MethodAxes]) -> tuple[tuple[str, ...], ...]:
+    """Methods whose backends are mostly the same share a matrix, so that none is sparse."""
+    groups: list[tuple[set[str], list[str]]] = []
+    for method in methods:
+        own = set(method.backends)
+        kin = next((group for group in groups if len(group[0] & own) >= _KINSHIP * len(group[0] | own)), None)
+        if kin is None:
+            groups.append((own, [method.name]))
+        else:
+            kin[0].update(own)
+            kin[1].append(method.name)
+    return tuple(tuple(names) for _, names in groups)
+
+
+def _notes(left_out: Mapping[Place, ParityRow]) -> tuple[str, ...]:
+    if not left_out:
+        return ()
+    count = "1 older row was" if len(left_out) == 1 else f"{len(left_out)} older rows were"
+    return (f"{count} measured on other data or with other parameters than the newest of that size, and left out.",)
+
+
+def reproduce_command(row: ParityRow) -> str:
+    """The command that runs a cell again, with its oracle and the user's files."""
+    return " ".join(reproduce_parts(row))
+
+
+def reproduce_parts(row: ParityRow) -> tuple[str, str]:
+    """The command in two parts, each of which many cells share: what is run, and how."""
+    capped = row.stop_reason == "max_runs" and row.total_runs is not None and row.total_runs < _MAX_RUNS
+    what = _what(row.method, oracle_backend(row.oracle), row.backend, row.registry_json)
+    return what, _how(row.n, row.p, row.threads, row.total_runs if capped else None)
+
+
+@lru_cache(maxsize=10_000)
+def _what(method: str, oracle: str, backend: str, registry: str) -> str:
+    backends = dict.fromkeys(name for name in (oracle, backend) if name)
+    files = [word for file in _files(registry) for word in ("--registry", file)]
+    return shlex.join(["boosters-eval", "parity", "run", *files, "--methods", method, "--backends", ",".join(backends)])
+
+
+def _files(registry: str) -> list[str]:
+    try:
+        found = load_json(registry, "a JSON column") if registry else []
+    except ConfigError:
+        return []
+    return [file for file in found if isinstance(file, str)] if isinstance(found, list) else []
+
+
+@lru_cache(maxsize=10_000)
+def _how(n: int, p: int, threads: int, max_runs: int | None) -> str:
+    capped = "" if max_runs is None else f" --max-runs {max_runs}"
+    return f"--sizes {n}x{p} --threads {threads}{capped} --out-csv again.csv"

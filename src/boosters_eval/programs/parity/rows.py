@@ -1,0 +1,229 @@
+"""The cells of a parity run as rows of a CSV file: a view of the journal that can be merged by key."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, ConfigDict, ValidationError, field_validator
+
+from boosters_eval.core.errors import FileFormatError
+from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
+from boosters_eval.core.model import FileModel
+from boosters_eval.core.text import clean_lines, csv_cell, encodable
+from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+SCHEMA_VERSION = 1
+
+
+class Place(NamedTuple):
+    """Where a cell stands in the tables."""
+
+    method: str
+    backend: str
+    n: int
+    p: int
+    threads: int
+
+
+class RowKey(NamedTuple):
+    """What makes two rows the same cell: a row with another digest is another cell, not a newer one."""
+
+    method: str
+    backend: str
+    n: int
+    p: int
+    threads: int
+    parameters_digest: str
+    data_digest: str
+
+
+def _fit_for_a_cell(given: str) -> str:
+    """Text comes from programs of every kind: what no file can hold, or a terminal would obey, goes here."""
+    return given if given.isprintable() else clean_lines(encodable(given)).rstrip("\n")
+
+
+CellText = Annotated[str, AfterValidator(_fit_for_a_cell)]
+
+
+class ParityRow(FileModel):
+    """One cell: how it ended, how far it is from its two references, and every time that was taken."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=True)
+
+    schema_version: int = SCHEMA_VERSION
+    method: CellText
+    backend: CellText
+    n: int
+    p: int
+    threads: int
+    parameters_digest: CellText = ""
+    data_digest: CellText = ""
+    language: CellText = ""
+    own: bool = False  # a binding of the project under test
+    status: BindingStatus
+    signal: CellText | None = None
+    message: CellText = ""
+    # Against the canonical binding at one thread
+    binding_verdict: ParityVerdict | None = None  # None: not one of the project's own, or nothing to compare
+    binding_max_abs: float | None = None
+    # Against the oracle
+    verdict: ParityVerdict | None = None  # None: nothing to compare
+    oracle: CellText = ""  # the backend, and its version when the reference was made
+    divergence_metric: CellText = ""
+    divergence: float | None = None
+    tolerance: float | None = None
+    max_abs: float | None = None
+    relative_rmse: float | None = None
+    rows_off: float | None = None
+    convention: CellText = ""  # the documented sentence, where the verdict rests on it
+    # Times
+    reported_ms: float | None = None
+    median_ms: float | None = None  # the older name; always equal to reported_ms
+    timing_statistic: CellText = ""
+    timing_schema: CellText = ""
+    n_runs: int | None = None
+    total_runs: int | None = None
+    stop_reason: CellText = ""
+    load_ms: float | None = None
+    prepare_ms: float | None = None
+    fit_ms: float | None = None
+    predict_ms: float | None = None
+    samples_ns: tuple[int, ...] = ()
+    threads_observed: int | None = None
+    repeatable: bool | None = None
+    prediction: CellText = ""  # the digest of the stored array
+    versions_json: CellText = ""
+    host_json: CellText = ""  # the machine: system, processor, BLAS, Python
+    registry_json: CellText = ""  # the user's files that the run was given
+    run_id: CellText = ""
+    measured_at: CellText = ""
+
+    @field_validator("samples_ns", mode="before")
+    @classmethod
+    def _from_json(cls, given: Any) -> Any:
+        return json.loads(given or "[]") if isinstance(given, str) else given
+
+    @property
+    def key(self) -> RowKey:
+        """The exact key by which a newer row replaces an older one."""
+        return RowKey(*self.place, self.parameters_digest, self.data_digest)
+
+    @property
+    def place(self) -> Place:
+        """The key without what the cell was given."""
+        return Place(self.method, self.backend, self.n, self.p, self.threads)
+
+
+COLUMNS = tuple(ParityRow.model_fields)
+_TEXT = frozenset(name for name, field in ParityRow.model_fields.items() if field.annotation is str)
+
+
+def merge(*files: Iterable[ParityRow]) -> list[ParityRow]:
+    """The rows of several files; of rows with the same key the one measured last wins, in the place of the first.
+
+    A cell that was never run is older than any that was: that R is not installed here unmakes no measurement.
+    """
+    found: dict[RowKey, ParityRow] = {}
+    for rows in files:
+        for row in rows:
+            if row.key not in found or row.measured_at >= found[row.key].measured_at:
+                found[row.key] = row
+    known = {key._replace(data_digest="") for key in found if key.data_digest}
+    return [row for key, row in found.items() if key.data_digest or key not in known]  # its data could not be made then
+
+
+def current_rows(rows: Sequence[ParityRow]) -> tuple[dict[Place, ParityRow], dict[Place, ParityRow]]:
+    """One row per place, and the rows that are left out: on other data or with other parameters than the newest.
+
+    The newest of a method and size decides: what was predicted from other data is compared with nothing of today.
+    """
+    latest: dict[tuple[str, int, int], ParityRow] = {}
+    for row in rows:
+        known = latest.get((row.method, row.n, row.p))
+        if row.status.started and (known is None or row.measured_at >= known.measured_at):
+            latest[row.method, row.n, row.p] = row
+    found: dict[Place, ParityRow] = {}
+    left_out: dict[Place, ParityRow] = {}
+    for row in rows:
+        newest = latest.get((row.method, row.n, row.p))
+        same = newest is None or _inputs(row) == _inputs(newest)
+        if row.status.started and not same:
+            left_out[row.place] = row
+        elif same or row.place not in found:  # an absent backend is absent whatever the data
+            found[row.place] = row
+    return found, left_out
+
+
+def _inputs(row: ParityRow) -> tuple[str, str]:
+    return row.parameters_digest, row.data_digest
+
+
+def render_rows(rows: Iterable[ParityRow]) -> str:
+    """The rows as CSV."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow([_cell(name, value) for name, value in row.model_dump(mode="json").items()])
+    return out.getvalue()
+
+
+def _cell(name: str, value: Any) -> Any:
+    if value is None:
+        return ""
+    if name == "samples_ns":
+        return json.dumps(value, separators=(",", ":"))
+    return _guarded(value) if name in _TEXT else value
+
+
+def _guarded(text: str) -> str:
+    """Text that a spreadsheet takes for text. Reading takes one apostrophe away, so one that was there is doubled."""
+    return f"'{text}" if text.startswith("'") else str(csv_cell(text))
+
+
+def write_rows(path: Path, rows: Iterable[ParityRow]) -> None:
+    """Write the whole file anew, so that it is never half written."""
+    write_atomically(path, render_rows(rows))
+
+
+def read_rows(path: Path) -> list[ParityRow]:
+    """A file that `write_rows` wrote; anything else is refused in one sentence with its line."""
+    reader = csv.reader(io.StringIO(read_text(path, limit=MAX_RESULTS)))
+    try:
+        header = next(reader, [])
+        unknown = [name for name in header if name not in COLUMNS]
+        lacking = [name for name in ("method", "backend", "n", "p", "threads", "status") if name not in header]
+        if unknown or lacking:
+            what = f"has no column '{lacking[0]}'" if lacking else f"has an unknown column '{unknown[0]}'"
+            raise FileFormatError(f"{path} is not a file of parity results: it {what}.")
+        columns = [(name, name in _TEXT) for name in header]
+        return [_row(columns, values, path, reader.line_num) for values in reader if values]
+    except csv.Error as error:
+        raise FileFormatError(f"{path}, line {reader.line_num}: {error}.") from None
+
+
+def _row(columns: list[tuple[str, bool]], values: list[str], path: Path, line: int) -> ParityRow:
+    """A row from its cells; each column is a name, and whether it is of text."""
+    if len(values) != len(columns):
+        raise FileFormatError(f"{path}, line {line}: {len(columns)} cells are required. Got {len(values)} instead.")
+    given = {
+        name: value.removeprefix("'") if of_text else value
+        for (name, of_text), value in zip(columns, values, strict=True)
+        if value or of_text
+    }
+    try:
+        row = ParityRow.model_validate(given)
+    except (ValidationError, ValueError) as error:
+        first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else {"loc": ("samples_ns",)}
+        cell = first["loc"][0] if first["loc"] else "row"
+        raise FileFormatError(f"{path}, line {line}: The '{cell}' cell cannot be read.") from None
+    if row.schema_version > SCHEMA_VERSION:
+        raise FileFormatError(f"{path} has schema version {row.schema_version}: upgrade this program.")
+    return row

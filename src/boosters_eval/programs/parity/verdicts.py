@@ -1,0 +1,177 @@
+"""One status and one verdict per cell: the CSV, the gate, every rendering and the exit code use these alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boosters_eval.core.errors import BoostersEvalError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from boosters_eval.programs.parity.method import Convention, DifferenceMetric
+
+FEW_ROWS = 0.01  # of rows without a mark: a larger share is no boundary effect
+FEW_MARKED_ROWS = 0.5  # of rows that were made to sit on a boundary
+FAR = 10.0  # times the tolerance: a row on the other side of a boundary is far off, or it is no boundary effect
+
+
+class BindingStatus(Enum):
+    """How a cell ended."""
+
+    OK = "ok"
+    NOT_IMPLEMENTED = "not_implemented"  # the backend does not have the method
+    NOT_AVAILABLE = "not_available"  # the backend is not installed here
+    NOT_RUN = "not_run"  # planned or possible, but without an outcome
+    DEFERRED = "deferred"  # put off by the user's budget
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"  # with its signal
+    REFUSED = "refused"  # the backend said no in a sentence
+    FAILED = "failed"  # anything else, an invalid prediction included
+
+    @property
+    def absent(self) -> bool:
+        """Whether the backend could not even be asked."""
+        return self in (BindingStatus.NOT_IMPLEMENTED, BindingStatus.NOT_AVAILABLE)
+
+    @property
+    def started(self) -> bool:
+        """Whether the backend got to work, well or badly."""
+        return not self.absent and self not in (BindingStatus.NOT_RUN, BindingStatus.DEFERRED)
+
+
+class ParityVerdict(Enum):
+    """How a prediction compares with its reference."""
+
+    BIT_EXACT = "bit_exact"
+    ROUNDING = "rounding"  # every row within the tolerance
+    BOUNDARY = "boundary"  # few rows, far off: they sit on the edge of a decision
+    CONVENTION = "convention"  # documented, and as far apart as was measured
+    CROSS_CHECK = "cross_check"  # cannot agree, since both are stochastic
+    DIVERGENT = "divergent"
+    NO_ORACLE = "no_oracle"  # the method declares none
+    ORACLE_MISSING = "oracle_missing"  # declared, but neither run nor stored
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the gate lets it pass. The absence of a reference is no agreement, but no divergence either."""
+        return self not in (ParityVerdict.DIVERGENT, ParityVerdict.ORACLE_MISSING)
+
+
+class IncomparableError(BoostersEvalError):
+    """A prediction that cannot be compared with its reference at all."""
+
+
+class WrongShapeError(IncomparableError):
+    """A prediction of another shape than its reference: never reshaped."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a prediction is from its reference."""
+
+    max_abs: float
+    relative_rmse: float
+    rows_off: float  # the share of rows that are off by more than the tolerance
+    excess: float  # the largest gap, in units of what the tolerance allows
+    marked_only: bool  # every row that is off was made to sit on a boundary
+    jaccard: float | None = None  # the distance of two selections; None: these are no selections
+
+    def of(self, metric: DifferenceMetric) -> float:
+        """The difference in the method's own metric."""
+        if metric == "jaccard":
+            return self.max_abs if self.jaccard is None else self.jaccard
+        return self.max_abs if metric == "max_abs" else self.relative_rmse
+
+
+def difference(
+    reference: NDArray[np.float64],
+    prediction: NDArray[np.float64],
+    metric: DifferenceMetric,
+    tolerance: float,
+    marked: NDArray[np.bool_] | None = None,
+) -> Difference:
+    """Compare element by element. The tolerance is of the root mean square of the reference, unless it is absolute."""
+    if prediction.shape != reference.shape:
+        raise WrongShapeError(f"The prediction must have shape {reference.shape}. Got {prediction.shape} instead.")
+    if metric == "jaccard":
+        return _selection_difference(reference, prediction)
+    with np.errstate(over="ignore"):  # a gap that is too large for a number is infinite, and off
+        gaps = np.abs(prediction - reference)
+    scale, rmse, largest = root_mean_square(reference), root_mean_square(gaps), float(gaps.max(initial=0.0))
+    allowed = tolerance if metric == "max_abs" else tolerance * scale
+    off = (gaps > allowed).reshape(len(gaps), -1).any(axis=1)
+    if marked is not None and marked.shape != off.shape:
+        raise WrongShapeError(f"The data mark {len(marked)} rows. Got a prediction of {len(off)} instead.")
+    return Difference(
+        max_abs=largest,
+        relative_rmse=_ratio(rmse, scale),
+        rows_off=float(off.mean()) if len(off) else 0.0,
+        excess=_ratio(largest, allowed),
+        marked_only=marked is not None and not (off & ~marked).any(),
+    )
+
+
+def root_mean_square(values: NDArray[np.float64]) -> float:
+    """Without squaring what is too large or too small for it: an infinite scale would forgive everything."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2)))
+
+
+def _ratio(part: float, whole: float) -> float:
+    if part == 0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        return float(np.float64(part) / whole) if whole else float("inf")
+
+
+def _selection_difference(reference: NDArray[np.float64], prediction: NDArray[np.float64]) -> Difference:
+    for selection in (reference, prediction):
+        if not np.isin(selection, (0.0, 1.0)).all():  # positions would all count as chosen
+            raise IncomparableError("A selection must be a mask: 1 for what is chosen, 0 for what is not.")
+    chosen, wanted = prediction != 0, reference != 0
+    union = int((chosen | wanted).sum())
+    distance = 1 - int((chosen & wanted).sum()) / union if union else 0.0
+    unlike = chosen != wanted
+    return Difference(
+        max_abs=float(unlike.any()),
+        relative_rmse=float(unlike.mean()),
+        rows_off=float(unlike.mean()),
+        excess=float("inf") if unlike.any() else 0.0,
+        marked_only=False,
+        jaccard=distance,
+    )
+
+
+def verdict(
+    found: Difference,
+    metric: DifferenceMetric,
+    tolerance: float,
+    *,
+    marked_rows: bool = False,
+    jumps: bool = False,
+    convention: Convention | None = None,
+    band_metric: DifferenceMetric | None = None,
+    stochastic: bool = False,
+) -> ParityVerdict:
+    """The one place in which a difference becomes a word. No rule depends on a name.
+
+    Only predictions that jump can be far off in few rows without being wrong: one bad row of a linear method is a bug.
+    A convention's band is of the method's own metric, which may be another one than that of the tolerance.
+    """
+    if found.max_abs == 0:
+        return ParityVerdict.BIT_EXACT
+    if found.rows_off == 0 if metric != "jaccard" else found.of(metric) <= tolerance:
+        return ParityVerdict.ROUNDING
+    if convention is not None and convention.low <= found.of(band_metric or metric) <= convention.high:
+        return ParityVerdict.CONVENTION
+    few = found.marked_only and found.rows_off <= FEW_MARKED_ROWS if marked_rows else found.rows_off <= FEW_ROWS
+    if jumps and few and found.excess > FAR and found.jaccard is None:
+        return ParityVerdict.BOUNDARY
+    return ParityVerdict.CROSS_CHECK if stochastic else ParityVerdict.DIVERGENT

@@ -1,0 +1,277 @@
+"""Installing a build on first use: into a folder of the store, and never into the user's environment."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import re
+import secrets
+import shutil
+import sys
+import sysconfig
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.distributions import distributions_in, normalised
+from boosters_eval.core.errors import BuildError
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.builds.importing import import_fault, surroundings
+from boosters_eval.runners.builds.pip import install_into, run_pip
+from boosters_eval.runners.builds.saying import tell
+from boosters_eval.runners.builds.sources import source_digest, source_files, wheel_digest
+from boosters_eval.runners.builds.store import (
+    BuildOrigin,
+    BuildRecord,
+    StoredBuild,
+    builds_folder,
+    content_of,
+    locked,
+    size_of,
+    stamp_of,
+    stored_build,
+    write_record,
+)
+from boosters_eval.runners.installed import digest_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from boosters_eval.runners.base import Runner
+    from boosters_eval.runners.builds.reference import BuildReference
+
+
+@dataclass(frozen=True)
+class BuildOrder:
+    """What is to be installed: `make` gives what pip is told, the alternatives in order, from an empty folder."""
+
+    runner: type[Runner]
+    origin: BuildOrigin
+    source: str  # what identifies it
+    reference: str  # as a user would name it
+    make: Callable[[Path], Sequence[str]]
+    isolated: bool = False
+    settled: Callable[[], str] | None = None  # the source after it was built, if that may have changed it
+
+    @property
+    def build_id(self) -> str:
+        """The folder's name: equal orders for the same interpreter are one build."""
+        parts = [self.runner.name, self.origin, self.source, python_tag(), "isolated" if self.isolated else ""]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def python_tag() -> str:
+    """The interpreter and platform that a build is for."""
+    return f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
+
+
+def install_reference(
+    reference: BuildReference,
+    *,
+    home: Path | None = None,
+    say: Callable[[str], None] | None = None,
+    isolated: bool = False,
+) -> StoredBuild:
+    """The build, installed on first use. One that was once added as isolated stays so until it is removed."""
+    return install_order(_order(reference, isolated=isolated), home=home, say=say)
+
+
+def install_order(
+    order: BuildOrder, *, home: Path | None = None, say: Callable[[str], None] | None = None
+) -> StoredBuild:
+    """The build that was ordered, from the store or installed now; what cannot be used is a BuildError."""
+    alone = replace(order, isolated=True)
+    order = alone if stored_build(alone.build_id, home) else order
+    known = _usable(order, home, say)
+    if known is not None:
+        return known
+    waiting = f"Waiting for another process, which is installing {order.reference} ..."
+    with locked(order.build_id, home, busy=lambda: tell(say, waiting)):
+        return _usable(order, home, say) or _installed(order, home, say)
+
+
+def _usable(order: BuildOrder, home: Path | None, say: Callable[[str], None] | None) -> StoredBuild | None:
+    """The build in the store, if it is as it was installed and can be imported here."""
+    build = stored_build(order.build_id, home)
+    if build is None:
+        return None
+    if not build.is_whole():
+        tell(say, f"The files of {order.reference} have changed since it was installed: installing it again.")
+        return None
+    _check_import(order, build)
+    build.touch()
+    return build
+
+
+def _check_import(order: BuildOrder, build: StoredBuild) -> None:
+    """Try the import, unless it worked before in the same surroundings."""
+    now, file = surroundings(build.installation), build.folder / "imported"
+    with contextlib.suppress(OSError):
+        if file.read_text() == now:
+            return
+    fault = import_fault(order.runner, build.installation)
+    if fault:
+        raise BuildError(_import_sentence(order, fault))
+    with contextlib.suppress(OSError):
+        file.write_text(now)
+
+
+def _import_sentence(order: BuildOrder, fault: str) -> str:
+    sentence = f"{order.reference} cannot be imported: {fault.rstrip('.')}."
+    if order.isolated:
+        return sentence
+    return (
+        f"{sentence} If it needs other versions of what is installed here, give it an environment of its own:"
+        f" boosters-eval builds add '{order.reference}' --isolated"
+    )
+
+
+def _installed(order: BuildOrder, home: Path | None, say: Callable[[str], None] | None) -> StoredBuild:
+    """Install beside the place where it belongs, and move it there when it is complete."""
+    root = builds_folder(home)
+    for left in root.glob(f".{order.build_id}-*"):  # of an installation that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    partial = root / f".{order.build_id}-{secrets.token_hex(4)}"
+    start = time.monotonic()
+    tell(say, f"Installing {order.reference}{' in an environment of its own' if order.isolated else ''} ...")
+    try:
+        (partial / "site").mkdir(parents=True)
+        _fill(order, partial)
+        order = order if order.settled is None else replace(order, source=order.settled())
+        record = _record(order, partial / "site", time.monotonic() - start)
+        write_record(partial, record)
+        built = StoredBuild(partial, record)
+        _check_import(order, built)
+        # Bytecode was written just now, and is no part of it; anything else would be.
+        if not built.is_whole():
+            raise BuildError(f"{order.reference} cannot be used: importing it changes its own files.")
+        target = root / order.build_id
+        if target.exists():
+            shutil.rmtree(target)
+        partial.rename(target)
+    except OSError as error:
+        raise BuildError(f"{order.reference} cannot be installed into {root}: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    found = StoredBuild(root / order.build_id, record)
+    found.touch()
+    tell(say, f"Installed {order.reference}: {record.distribution} {record.version}, {record.seconds:.0f} s.")
+    return found
+
+
+def _fill(order: BuildOrder, partial: Path) -> None:
+    """Try what pip may be told in turn, as long as there is no such distribution."""
+    scratch = partial / "scratch"
+    scratch.mkdir()
+    beside = base_requirements() if order.isolated else []
+    done = None
+    for requirement in order.make(scratch):
+        done = install_into(partial / "site", [requirement, *beside], dependencies=order.isolated)
+        if not done.is_unknown:
+            break
+    shutil.rmtree(scratch, ignore_errors=True)
+    if done is None or done.code != 0:
+        said = done.last_lines if done else []
+        if done and done.is_full:
+            raise BuildError(f"{order.reference} cannot be installed into {partial.parent}: No space left on device.")
+        why = " because an index that pip looks at cannot be reached" if done and done.is_offline else ""
+        raise BuildError(f"{order.reference} cannot be installed{why}; pip says:", said)
+
+
+def base_requirements() -> list[str]:
+    """What this program itself needs to run a cell, in versions as they are here."""
+    try:
+        needed = importlib.metadata.requires("boosters-eval") or []
+    except importlib.metadata.PackageNotFoundError:
+        raise BuildError("An isolated build needs this program to be installed as a package, and it is not.") from None
+    return [text for text in needed if not re.search(r";.*\bextra\b", text)]
+
+
+def _record(order: BuildOrder, site: Path, seconds: float) -> BuildRecord:
+    found = distributions_in([str(site)])
+    names = [name for name in map(normalised, order.runner.distributions) if name in found]
+    if not names:
+        there = ", ".join(item.name for item in found.values()) or "nothing"
+        wanted = " or ".join(order.runner.distributions)
+        raise BuildError(f"{order.reference} is not a build of {order.runner.name} ({wanted}): it installs {there}.")
+    mine = found.pop(names[0])
+    beside = {item.name: item.version for item in sorted(found.values(), key=lambda item: item.name)}
+    if beside and not order.isolated:
+        raise BuildError(
+            f"{order.reference} cannot be used: pip has installed {', '.join(beside)} as well, which its configuration"
+            " asks for ('pip config list' shows it). Only the library itself may differ."
+        )
+    digest = digest_in(order.runner, str(site))
+    if order.isolated:  # it computes with all of them
+        digest = hashlib.sha256(f"{digest} {sorted(beside.items())}".encode()).hexdigest()[:16]
+    return BuildRecord(
+        build_id=order.build_id,
+        library=order.runner.name,
+        origin=order.origin,
+        reference=order.reference,
+        source=order.source,
+        distribution=mine.name,
+        version=mine.version,
+        digest=digest,
+        content=content_of(site),
+        stamp=stamp_of(site),
+        isolated=order.isolated,
+        packages=beside if order.isolated else {},
+        python=python_tag(),
+        size=size_of(site),
+        seconds=round(seconds, 3),
+        installed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _order(reference: BuildReference, *, isolated: bool) -> BuildOrder:
+    if reference.path is not None and not reference.is_wheel:
+        return _folder_order(reference, reference.path, isolated=isolated)
+    if reference.path is None:
+        wanted = [f"{name}=={reference.version}" for name in reference.runner.distributions]
+        return BuildOrder(
+            reference.runner, "version", str(reference.version), str(reference), lambda _: wanted, isolated=isolated
+        )
+    wheel = [str(reference.path)]
+    digest = wheel_digest(reference.path)
+    return BuildOrder(reference.runner, "wheel", digest, str(reference), lambda _: wheel, isolated=isolated)
+
+
+def _folder_order(reference: BuildReference, folder: Path, *, isolated: bool) -> BuildOrder:
+    """The order for a source folder as it is now; one that is edited meanwhile is not what was built."""
+    before = source_files(folder)
+
+    def settled() -> str:
+        after = source_files(folder)
+        edited = next((name for name, content in before.items() if after.get(name) != content), None)
+        if edited is not None:
+            raise BuildError(f"{reference} was changed while it was being built ({edited}): try again.")
+        return source_digest(after)  # with what the build itself has left there, so that it is found again
+
+    source = source_digest(before)
+    return BuildOrder(
+        reference.runner, "source", source, str(reference), lambda _: [str(folder)], isolated=isolated, settled=settled
+    )
+
+
+def released_versions(library: str) -> list[str]:
+    """The released versions that pip finds for this interpreter, ascending; pre-releases are left out.
+
+    Of all its distributions, since a version is installed from whichever has it: xgboost-cpu began with 2.1.
+    """
+    answers = [run_pip("index", "versions", distribution) for distribution in RUNNERS[library].distributions]
+    lists = [re.search(r"^Available versions: (.+)$", done.output, re.MULTILINE) for done in answers]
+    if not any(lists) or any(done.is_offline for done in answers):  # half of a list would look like all of it
+        raise BuildError(f"pip finds no versions of {library}; it says:", answers[-1].last_lines)
+    versions = {version.strip() for found in lists if found for version in found[1].split(",")}
+    return sorted(filter(_RELEASE.fullmatch, versions), key=_numbers)
+
+
+_RELEASE = re.compile(r"\d+(\.\d+)*(\.post\d+)?")
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]

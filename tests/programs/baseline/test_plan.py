@@ -1,0 +1,134 @@
+import pytest
+
+import factories
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.engine.cell import Build
+from boosters_eval.programs.baseline import CheckRules, make_baseline
+from boosters_eval.programs.baseline.plan import Request, plan_run, until_decided
+from boosters_eval.programs.benchmark.config import derive_seeds
+from boosters_eval.programs.benchmark.looks import Growth, grow
+from boosters_eval.programs.benchmark.planning import PreparedRun
+from boosters_eval.programs.benchmark.settings import Settings
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.installation import Installation
+from boosters_eval.runners.targets import forget, known_as
+
+NOISE = (0.04, -0.03, 0.01, -0.01, 0.02, -0.02, 0.03, -0.04, 0.0, 0.0)
+
+
+def run_of(seeds, change, noise=1.0):
+    """A run whose scores are changed by so much on average, and by other amounts from seed to seed."""
+
+    def score(config, library, index):
+        return 1.0 + change + noise * NOISE[index % len(NOISE)]
+
+    return factories.collection(factories.grid(score, libraries=("boosters",), seeds=seeds))
+
+
+def looks_at(change, noise=1.0, recorded=20, **rules):
+    """The numbers of seeds at which `--seeds auto` looks before it stops, and what it says."""
+    baseline = make_baseline(run_of(recorded, 0.0, noise=0.0))
+    prepared = PreparedRun(None, None, Settings(), None, growth=Growth.of(max_seeds=recorded))
+    growth = until_decided(prepared, baseline, CheckRules(statistical=True, seeds=5, **rules)).growth
+    asked, said = [], []
+
+    def run(seeds):
+        asked.append(seeds)
+        return factories.remember(run_of(seeds, change, noise), alpha=growth.rule.level)
+
+    grow(run, growth.rule, pairs=growth.pairs, say=said.append)
+    return asked, said
+
+
+@pytest.mark.parametrize(
+    ("change", "noise", "looks"),
+    [
+        (0.0, 0.0, [5]),  # the same scores
+        (0.5, 1.0, [5]),  # much worse
+        (-0.5, 1.0, [5]),  # much better
+        (0.03, 0.1, [5]),  # worse beyond doubt
+        (0.005, 0.1, [5]),  # surely within tolerance
+        (0.03, 1.0, [5, 10, 20]),  # suspected
+        (0.01, 1.0, [5, 10, 20]),  # within tolerance, but not surely
+    ],
+)
+def test_seeds_are_added_until_a_regression_is_sure_or_ruled_out(change, noise, looks):
+    assert looks_at(change, noise)[0] == looks
+
+
+def test_what_cannot_fail_does_not_ask_for_more_seeds():
+    rules = {"tolerance_for": {"rmse": 0.5}}
+    assert looks_at(0.03, **rules)[0] == [5]
+
+
+def test_what_it_says_counts_the_pairs_that_are_open():
+    assert looks_at(0.03)[1] == [
+        "5 seeds: 1 of 1 pair is inconclusive; continuing to 10 seeds",
+        "10 seeds: 1 of 1 pair is inconclusive; continuing to 20 seeds",
+        "20 seeds: no more are allowed",
+    ]
+
+
+@pytest.mark.parametrize(("recorded", "wish", "schedule"), [(20, None, (5, 10, 20)), (20, 10, (5, 10)), (3, 50, (3,))])
+def test_no_more_seeds_are_run_than_the_baseline_has(home, recorded, wish, schedule):
+    baseline = make_baseline(run_of(recorded, 0.0))
+    prepared, restriction = plan_run(Request("minimal", seeds="auto", max_seeds=wish), Settings(), baseline)
+    assert prepared.growth.rule.schedule == schedule
+    assert restriction.seeds == schedule[0]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda b: b.model_copy(update={"config": b.config.model_copy(update={"seeds": derive_seeds(1)})}), "has 1 "),
+        (lambda b: factories.baseline(factories.baseline_result(metrics=MEAN)), "has no values per seed"),
+    ],
+)
+def test_a_baseline_that_no_seed_can_be_paired_with_says_what_to_record(spoil, told):
+    with pytest.raises(ConfigError, match="needs a baseline of at least 2 seeds") as caught:
+        plan_run(Request("minimal", seeds="auto"), Settings(), spoil(make_baseline(run_of(2, 0.0))))
+    assert told in str(caught.value)
+    assert "boosters-eval baseline record FILE --seeds 20" in str(caught.value)
+
+
+MEAN = {"rmse": factories.stats({"42": 0.5}).model_copy(update={"per_seed": {}, "n": 5})}
+
+
+def test_a_maximum_without_auto_is_refused():
+    with pytest.raises(ConfigError, match="'max_seeds' parameter needs seeds='auto'"):
+        plan_run(Request("minimal", seeds=3, max_seeds=9), Settings(), make_baseline(run_of(3, 0.0)))
+
+
+def test_check_runs_only_the_libraries_that_the_baseline_was_recorded_with(home):
+    baseline = make_baseline(run_of(3, 0.0))
+    prepared, _ = plan_run(Request("quick", recorded_only=True), Settings(), baseline)
+    assert {cell.target for cell in prepared.plan.cells} == {"boosters"}
+    assert any(note.startswith("the baseline has no ") and "xgboost" in note for note in prepared.notes)
+    prepared, _ = plan_run(Request("quick", ("xgboost",), recorded_only=True), Settings(), baseline)
+    assert {cell.target for cell in prepared.plan.cells} == {"xgboost"}
+
+
+def test_a_baseline_with_builds_tells_how_something_takes_their_place(home):
+    made = make_baseline(run_of(2, 0.0))
+    head = Build(version="0.2.0", digest="d", library="boosters")
+    baseline = made.model_copy(update={"libraries": {**made.libraries, "head": head}})
+    told = "the baseline has builds that no suite has: head (boosters 0.2.0); name what takes their place, as in"
+    prepared, _ = plan_run(Request("minimal", seeds=2), Settings(), baseline)
+    assert any(note.startswith(told) and note.endswith("--library head=boosters==VERSION") for note in prepared.notes)
+    prepared, _ = plan_run(Request("minimal", ("boosters",), seeds=2), Settings(), baseline)
+    assert not any(note.startswith(told) for note in prepared.notes)
+    unnamed = {"boosters==0.2.0": head, "boosters@0.2.0": head}  # such a label cannot be given as a name
+    prepared, _ = plan_run(Request("minimal", seeds=2), Settings(), baseline.model_copy(update={"libraries": unnamed}))
+    assert any(note.endswith("--library boosters==0.2.0 boosters@PATH") for note in prepared.notes)
+
+
+def test_a_build_of_a_recorded_library_is_judged_only_under_its_name(home):
+    baseline = make_baseline(run_of(2, 0.0))
+    elsewhere = Installation(library="boosters", version="0.2.0", digest="0" * 16, path=("/nowhere",))
+    known_as("head", RUNNERS["boosters"].at("head", elsewhere))
+    prepared, _ = plan_run(Request("minimal", ("head",), seeds=2), Settings(), baseline)
+    forget("head")
+    told = "the baseline has boosters, but not head, which is not judged by it; to judge it, give it that name, as in"
+    assert f"{told} --library boosters=boosters@PATH" in prepared.notes
+    prepared, _ = plan_run(Request("minimal", ("boosters",), seeds=2), Settings(), baseline)
+    assert not any("is not judged by it" in note for note in prepared.notes)

@@ -1,0 +1,117 @@
+"""Whatever the results: the answer, the highlights, the pairs, `best`, the standings and the headline say the same."""
+
+import random
+import re
+
+import pytest
+
+import factories
+from boosters_eval.programs.benchmark.records import SplitFacts
+from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.selection import NO_BETTER
+from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.headline import headline, standings
+from boosters_eval.reports.contrasts import contrast
+
+NAMES = r"((?:lib\w(?:, | and )?)+)"
+SPLITS = {
+    "time": {"split": SplitFacts(kind="time", column="t")},
+    "group": {"split": SplitFacts(kind="group", column="g", n_train_groups=32, n_valid_groups=8)},
+    "official": {"split_digest": "official"},
+}
+
+
+def random_run(rng):
+    """Any mix of libraries, splits, gaps, ties, failures and trivial rules."""
+    kind, n = rng.choice(["seeds", "seeds", "folds", *SPLITS]), rng.choice([1, 2, 3, 6, 10])
+    gap, noise = rng.choice([0, 0.001, 0.01, 0.1]), rng.choice([0, 0.001, 0.02])
+    metric, rule = rng.choice(["rmse", "r2"]), rng.choice([None, 0.0, 0.5, 2.0])
+    changes = {**SPLITS.get(kind, {}), **({} if rule is None else {"trivial": {"mean": {metric: rule}}})}
+    level = [rng.gauss(0.5, 0.02) for _ in range(n)]
+    results, errors = [], []
+    for position in range(rng.randint(2, 5)):
+        failing = rng.choice([0, 0, 0.3, 0.8])
+        for split in range(n):
+            repeat = {"seed": 0, "fold": split} if kind in ("folds", "time") else {"seed": split}
+            value = level[split] + gap * position * (1 if rng.random() < 0.9 else -2) + rng.gauss(0, noise)
+            if rng.random() < failing:
+                errors.append(factories.error(library=f"lib{position}", **repeat))
+            else:
+                results.append(
+                    factories.result(library=f"lib{position}", value=value, metric=metric, **repeat, **changes)
+                )
+    return ResultCollection(results, errors), metric
+
+
+def listed(pattern, text):
+    return {name for found in re.findall(pattern + NAMES, text) for name in re.findall(r"lib\w", found)}
+
+
+def check_agreement(run, metric, test):
+    (table,) = build_tables(run, test=test).tables
+    (best,) = run.best(metric, test=test).to_dict("records")
+    answer, leader = table.answer, best["leader"]
+    pairs = [contrast(p, leader, as_ratio=False) for p in table.pairs if p.metric == metric and leader in (p.a, p.b)]
+    verdicts = {pair.name: pair.verdict for pair in pairs}  # of the others against the leader
+    bold = [row.label for row in table.rows if row.cells[0].best]
+    assert re.findall(r"^(lib\w) is be(?:st|tter)", answer) == bold
+    named = re.findall(r"(lib\w) (?:is best|is better than|leads|has the best|comes nearest)", answer)[:1]
+    same = listed("^", answer) if " have the same " in answer else set()
+    assert named == [leader] or "no two can be compared" in answer or leader in same
+    assert all(verdicts[name] == "equivalent" for name in same - {leader})
+    assert bold == ([best["best"]] if best["best"].startswith("lib") else [])
+    assert (best["best"] == NO_BETTER) == ("not better than" in answer.split(";")[0] or "Nothing is" in answer)
+    assert all(verdicts[name] == "inconclusive" for name in listed("cannot be told apart from ", answer))
+    assert all(verdicts[name] == "worse" for name in listed(f"; {leader} is better than ", answer))
+    assert all(verdicts[name] == "worse" for name in verdicts if bold)
+    found = standings(table)
+    assert [name for name, standing in found.items() if standing == "best"] == bold
+    assert {name for name, standing in found.items() if standing == "behind"} == {
+        name for name, verdict in verdicts.items() if verdict == "worse"
+    }
+    nothing = any("no library is better than a trivial" in said for said in headline([table] * 2, [], run, alpha=0.05))
+    assert nothing == answer.startswith("Nothing is better than")
+
+
+@pytest.mark.parametrize("test", ["corrected", "welch", "wilcoxon"])
+def test_nothing_that_a_report_says_contradicts_its_verdicts(test):
+    rng = random.Random(16)
+    for _ in range(50):
+        run, metric = random_run(rng)
+        if len({result.library for result in run.results}) > 1:
+            check_agreement(run, metric, test)
+
+
+def partly_failed():
+    """b is better than a on ten splits; a has the better mean on the two that c did not fail on."""
+    rng, results, errors = random.Random(1), [], []
+    for seed in range(10):
+        value = rng.gauss(0.5, 0.01)
+        results += [factories.result(library="a", seed=seed, value=value * (1.2 if seed > 1 else 0.99))]
+        results += [factories.result(library="b", seed=seed, value=value)]
+        if seed < 2:
+            results.append(factories.result(library="c", seed=seed, value=1.3 * value))
+        else:
+            errors.append(factories.error(library="c", seed=seed))
+    return ResultCollection(results, errors)
+
+
+def test_a_library_that_lost_to_another_does_not_lead_because_a_third_one_failed():
+    run = partly_failed()
+    (table,) = build_tables(run).tables
+    assert "RMSE: b is better than a, c; a is better than c." in table.notes
+    assert table.answer.startswith("b is best: RMSE 13.6 % lower than a, the next, on 2 to 10 splits; 8 of 10 cells")
+    assert standings(table) == {"a": "behind", "b": "best", "c": "behind"}
+    assert run.best("rmse")["best"].tolist() == ["b"]
+
+
+def test_by_the_rfcs_rule_a_pair_whose_intervals_overlap_is_not_decided():
+    scores = {"a": (0.50, 0.52, 0.51, 0.53, 0.49, 0.51), "b": (0.53, 0.54, 0.52, 0.55, 0.52, 0.54)}
+    run = ResultCollection(
+        [factories.result(library=name, seed=i, value=v) for name, row in scores.items() for i, v in enumerate(row)]
+    )
+    (table,) = build_tables(run, test="welch").tables
+    assert table.pairs[0].p < 0.05
+    assert table.pairs[0].verdict == "inconclusive"
+    assert "the intervals of the two means overlap" in table.pairs[0].text
+    assert "No verdict on the best RMSE" in table.answer

@@ -1,0 +1,114 @@
+"""Ranks over data sets: what is ranked together, and what the picture says."""
+
+import pytest
+
+import factories
+from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.document import build_document
+from boosters_eval.reports import render_page
+from boosters_eval.reports.full_markdown import render_report
+
+LIBRARIES = ("boosters", "xgboost", "lightgbm")
+
+
+def collection(datasets, boosters=("gbdt",), skip=(), metric="rmse", timed=False):
+    """The first library always leads by 10 %, the other two differ by turns."""
+    out = []
+    for position in range(datasets):
+        for booster in boosters:
+            for rank, library in enumerate(LIBRARIES):
+                if (position, library) in skip:
+                    continue
+                mean = 1.0 + 0.1 * (rank > 0) + 0.001 * rank * (-1) ** position
+                out += [
+                    factories.result(
+                        f"d{position}/{booster}",
+                        library,
+                        seed,
+                        mean + seed / 1000,
+                        metric=metric,
+                        train_time_s=0.1 * (rank + 1) + seed / 1000,
+                        timing_mode=timed,
+                    )
+                    for seed in range(3)
+                ]
+    return ResultCollection(out)
+
+
+def test_the_leader_is_apart_and_the_others_are_joined():
+    (ranking,) = build_document(collection(10)).rankings
+    assert dict(ranking.ranks) == {"boosters": 1.0, "xgboost": 2.5, "lightgbm": 2.5}
+    assert ranking.groups == (("xgboost", "lightgbm"),)
+    assert (ranking.n, ranking.measure, ranking.notes) == (10, "primary metric", ())
+
+
+def test_few_data_sets_are_descriptive_only_and_say_so():
+    document = build_document(collection(3))
+    (ranking,) = document.rankings
+    assert ranking.groups == ()
+    assert all(pair.p is None for pair in ranking.pairs)
+    assert "n too small" in render_report(document)
+    assert "descriptive only" in render_page(document)
+
+
+def test_boosters_on_the_same_data_are_ranked_apart():
+    found = build_document(collection(6, boosters=("gbdt", "gblinear"))).rankings
+    assert [(ranking.name, ranking.n) for ranking in found] == [("gbdt", 6), ("gblinear", 6)]
+
+
+def test_data_sets_that_a_library_lacks_are_left_out_by_name():
+    document = build_document(collection(8, skip={(2, "xgboost")}))
+    assert document.rankings[0].left_out == ("d2",)
+    assert "no split there has a result of every library: d2." in render_report(document)
+
+
+def test_a_library_that_fails_on_hard_splits_gains_nothing_by_it():
+    hard = (1.0, 1.0, 1.0, 5.0, 5.0)
+    results = [
+        factories.result(f"d{position}/gbdt", library, seed, factor * hardness + 0.01 * seed)
+        for position in range(8)
+        for seed, hardness in enumerate(hard)
+        for library, factor in (("fails", 1.2), ("good", 1.0))
+        if library == "good" or hardness == 1.0
+    ]
+    document = build_document(ResultCollection(results))
+    (ranking,) = document.rankings
+    assert ranking.ranks == (("good", 1.0), ("fails", 2.0))
+    assert "by the splits that every library has: d0 (3 of 5), d1 (3 of 5)," in render_report(document)
+    (table, *_) = build_tables(ResultCollection(results), require_significance=False).tables
+    assert [(row.label, row.cells[0].best) for row in table.rows] == [("fails", False), ("good", True)]
+    best = ResultCollection(results).best("rmse").iloc[0]
+    assert (best["leader"], best["n"]) == ("good", 3)
+    assert "3 of 5 splits" in best["note"]
+
+
+def test_more_is_better_where_the_metric_says_so():
+    (ranking,) = build_document(collection(8, metric="r2")).rankings
+    assert ranking.ranks[-1] == ("boosters", 3.0)
+
+
+def test_performance_is_ranked_by_training_time():
+    (ranking,) = build_document(collection(8, timed=True), "performance").rankings
+    assert ranking.measure == "Train time (s)"
+    assert [name for name, _ in ranking.ranks] == list(LIBRARIES)
+    assert build_document(collection(8), "performance").rankings == ()  # indicative times decide nothing
+
+
+@pytest.mark.parametrize("case", ["one data set", "one library", "nothing in common", "two configs of a data set"])
+def test_what_cannot_be_ranked_is_not(case):
+    found = collection(1 if case == "one data set" else 6)
+    if case == "one library":
+        found = found.filter(library="xgboost")
+    elif case == "nothing in common":
+        found = collection(6, skip={(i, LIBRARIES[i % 3]) for i in range(6)})
+    elif case == "two configs of a data set":
+        doubled = [r.model_copy(update={"config_name": f"{r.config_name}-again"}) for r in found.results]
+        found = ResultCollection([*found.results, *doubled])
+    assert build_document(found).rankings == ()
+
+
+def test_the_picture_names_every_rank():
+    page = render_page(build_document(collection(10)))
+    assert "Average ranks of gbdt: boosters 1.00; xgboost 2.50; lightgbm 2.50." in page
+    assert page.count('class="clique"') == 1

@@ -1,0 +1,255 @@
+"""The verdict behind --against: what fails, what passes, and what is no answer."""
+
+import json
+
+import numpy as np
+import pytest
+
+from boosters_eval.core.errors import ExitCode, UnknownNameError
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
+from boosters_eval.programs.benchmark.tables import build_tables
+from boosters_eval.programs.benchmark.tables.against import AgainstDocument, lines, markdown, workflow_commands
+from factories import collection, error, grid, remember, result
+from learners import RATIO, equal_regressions
+
+NOISE = (0.0, 0.002, -0.0015, 0.001, -0.001)
+
+
+def scores(worse=0.0, *, configs=("toy/gbdt",), seeds=5, noise=1.0, **changes):
+    """Two builds; the head's error is higher by `worse`, with a little noise."""
+
+    def value(_config, library, index):
+        return 0.5 + 0.01 * index + (worse + noise * NOISE[index] if library == "head" else 0.0)
+
+    return grid(value, configs=configs, libraries=("base", "head"), seeds=seeds, **changes)
+
+
+def timed(ratio, *, taken=0.0, configs=("toy/gbdt",)):
+    """The same scores, and times that differ by a factor."""
+    out = []
+    for index, item in enumerate(scores(configs=configs)):
+        factor = ratio * (1 + NOISE[index % 5]) if item.library == "head" else 1.0
+        times = {"train_time_s": 2.0 * factor, "predict_time_s": 0.1}
+        same = {"metrics": {"rmse": 0.5 + 0.01 * (index % 5)}, "timing_mode": True, "cpu_taken": taken}
+        out.append(item.model_copy(update={**times, **same}))
+    return out
+
+
+def test_a_competitor_that_is_worse_fails_and_is_named_with_its_numbers():
+    check = collection(scores(0.1)).regressions("base")
+    assert check.exit_code is ExitCode.REGRESSION
+    assert not check.passed
+    first, second = lines(check)
+    assert first == "❌ head is worse than base in 1 of 1 comparison (at 5 %):"
+    assert second.startswith("  toy/gbdt head: RMSE 0.6201 against 0.5200 (+19.3 %, interval ")
+    assert second.endswith(", 5 splits)")
+
+
+@pytest.mark.parametrize(
+    ("change", "noise", "verdict"), [(-0.1, 1, "better"), (0.0, 1, "equivalent"), (0.01, 9, "inconclusive")]
+)
+def test_what_is_not_worse_passes_and_is_said(change, noise, verdict):
+    check = collection(scores(change, noise=noise)).regressions("base")
+    assert [finding.verdict for finding in check.findings] == [verdict]
+    assert check.passed
+    assert f"1 {verdict}" in lines(check)[0]
+    assert "toy/gbdt head: RMSE" in lines(check)[2]
+
+
+def test_the_direction_of_the_metric_counts():
+    higher = collection(scores(0.1, metric="accuracy", task=Task.BINARY)).regressions("base")
+    assert higher.passed
+    assert collection(scores(-0.1, metric="accuracy", task=Task.BINARY)).regressions("base").regressions
+
+
+def test_the_verdict_is_the_one_that_the_table_shows():
+    for worse in np.linspace(0.0, 0.03, 13):
+        run = collection(scores(float(worse)))
+        (pair,) = build_tables(run).tables[0].pairs
+        flipped = {"better": "worse", "worse": "better"}.get(pair.verdict, pair.verdict)
+        assert run.regressions("base").findings[0].verdict == flipped
+        assert run.regressions("head").findings[0].verdict == pair.verdict
+
+
+def test_over_many_benchmarks_a_verdict_must_hold_among_all_of_them():
+    """A difference that one benchmark alone would call worse is chance among forty, and is told as such."""
+    weak = scores(0.006)
+    assert collection(weak).regressions("base").exit_code is ExitCode.REGRESSION
+    others = [item for n in range(40) for item in scores(0.001 * (-1) ** n, configs=(f"other{n}/gbdt",))]
+    check = collection([*weak, *others]).regressions("base")
+    assert check.passed
+    alone = [finding for finding in check.findings if finding.alone]
+    assert [finding.benchmark for finding in alone] == ["toy/gbdt"]
+    assert alone[0].p_family > 0.05 > alone[0].comparison.p_value
+    assert "1 worse on its own only" in lines(check)[0]
+    assert any("worse on its own, but not among 41 comparisons" in line for line in lines(check))
+    assert [line.partition(" title")[0] for line in workflow_commands(check)] == ["::warning"]
+
+
+def test_a_failed_cell_is_never_a_pass():
+    kept = [item for item in scores() if (item.library, item.seed) != ("head", 42)]
+    check = collection(kept, [error(library="head")]).regressions("base")
+    assert check.exit_code is ExitCode.EXECUTION_ERROR
+    assert "1 of 5 cells of head failed" in "\n".join(lines(check))
+
+
+def test_a_regression_outranks_a_failed_cell():
+    kept = [item for item in scores(0.1) if (item.library, item.seed) != ("head", 42)]
+    check = collection(kept, [error(library="head")]).regressions("base")
+    assert check.exit_code is ExitCode.REGRESSION
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "absent", "told"),
+    [
+        (lambda: [r for r in scores() if r.library == "base"], {}, "nothing was compared"),
+        (
+            lambda: scores(seeds=1),
+            {},
+            "One split only",
+        ),
+        (
+            lambda: [r for r in scores() if (r.library == "base") == (r.seed == 42)],
+            {},
+            "share no split",
+        ),
+        (
+            scores,
+            {"unavailable": [Unavailable(config_name="toy/gbdt", library="catboost", reason="not installed.")]},
+            "catboost is unavailable: not installed",
+        ),
+        (
+            lambda: scores(configs=("toy/gbdt",)),
+            {"unsupported": [Unsupported(config_name="toy/gbdt", library="other", reason="no such booster.")]},
+            "other has no cells: no such booster",
+        ),
+        (
+            lambda: [r.model_copy(update={"metrics": {}}) if r == scores()[-1] else r for r in scores()],
+            {},
+            "head lacks 1 value that the other one has",
+        ),
+    ],
+)
+def test_what_was_not_compared_is_never_a_pass(outcomes, absent, told):
+    check = collection(outcomes(), **absent).regressions("base")
+    assert check.exit_code is ExitCode.EXECUTION_ERROR
+    assert told in "\n".join(lines(check))
+    assert workflow_commands(check)[0].startswith("::error title=boosters-eval Not checked::")
+
+
+def test_a_benchmark_that_lacks_the_named_competitor_has_no_answer():
+    run = collection([*scores(), *(result("b/gbdt", "head", seed) for seed in (1, 2))])
+    assert run.regressions("base").unanswered[0].missing == "base has no cells"
+
+
+@pytest.mark.parametrize("failed", [("base", "head"), ("base",), ("head",)])
+def test_a_benchmark_that_nobody_finished_is_never_a_pass(failed):
+    """Not even where the competitor that did not fail cannot do it, so that no row is left to compare."""
+    unable = [Unsupported(config_name="b/gbdt", library=n, reason="no.") for n in ("base", "head") if n not in failed]
+    run = collection(scores(), [error("b/gbdt", name) for name in failed], unsupported=unable)
+    check = run.regressions("base")
+    assert check.exit_code is ExitCode.EXECUTION_ERROR
+    assert [(finding.benchmark, finding.rival) for finding in check.unanswered] == [("b/gbdt", "head")]
+
+
+def test_a_benchmark_that_no_competitor_supports_passes_but_is_told():
+    unable = [Unsupported(config_name="b/gbdt", library=name, reason="no trees.") for name in ("base", "head")]
+    check = collection(scores(), unsupported=unable).regressions("base")
+    assert check.passed
+    assert lines(check)[-2:] == ["Not compared, because no competitor supports it:", "  b/gbdt: no trees"]
+    assert AgainstDocument.of(check, None).skipped == ("b/gbdt: no trees",)
+
+
+def test_missing_outcomes_and_flaky_cells_are_never_a_pass():
+    assert not remember(collection(scores()), n_cells=11, n_missing=1).regressions("base").passed
+    flaky = [item.model_copy(update={"failed_before": 1}) for item in scores()]
+    assert not collection(flaky).regressions("base").passed
+
+
+def test_an_unfinished_attempt_is_never_a_pass():
+    check = remember(collection(scores()), unfinished_attempt=2).regressions("base")
+    assert check.exit_code is ExitCode.EXECUTION_ERROR
+    assert check.problems == ("attempt 2 of the run is unfinished",)
+
+
+def test_in_timing_mode_a_slower_competitor_fails():
+    check = collection(timed(1.2)).regressions("base")
+    assert [finding.quantity for finding in check.regressions] == ["training time"]
+    assert check.exit_code is ExitCode.REGRESSION
+    assert collection(timed(0.8)).regressions("base").passed
+    assert collection(timed(1.0)).regressions("base").passed
+
+
+def test_without_timing_mode_times_are_not_judged():
+    slow = [item.model_copy(update={"timing_mode": False}) for item in timed(3.0)]
+    check = collection(slow).regressions("base")
+    assert check.passed
+    assert [finding.metric for finding in check.findings] == ["rmse"]
+
+
+def test_times_of_a_busy_machine_are_no_answer():
+    check = collection(timed(1.0, taken=0.5)).regressions("base")
+    assert check.exit_code is ExitCode.EXECUTION_ERROR
+    assert {finding.missing for finding in check.unanswered} == {"times are not judged: the machine was busy"}
+
+
+def test_a_name_that_is_no_competitor_is_refused_with_a_suggestion():
+    with pytest.raises(UnknownNameError, match=r"Unknown competitor 'bsae'\. Did you mean 'base'"):
+        collection(scores()).regressions("bsae")
+
+
+def test_variants_are_named_like_their_rows():
+    rows = [
+        item.model_copy(update={"library": "xgboost", "variant": item.library, "config_name": f"toy/{item.library}"})
+        for item in scores(0.1)
+    ]
+    check = collection(rows).regressions("xgboost base")
+    assert [finding.rival for finding in check.regressions] == ["xgboost head"]
+
+
+def test_the_document_says_what_the_check_says():
+    check = collection(timed(1.2)).regressions("base")
+    written = json.loads(AgainstDocument.of(check, "abc").to_json())
+    assert (written["exit_code"], written["against"], written["n_tests"]) == (1, "base", 1)
+    assert [item["fails"] for item in written["comparisons"]] == [False, True, False]
+    assert written["answer"].startswith("head is worse than base")
+    assert "| toy/gbdt  | head       | training time   | +20.0 %" in markdown(check)
+
+
+def family(rng, benchmarks):
+    """One A/A pull request: equal learners on several data sets, five splits each."""
+    out = []
+    for number in range(benchmarks):
+        a, b = equal_regressions(rng, 5)["rmse"]
+        for index, pair in enumerate(zip(a, b, strict=True)):
+            sizes = {"n_train": 400, "n_valid": round(400 * RATIO)}
+            out += [
+                result(f"d{number}/gbdt", name, index, float(value), **sizes)
+                for name, value in zip(("base", "head"), pair, strict=True)
+            ]
+    return collection(out)
+
+
+def failures(benchmarks, tries, seed):
+    rng = np.random.default_rng(seed)
+    checks = [family(rng, benchmarks).regressions("base") for _ in range(tries)]
+    plain = sum(any(finding.verdict == "worse" for finding in check.findings) for check in checks)
+    return sum(check.exit_code is ExitCode.REGRESSION for check in checks), plain
+
+
+def test_an_a_a_pull_request_over_ten_benchmarks_seldom_fails():
+    held, plain = failures(10, 60, seed=6)
+    assert held <= 3
+    assert plain >= 6  # as the verdicts of the tables alone would have failed it
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmarks", [1, 5, 20])
+def test_an_a_a_pull_request_fails_in_at_most_five_percent(benchmarks, simulated):
+    tries = 1000
+    held, plain = failures(benchmarks, tries, seed=100 + benchmarks)
+    section = "A pull request that changes nothing fails (--against)"
+    of = f"{benchmarks} benchmark{'' if benchmarks == 1 else 's'}, 5 splits"
+    simulated(section, f"{of}: any table says worse", plain, tries, "none")
+    assert simulated(section, f"{of}: exit code 1", held, tries, "≤ 5 %") <= 0.05

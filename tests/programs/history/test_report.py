@@ -1,0 +1,262 @@
+"""The lines of a history, their steps, and the renderings of both."""
+
+import json
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.programs.history import report as report_module
+from boosters_eval.programs.history.difference import compare_runs, difference_of, document_of, tables_of
+from boosters_eval.programs.history.markdown import render_history_markdown
+from boosters_eval.programs.history.model import HistoryFilter
+from boosters_eval.programs.history.page import render_history_page
+from boosters_eval.programs.history.report import HistoryReport, build_history_report, history_report
+from boosters_eval.reports.html.page import render_page
+from boosters_eval.reports.text import render_markdown
+from histories import a_history, a_series, an_entry
+from written_runs import SEEDS, written_run
+
+
+def lines_of(series):
+    return {(line.target, line.metric, line.machine): line for line in build_history_report(series).lines}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return build_history_report(a_history())
+
+
+def test_each_benchmark_competitor_and_metric_has_a_line_and_its_steps(found):
+    lines = {(line.target, line.metric): line for line in found.lines}
+    assert len(found.lines) == len(lines) == 6
+    assert (found.n_runs, found.n_steps) == (40, 2)
+    for metric in ("rmse", "train_time_s"):
+        (step,) = lines["boosters", metric].steps
+        assert (step.index, step.first, step.end, step.verdict) == (20, 0, 40, "worse")
+        assert step.run == "run00020"
+        assert step.commit == an_entry(20).git_sha[:8]
+        assert step.last_commit == an_entry(19).git_sha[:8]
+    assert lines["boosters", "rmse"].steps[0].percent == pytest.approx(0.8, abs=0.05)
+    assert lines["lightgbm", "rmse"].steps == ()
+    assert all(point.low < point.value < point.high for point in lines["boosters", "rmse"].points)
+
+
+def test_a_step_of_a_metric_that_should_rise_is_better_and_of_an_unknown_one_a_change():
+    values = [[0.5, 0.6]] * 6 + [[0.7, 0.8]] * 6
+    for direction, word in ((True, "better"), (False, "worse"), (None, "changed")):
+        series = [a_series(one, "r2", an_entry(i), higher_is_better=direction) for i, one in enumerate(values)]
+        (line,) = build_history_report(series).lines
+        assert [step.verdict for step in line.steps] == [word]
+
+
+def test_machines_data_and_settings_are_never_mixed_in_a_line():
+    here, there = a_history(12, targets=("boosters",)), a_history(12, targets=("boosters",), machine="m2")
+    lines = lines_of(chain(here, there))
+    assert len(lines) == 6
+    assert {len(line.points) for line in lines.values()} == {12}
+    mixed = [a_series([0.5, 0.6], entry=an_entry(i), settings="a" if i < 6 else "b") for i in range(12)]
+    mixed += [a_series([0.5, 0.6], entry=an_entry(12), settings="b", data_digest="other")]
+    found = build_history_report(mixed).lines
+    assert [len(line.points) for line in found] == [6, 6, 1]
+    assert [line.variant for line in found] == [
+        "data 1 of 2, settings 1 of 2",
+        "data 1 of 2, settings 2 of 2",
+        "data 2 of 2, settings 2 of 2",
+    ]
+    assert [line.variant for line in build_history_report(mixed[:12]).lines] == ["settings 1 of 2", "settings 2 of 2"]
+    assert not any(line.steps for line in found)
+
+
+def test_machines_of_the_same_make_are_told_apart_by_their_digests():
+    entries = [an_entry(0, machine="abcdef0"), an_entry(1, machine="fedcba0"), an_entry(2, machine_label="Apple M2")]
+    found = build_history_report(a_series([0.5], entry=entry) for entry in entries)
+    assert {line.machine_label for line in found.lines} == {
+        "AMD EPYC, 8 cores abcdef",
+        "AMD EPYC, 8 cores fedcba",
+        "Apple M2",
+    }
+
+
+def test_runs_with_other_splits_do_not_look_like_a_step():
+    few = [a_series([0.5, 0.6], entry=an_entry(i)) for i in range(10)]
+    more = [a_series([0.5, 0.6, 0.9, 0.9], entry=an_entry(10 + i)) for i in range(8)]
+    (line,) = build_history_report([*few, *more]).lines
+    assert (line.n_splits, line.steps) == (2, ())
+    assert {point.value for point in line.points} == {0.55}
+    lacking = [a_series([0.5], entry=an_entry(10 + i), failed=1) for i in range(8)]
+    (line,) = build_history_report([*few, *lacking]).lines
+    assert line.steps == ()
+    assert [point.searched for point in line.points] == [True] * 10 + [False] * 8
+    assert line.notes == ("8 runs are shown but not searched: they lack some of the 2 splits that most runs have.",)
+
+
+def test_where_runs_with_more_seeds_outnumber_the_earlier_ones_the_page_says_that_those_are_not_searched():
+    earlier = [a_series([0.5, 0.6], entry=an_entry(i)) for i in range(8)]
+    later = [a_series([0.5, 0.6, 0.9, 0.9], entry=an_entry(10 + i)) for i in range(9)]
+    found = build_history_report([*earlier, *later])
+    (line,) = found.lines
+    assert [point.searched for point in line.points] == [False] * 8 + [True] * 9
+    sentence = "8 runs are shown but not searched: they lack some of the 4 splits that most runs have."
+    assert line.notes == (sentence,)
+    assert sentence in render_history_page(found)
+    assert sentence in render_history_markdown(found)
+
+
+def test_unfair_times_and_values_that_are_not_finite_are_shown_but_not_searched():
+    series = []
+    for i in range(12):
+        one = a_series([1.0 + (i >= 6), 1.1 + (i >= 6)], "train_time_s", an_entry(i))
+        series.append(replace(one, observations=tuple(replace(each, fair=False) for each in one.observations)))
+    (line,) = build_history_report(series).lines
+    assert line.steps == ()
+    assert line.notes == ("Not searched for steps: the times were not taken in timing mode on a quiet machine.",)
+    (line,) = build_history_report([a_series([0.5, float("nan")])]).lines
+    assert (line.points[0].value, line.points[0].searched) == (None, False)
+    render_history_page(build_history_report([a_series([0.5, float("nan")])]))
+
+
+def test_the_interval_of_a_time_does_not_reach_below_zero():
+    (line,) = build_history_report([a_series([0.01, 0.02, 0.4], "train_time_s")]).lines
+    assert line.points[0].low == 0
+    (line,) = build_history_report([a_series([0.01, 0.02, 0.4], "r2")]).lines
+    assert line.points[0].low < 0
+
+
+def test_a_long_line_is_cut_and_says_so(monkeypatch):
+    monkeypatch.setattr(report_module, "MOST_POINTS", 15)
+    (line,) = build_history_report(a_series([0.5, 0.6], entry=an_entry(i)) for i in range(40)).lines
+    assert (len(line.points), line.hidden) == (15, 25)
+    assert line.points[-1].run == "run00039"
+    assert line.notes == ("Only the latest 15 runs are searched and shown; 25 earlier ones are left out.",)
+
+
+def test_the_level_and_the_number_of_lines_are_said(found):
+    assert "a probability of 1 % at most" in found.notes[0]
+    assert "of the 6 lines that were searched, 0.06 may show a step by chance" in found.notes[0]
+
+
+def test_a_commit_that_had_changes_is_marked_and_a_run_without_one_is_named_by_its_date():
+    entries = [an_entry(0, git_dirty=True), an_entry(1, git_sha=""), an_entry(2, git_sha="ab+cd")]
+    (line,) = build_history_report(a_series([0.5], entry=entry) for entry in entries).lines
+    assert [point.name for point in line.points] == [an_entry(0).git_sha[:8] + "*", "2026-01-05", "ab+cd"]
+
+
+def test_the_json_is_a_strict_model_that_is_read_back(found):
+    text = found.model_dump_json()
+    assert HistoryReport.model_validate_json(text) == found
+    assert json.loads(text)["kind"] == "boosters-eval history report"
+    with pytest.raises(ConfigError, match="no parameter 'extra'"):
+        HistoryReport.model_validate({**json.loads(text), "extra": 1})
+
+
+def test_markdown_has_the_steps_first_and_escapes_names():
+    series = [a_series([0.5 + (i > 5)], entry=an_entry(i), config="a|b", target="<x>") for i in range(12)]
+    text = render_history_markdown(build_history_report(series))
+    assert "12 runs, 1 line, 1 step." in text
+    assert text.index("## Steps") < text.index("## a\\|b")
+    assert "&lt;x&gt;" in text
+    assert "0.5000 → 1.500 (+200 %)" in text
+    assert "No step was found in any line." in render_history_markdown(build_history_report(series[6:] + series[6:]))
+
+
+@pytest.mark.parametrize("render", [render_history_markdown, render_history_page])
+def test_too_few_runs_are_not_told_as_no_step(render):
+    text = render(build_history_report(a_history(9)))
+    assert "Nothing could be found yet: a step takes 10 comparable runs, and no line has more than 9." in text
+    assert "no step found" not in text
+    assert "may show a step by chance" not in text
+    mixed = [a_series([0.5], entry=an_entry(i), target="old" if i < 10 else "new") for i in range(13)]
+    text = render(build_history_report(mixed))
+    assert "No step was found in any line. 1 line with fewer than 10 comparable runs could not have any." in text
+
+
+def test_a_value_beyond_all_bounds_does_not_keep_the_others_from_being_searched():
+    values = [0.5] * 8 + [1e200] + [0.5001] * 8
+    (line,) = build_history_report(a_series([value], entry=an_entry(i)) for i, value in enumerate(values)).lines
+    assert [(step.index, step.verdict) for step in line.steps] == [(9, "worse")]
+    assert not line.points[8].searched
+
+
+def test_runs_in_which_all_cells_failed_are_told(tmp_path):
+    for day in range(1, 13):
+        failed = SEEDS if day in (4, 7) else ()
+        written_run(tmp_path, day, version=f"1.{day}", failed=failed)
+    written_run(tmp_path, 13, libraries=("xgboost",), failed=SEEDS)
+    found = history_report(home=tmp_path)
+    assert [(one.target, one.commit, one.failed) for one in found.failures] == [
+        ("boosters", "c0ffee4", len(SEEDS)),
+        ("boosters", "c0ffee7", len(SEEDS)),
+        ("xgboost", "c0ffee13", len(SEEDS)),
+    ]
+    note = "All cells failed in 2 runs, which have no point: c0ffee7, c0ffee4."
+    assert all(note in line.notes for line in found.lines)
+    alone = "xgboost on diabetes/gbdt: All cells failed in one run, which has no point: c0ffee13."
+    assert found.notes[-1] == alone
+    for text in (render_history_page(found), render_history_markdown(found)):
+        assert note in text
+        assert alone in text
+    assert not history_report(HistoryFilter(libraries=("lightgbm",)), tmp_path).failures
+
+
+def test_a_competitor_whose_cells_all_failed_is_worse_than_before(tmp_path):
+    fine = written_run(tmp_path, 1, libraries=("boosters", "xgboost")).run_id
+    gone = written_run(tmp_path, 2, libraries=("boosters", "xgboost"), version="1.1", failed=SEEDS).run_id
+    found = compare_runs(fine, gone, metrics=["rmse"], home=tmp_path)
+    assert [(one.target, one.verdict, one.how, one.after, one.version_after) for one in found.changes] == [
+        (name, "worse", f"no number: {len(SEEDS)} cells failed", None, "1.1") for name in ("boosters", "xgboost")
+    ]
+    back = compare_runs(gone, fine, metrics=["rmse"], home=tmp_path)
+    assert {(one.verdict, one.how) for one in back.changes} == {
+        ("inconclusive", f"no number: {len(SEEDS)} cells failed before")
+    }
+
+
+def test_a_tiny_change_is_not_written_as_none():
+    series = [a_series([0.5 + 1e-7 * (i > 5)], entry=an_entry(i)) for i in range(12)]
+    text = render_history_markdown(build_history_report(series))
+    assert "0.5 → 0.5000001 (+2.0e-05 %)" in text or "0.5000000 → 0.5000001 (+2.0e-05 %)" in text
+
+
+def difference(before, after, metrics=()):
+    return difference_of((before[0].entry, before), (after[0].entry, after), metrics)
+
+
+def test_two_runs_are_compared_number_by_number():
+    first, *_, last = ([*run] for run in zip(*[iter(a_history(40))] * 6, strict=True))
+    found = difference(first, last)
+    changes = {(change.target, change.metric): change for change in found.changes}
+    assert next(iter(changes)) == ("boosters", "rmse")
+    assert changes["boosters", "rmse"].verdict == "inconclusive"  # the same in five splits: six are needed
+    assert changes["boosters", "train_time_s"].verdict == "worse"
+    assert changes["lightgbm", "mae"].how == "paired over 5 shared splits"
+    assert changes["boosters", "rmse"].alpha == 0.05 / 2  # two competitors
+    assert changes["boosters", "mae"].alpha == 0.1 * 0.05 / 4  # all else shares a tenth
+    text = render_markdown(tables_of(found))
+    assert "| 4.6.0 → 4.7.0 |" in text
+    assert "paired over 5 shared splits" in text
+    assert "\n\nWorse: boosters Train time (s).\n\n" in text
+    assert tables_of(difference(first, first)).tables[0].answer == "Nothing was found to be better or worse."
+    page = render_page(document_of(found))
+    assert "<title>run00039 against run00000</title>" in page
+    assert '<span class="verdict worse">worse</span>' in page
+    assert [change.metric for change in difference(first, last, ["mae"]).changes] == ["mae", "mae"]
+
+
+def test_what_only_one_run_has_is_shown_and_no_pass():
+    entry = an_entry(1, failed=2)
+    before = [a_series([0.5, 0.6]), a_series([0.5, 0.6], target="gone")]
+    after = [a_series([0.5, 0.6], entry=entry), a_series([0.5, 0.6], target="new", entry=entry)]
+    found = difference(before, after)
+    said = {change.target: (change.verdict, change.how) for change in found.changes}
+    assert said["gone"] == ("not comparable", "only in the first run")
+    assert said["new"] == ("not comparable", "only in the second run")
+    assert "Cells of the second run without a result: 2 failed." in found.notes
+
+
+def test_runs_without_a_common_benchmark_are_refused():
+    with pytest.raises(ConfigError, match="The runs 'run00000' and 'run00001' share no benchmark"):
+        difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1), config="other")])
+    with pytest.raises(ConfigError, match=r"The '--metric' option must name what both runs measured: rmse\. Got 'auc'"):
+        difference([a_series([0.5])], [a_series([0.5], entry=an_entry(1))], ["auc"])

@@ -1,0 +1,151 @@
+"""The one function that turns a difference into a verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boosters_eval.programs.parity.method import Convention
+from boosters_eval.programs.parity.verdicts import (
+    IncomparableError,
+    ParityVerdict,
+    WrongShapeError,
+    difference,
+    verdict,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROWS = 1_000
+REFERENCE = np.linspace(-3.0, 3.0, ROWS)
+SCALED = Convention(backend="b", sentence="It scales its columns.", low=0.05, high=0.08)
+
+
+def judged(
+    gaps: NDArray[Any], tolerance: float = 1e-9, marked: NDArray[Any] | None = None, **rules: Any
+) -> ParityVerdict:
+    metric = rules.pop("metric", "relative_rmse")
+    found = difference(REFERENCE, REFERENCE + gaps, metric, tolerance, marked)
+    return verdict(found, metric, tolerance, **{"marked_rows": marked is not None, "jumps": True, **rules})
+
+
+def off(share: float, by: float = 2.0) -> NDArray[np.float64]:
+    gaps = np.zeros(ROWS)
+    gaps[: int(share * ROWS)] = by
+    return gaps
+
+
+def test_equal_bits_are_exact_and_small_differences_are_rounding() -> None:
+    assert judged(np.zeros(ROWS)) is ParityVerdict.BIT_EXACT
+    assert judged(np.full(ROWS, 1e-12)) is ParityVerdict.ROUNDING
+    assert judged(np.full(ROWS, 1e-6)) is ParityVerdict.DIVERGENT
+
+
+def test_one_row_that_is_far_off_cannot_hide_in_an_average() -> None:
+    found = difference(REFERENCE, REFERENCE + off(0.001), "relative_rmse", 0.1)
+    assert found.relative_rmse < 0.1
+    assert judged(off(0.001), tolerance=0.1) is ParityVerdict.BOUNDARY
+
+
+def test_few_rows_far_off_are_a_boundary_and_many_are_a_divergence() -> None:
+    assert judged(off(0.01)) is ParityVerdict.BOUNDARY
+    assert judged(off(0.02)) is ParityVerdict.DIVERGENT
+
+
+def test_few_rows_far_off_are_a_divergence_where_predictions_do_not_jump() -> None:
+    assert judged(off(0.001), jumps=False) is ParityVerdict.DIVERGENT
+    assert judged(off(0.31), marked=np.arange(ROWS) < 600, jumps=False) is ParityVerdict.DIVERGENT
+
+
+def test_few_rows_that_are_only_just_off_are_no_boundary() -> None:
+    assert judged(off(0.01, by=1e-6), tolerance=1e-6 / 2) is ParityVerdict.DIVERGENT
+    assert judged(off(0.01, by=1e-6), tolerance=1e-6 / 200) is ParityVerdict.BOUNDARY
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_numbers_whose_squares_do_not_exist_forgive_nothing(scale: float) -> None:
+    big = REFERENCE * scale
+    found = difference(big, big * 1.5, "relative_rmse", 1e-6)
+    assert found.relative_rmse == pytest.approx(0.5)
+    assert verdict(found, "relative_rmse", 1e-6) is ParityVerdict.DIVERGENT
+    found = difference(np.array([1.7e308, 1.0]), np.array([-1.7e308, 1.0]), "relative_rmse", 1e-6)
+    assert verdict(found, "relative_rmse", 1e-6) is ParityVerdict.DIVERGENT
+
+
+def test_the_band_of_a_convention_may_be_of_another_metric_than_the_tolerance() -> None:
+    found = difference(REFERENCE, REFERENCE + 0.1, "max_abs", 1e-6)
+    assert verdict(found, "max_abs", 1e-6, convention=SCALED) is ParityVerdict.DIVERGENT
+    assert verdict(found, "max_abs", 1e-6, convention=SCALED, band_metric="relative_rmse") is ParityVerdict.CONVENTION
+
+
+def test_rows_that_were_put_on_a_boundary_may_be_more_but_no_other_row_may_be_off() -> None:
+    marked = np.arange(ROWS) < 600
+    assert judged(off(0.31), marked=marked) is ParityVerdict.BOUNDARY
+    assert judged(off(0.55), marked=marked) is ParityVerdict.DIVERGENT
+    assert judged(np.roll(off(0.31), 500), marked=marked) is ParityVerdict.DIVERGENT
+
+
+def test_a_documented_convention_is_one_only_within_its_measured_band() -> None:
+    assert judged(np.full(ROWS, 0.1), convention=SCALED) is ParityVerdict.CONVENTION
+    assert judged(np.full(ROWS, 0.5), convention=SCALED) is ParityVerdict.DIVERGENT
+    assert judged(np.full(ROWS, 0.01), convention=SCALED) is ParityVerdict.DIVERGENT
+    assert judged(np.zeros(ROWS), convention=SCALED) is ParityVerdict.BIT_EXACT
+
+
+def test_what_cannot_agree_is_a_cross_check() -> None:
+    assert judged(np.full(ROWS, 0.5), stochastic=True) is ParityVerdict.CROSS_CHECK
+
+
+def test_an_absolute_tolerance_does_not_scale_with_the_reference() -> None:
+    big = REFERENCE * 1000
+    found = difference(big, big + 5e-4, "max_abs", 1e-6)
+    assert verdict(found, "max_abs", 1e-6) is ParityVerdict.DIVERGENT
+    found = difference(big, big + 5e-4, "relative_rmse", 1e-6)
+    assert verdict(found, "relative_rmse", 1e-6) is ParityVerdict.ROUNDING
+
+
+@pytest.mark.parametrize("shape", [(ROWS, 1), (ROWS - 1,), (1, ROWS)])
+def test_another_shape_is_an_error_even_of_the_same_size(shape: tuple[int, ...]) -> None:
+    with pytest.raises(WrongShapeError):
+        difference(REFERENCE, np.zeros(shape), "relative_rmse", 1e-9)
+
+
+def test_selections_are_compared_as_sets() -> None:
+    wanted, chosen = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 1, 0])
+    found = difference(wanted, chosen, "jaccard", 0.0)
+    assert found.jaccard == pytest.approx(2 / 3)
+    assert verdict(found, "jaccard", 0.5) is ParityVerdict.DIVERGENT
+    assert verdict(found, "jaccard", 0.7) is ParityVerdict.ROUNDING
+
+
+@pytest.mark.parametrize("chosen", [[7.0, 8, 9, 0], [0.5, 0, 0, 0], [-1.0, 1, 0, 0]])
+def test_a_selection_that_is_no_mask_is_an_error(chosen: list[float]) -> None:
+    wanted = np.array([1.0, 2, 3, 0])
+    for reference, prediction in ((wanted, np.array(chosen)), (np.array([1.0, 1, 0, 0]), np.array(chosen))):
+        with pytest.raises(IncomparableError, match="A selection must be a mask"):
+            difference(reference, prediction, "jaccard", 0.0)
+
+
+def test_marks_of_other_rows_than_those_predicted_are_an_error() -> None:
+    with pytest.raises(WrongShapeError, match=r"The data mark 999 rows\. Got a prediction of 1000 instead"):
+        judged(off(0.5), marked=np.ones(ROWS - 1, dtype=bool))
+
+
+def test_a_reference_of_zeros_forgives_nothing() -> None:
+    zeros = np.zeros(10)
+    assert (
+        verdict(difference(zeros, zeros + 1e-300, "relative_rmse", 1e-6), "relative_rmse", 1e-6)
+        is ParityVerdict.DIVERGENT
+    )
+
+
+@given(st.floats(0, 1e3), st.floats(0, 1e3), st.floats(1e-12, 1))
+def test_a_larger_difference_is_never_a_better_verdict(a: float, b: float, tolerance: float) -> None:
+    order = [ParityVerdict.BIT_EXACT, ParityVerdict.ROUNDING, ParityVerdict.DIVERGENT]
+    small, large = sorted((a, b))
+    assert order.index(judged(np.full(ROWS, small), tolerance)) <= order.index(judged(np.full(ROWS, large), tolerance))
