@@ -12,7 +12,7 @@ from boosters_eval import DatasetConfig, Executor, LocalPool, Settings, Task, Tr
 from boosters_eval.engine.pool import start_method
 from boosters_eval.programs.benchmark.config import BenchmarkConfig
 from boosters_eval.programs.benchmark.planning import prepare
-from boosters_eval.programs.benchmark.requests import Benchmarks
+from boosters_eval.programs.benchmark.benchmarks import Benchmarks
 from boosters_eval.programs.benchmark.running import jobs_of, run_prepared
 from boosters_eval.runners import RUNNERS
 

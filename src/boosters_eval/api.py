@@ -1,49 +1,73 @@
-"""The Python API: compare libraries, run suites, and load earlier runs. The CLI calls what these functions call."""
+"""The door: one function per command. The command line, pytest and notebooks call these and nothing else.
+
+Each makes a request of its arguments and returns what the program found. `answer` takes any request.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, require
 from boosters_eval.core.home import given_home
-from boosters_eval.preparing import (
-    prepare_bisection,
-    prepare_comparison,
-    prepare_importances,
-    prepare_suite,
-    read_settings,
-)
-from boosters_eval.running import is_elsewhere, run_importances, run_prepared
+from boosters_eval.core.saying import listening
+from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
+from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from typing import Unpack
+    from typing import Literal, Unpack
 
-    from boosters_eval.datasets.config import DataSettings
-    from boosters_eval.engine.executor import Executor
-    from boosters_eval.engine.observer import Observer
-    from boosters_eval.preparing import BoosterName, Data, MetricLike, ProfileName, Seeds, TaskName
+    from boosters_eval.core.findings import Findings
+    from boosters_eval.core.request import Request
+    from boosters_eval.datasets.config import DatasetConfig, DataSettings
+    from boosters_eval.engine.settings import RunOptions, RunSettings
+    from boosters_eval.metrics import Metric
+    from boosters_eval.metrics.task import Task
+    from boosters_eval.programs.benchmark.benchmarks import Libraries
     from boosters_eval.programs.benchmark.config import BenchmarkSuite
     from boosters_eval.programs.benchmark.planning import PreparedRun
-    from boosters_eval.programs.benchmark.requests import Libraries
+    from boosters_eval.programs.benchmark.request import MeasuringOptions
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.programs.benchmark.settings import RunOptions
     from boosters_eval.programs.bisect.model import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
     from boosters_eval.programs.importances.results import Explanations
-    from boosters_eval.runners.parameters import TrainingConfig
-    from boosters_eval.running import Trackers
+    from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+    from boosters_eval.tracking import Tracker
+
+    BoosterName = BoosterType | Literal["gbdt", "gblinear", "linear_trees"]
+    ProfileName = Profile | Literal["parity", "defaults"]
+    TaskName = Task | Literal["regression", "binary", "multiclass", "quantile", "ranking"]
+    Seeds = int | Literal["auto"]
+    # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
+    Data = str | DatasetConfig | Any
+    MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
+    RunRequest = CompareRequest | SuiteRequest | ImportancesRequest
+    Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
+
+P = ParamSpec("P")
+R = TypeVar("R", bound="Request")
+
+
+def answer(request: Request) -> Findings:
+    """What the program of a request finds. Nothing is printed, unless somebody listens."""
+    module, _, function = request.program.partition(":")
+    found: Findings = getattr(import_module(module), function)(request)
+    return found
 
 
 def compare(
     datasets: Data | Sequence[Data] = ("california",),
     libraries: Libraries = None,
-    booster: BoosterName | Sequence[BoosterName] = "gbdt",
+    booster: BoosterName | Sequence[BoosterName] = ("gbdt",),
     seeds: Seeds | None = None,
     *,
     training: TrainingConfig | None = None,
@@ -57,11 +81,7 @@ def compare(
     profile: ProfileName = "parity",
     max_seeds: int | None = None,
     budget: str | float | None = None,
-    verbose: bool = False,
-    observer: Observer | str | Sequence[Observer | str] | None = None,
-    executor: Executor | str | None = None,
-    track: Trackers = None,
-    **settings: Unpack[RunOptions],
+    **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
     """Compare libraries on data sets. `data` says how the columns of files are read and used.
 
@@ -73,59 +93,34 @@ def compare(
     "mlflow"; one that fails or hangs is a BoostersEvalWarning.
     A run in which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
     """
-    with _heard(verbose=verbose):
-        prepared = prepare_comparison(
-            datasets,
-            libraries,
-            booster,
-            seeds,
-            training=training,
-            variants=variants,
-            metrics=metrics,
-            cv=cv,
-            task=task,
-            data=data,
-            target=target,
-            split=split,
-            profile=profile,
-            max_seeds=max_seeds,
-            budget=budget,
-            **_placed(compare, settings, executor),
-        )
-    _warn_of_data(prepared)
-    return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor, track=track))
+    request = _request(CompareRequest, "compare", locals())
+    with _heard(request):
+        return _checked(_run(_prepare("benchmark.compare:prepare_comparison", request)))
 
 
 def run_suite(
-    suite: str | BenchmarkSuite,
-    seeds: int | None = None,
+    suite: str | BenchmarkSuite = "quick",
+    seeds: Seeds | None = None,
     libraries: Libraries = None,
     *,
     metrics: MetricLike | Sequence[MetricLike] = (),
     cv: str | int | None = None,
     profile: ProfileName | None = None,
-    verbose: bool = False,
-    observer: Observer | str | Sequence[Observer | str] | None = None,
-    executor: Executor | str | None = None,
-    track: Trackers = None,
-    **settings: Unpack[RunOptions],
+    **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
-    with _heard(verbose=verbose):
-        prepared = prepare_suite(
-            suite, seeds, libraries, metrics=metrics, cv=cv, profile=profile, **_placed(run_suite, settings, executor)
-        )
-    _warn_of_data(prepared)
-    return _checked(run_prepared(prepared, observer=observer, verbose=verbose, executor=executor, track=track))
+    request = _request(SuiteRequest, "run_suite", locals())
+    with _heard(request):
+        return _checked(_run(_prepare("benchmark.compare:prepare_suite", request)))
 
 
 def importances(
     datasets: Data | Sequence[Data] = ("california",),
     libraries: Libraries = None,
-    booster: BoosterName | Sequence[BoosterName] = "gbdt",
+    booster: BoosterName | Sequence[BoosterName] = ("gbdt",),
     seeds: int | None = None,
     *,
-    kinds: str | Sequence[str] = ("permutation", "gain", "split", "shap"),
+    kinds: str | Sequence[str] = KINDS,
     permutations: int = 5,
     max_rows: int = 10_000,
     groups: Mapping[str, Sequence[str | int]] | None = None,
@@ -136,10 +131,7 @@ def importances(
     target: str | None = None,
     split: str | None = None,
     profile: ProfileName = "parity",
-    verbose: bool = False,
-    observer: Observer | str | Sequence[Observer | str] | None = None,
-    executor: Executor | str | None = None,
-    **settings: Unpack[RunOptions],
+    **settings: Unpack[MeasuringOptions],
 ) -> Explanations:
     """What the model of each library relies on, and each library with itself over seeds.
 
@@ -148,29 +140,39 @@ def importances(
     together. All other parameters are those of `compare`. A run in which every cell failed is a RunError; if some
     failed, a BoostersEvalWarning counts them.
     """
-    with _heard(verbose=verbose):
-        prepared = prepare_importances(
-            datasets,
-            libraries,
-            booster,
-            seeds,
-            kinds=kinds,
-            permutations=permutations,
-            max_rows=max_rows,
-            groups=groups,
-            training=training,
-            cv=cv,
-            task=task,
-            data=data,
-            target=target,
-            split=split,
-            profile=profile,
-            **_placed(importances, settings, executor),
-        )
-    _warn_of_data(prepared)
-    found = run_importances(prepared, observer=observer, verbose=verbose, executor=executor)
+    request = _request(ImportancesRequest, "importances", locals())
+    with _heard(request):
+        found = _explain(_prepare("importances.running:prepare_importances", request))
     _checked(found.collection)
     return found
+
+
+def _preparing(door: Callable[P, Any], kind: type[RunRequest], program: str) -> Callable[P, PreparedRun]:
+    """The function that only prepares what another one runs, with the same parameters."""
+    signature = inspect.signature(door)
+
+    @functools.wraps(door)
+    def call(*given: P.args, **named: P.kwargs) -> PreparedRun:
+        bound = signature.bind(*given, **named)
+        return _prepare(program, _request(kind, f"prepare_{door.__name__}", dict(bound.arguments)))
+
+    call.__doc__ = f"The plan of `{door.__name__}`: every mistake is told, but nothing has run."
+    return call
+
+
+prepare_comparison = _preparing(compare, CompareRequest, "benchmark.compare:prepare_comparison")
+prepare_suite = _preparing(run_suite, SuiteRequest, "benchmark.compare:prepare_suite")
+prepare_importances = _preparing(importances, ImportancesRequest, "importances.running:prepare_importances")
+
+
+def run_prepared(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> ResultCollection:
+    """Carry out what `prepare_comparison` or `prepare_suite` gives; failed cells are in `errors`, even if all failed."""
+    return _run(_with_settings(prepared, settings, "prepare_comparison() or prepare_suite()"))
+
+
+def run_importances(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> Explanations:
+    """Carry out what `prepare_importances` gives; failed cells are in `errors`, even if all failed."""
+    return _explain(_with_settings(prepared, settings, "prepare_importances()"))
 
 
 def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
@@ -247,24 +249,44 @@ def track_run(
     send_run(_reference(reference), chosen_trackers(to, "to"), given_home(home), timeout=timeout, say=say)
 
 
-def _placed(function: Callable[..., Any], settings: RunOptions, executor: Executor | str | None) -> RunOptions:
-    """The settings of a run on this machine, or of one on others; a mistake is told with the name of the function."""
-    read_settings(function, settings)
-    return {**settings, "elsewhere": True} if is_elsewhere(executor) else settings
+def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
+    """The request that the arguments of a function make."""
+    given = {**given, **given.pop("settings", {})}
+    return kind.of(function, given)
 
 
-def _heard(*, verbose: bool) -> AbstractContextManager[None]:
-    """Let a verbose call tell that a build is being installed."""
-    from boosters_eval.runners.builds.saying import listening  # noqa: PLC0415 (keeps start-up fast)
-
-    return listening(lambda text: print(text, file=sys.stderr)) if verbose else nullcontext()  # noqa: T201 (asked for)
-
-
-def _warn_of_data(prepared: PreparedRun) -> None:
-    """A warning for each finding with which scores are too good; the others are in `results.audits`."""
+def _prepare(program: str, request: RunRequest) -> PreparedRun:
+    """The plan, with a warning for each finding about the data with which scores are too good."""
+    module, _, function = program.partition(":")
+    prepared: PreparedRun = getattr(import_module(f"boosters_eval.programs.{module}"), function)(request)
     for name, audit in prepared.audits.items():
         for finding in audit.severe:
-            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
+            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=4)
+    return prepared
+
+
+def _run(prepared: PreparedRun) -> ResultCollection:
+    from boosters_eval.programs.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
+
+    return running.run_prepared(prepared)
+
+
+def _explain(prepared: PreparedRun) -> Explanations:
+    from boosters_eval.programs.importances.running import run_explained  # noqa: PLC0415 (keeps start-up fast)
+
+    return run_explained(prepared)
+
+
+def _with_settings(prepared: PreparedRun, settings: RunOptions, made_by: str) -> PreparedRun:
+    from boosters_eval.programs.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
+
+    require("prepared", prepared, PreparedRun, f"what {made_by} gives")
+    return replace(prepared, settings=prepared.settings.replace(**settings)) if settings else prepared
+
+
+def _heard(request: RunSettings) -> AbstractContextManager[None]:
+    """Let a verbose call tell what it does, as the command line does."""
+    return listening(lambda text: print(text, file=sys.stderr)) if request.verbose else nullcontext()  # noqa: T201
 
 
 def _checked(results: ResultCollection) -> ResultCollection:

@@ -1,151 +1,130 @@
-"""The program `boosters-eval`: its commands, and how errors are reported."""
+"""The program `boosters-eval`: a command line becomes a request, its findings are shown, and errors are sentences."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
+import shlex
 import signal
 import sys
 import warnings
-from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import typer
+import click
 
-from boosters_eval import __version__
-from boosters_eval.cli.arguments import spread
-from boosters_eval.cli.conversion import spare
+from boosters_eval import __version__, api
+from boosters_eval.cli.completion import COMPLETE, completion_options
 from boosters_eval.cli.installing import shown_installing
-from boosters_eval.cli.output import note, say, terminal_width
+from boosters_eval.cli.output import Terminal, choose_format, emit, note, say, terminal_width
+from boosters_eval.cli.parser import RequestGroup, command_at
 from boosters_eval.cli.streams import steady
-from boosters_eval.cli.wording import as_options
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode
+from boosters_eval.core.files import check_writable
+from boosters_eval.core.saying import listening
+from boosters_eval.core.text import encodable
+from boosters_eval.engine.settings import RunSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
-# The option parser's base class; its module differs between versions of typer.
-_ParserError: type[Exception] = typer.BadParameter.__mro__[2]
+    from boosters_eval.core.request import Request
 
-_COMPLETE = "_BOOSTERS_EVAL_COMPLETE"  # set by a shell that asks how a command line may go on
 _WIDEST_HELP = 78  # columns; longer lines are harder to read
-
-# The modules with commands, in the order of the help. A command line needs that of its own command, and no other.
-COMMANDS = {
-    "baseline": ("quick", "full", "baseline"),
-    "bisect": ("bisect",),
-    "builds": ("builds",),
-    "execution": ("compare", "run"),
-    "explain": ("explain",),
-    "gate": ("gate",),
-    "importances": ("importances",),
-    "runs": ("verify", "runs"),
-    "history_report": ("history",),
-    "listing": ("list",),
-    "datasets": ("datasets",),
-    "report": ("report",),
-    "parity": ("parity",),
-    "paper": ("paper",),
-    "track": ("track",),
-}
-
-
-def _version(*, show: bool) -> None:
-    if show:
-        say(f"boosters-eval {__version__}")
-        raise typer.Exit
-
-
-def _root(
-    *,
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=lambda v: _version(show=v))
-    ] = False,
-) -> None:
-    pass
-
-
-def parser(command: str = "") -> Any:
-    """The parser of one command, or of all of them, for which all modules are imported."""
-    return _parser(tuple(module for module, names in COMMANDS.items() if command in names) or tuple(COMMANDS))
-
-
-@functools.cache
-def _parser(modules: tuple[str, ...]) -> Any:
-    app = typer.Typer(
-        name="boosters-eval",
-        help="Evaluate and compare gradient-boosting libraries, with equal capacity and sound statistics.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(_root)
-    for module in modules:
-        import_module(f"boosters_eval.cli.{module}").register(app)
-    found = typer.main.get_command(app)
-    _tell_whole(found)
-    _tell_interruptions(found)
-    spare(found)
-    return found
-
-
-def _tell_whole(group: Any) -> None:
-    """Give every command its first paragraph for the list of commands: the parser cuts what it finds by itself."""
-    for command in getattr(group, "commands", {}).values():
-        command.short_help = command.short_help or " ".join((command.help or "").partition("\n\n")[0].split())
-        _tell_whole(command)
+_CONTINUING = ("--resume", "--rerun-failed", "--force")  # they say what is done with an earlier attempt
 
 
 class _InterruptionError(BoostersEvalError):
     exit_code = ExitCode.INTERRUPTED
 
 
-def _tell_interruptions(group: Any) -> None:
-    """Let Ctrl-C end every command with a word, unless it has one of its own: the parser would end it without."""
+def parser() -> click.Group:
+    """The whole command line."""
+    root = command_at("", answer)
+    assert isinstance(root, RequestGroup)  # noqa: S101 (for the type checker)
+    root.params += [_version_option(), *completion_options()]
+    return root
 
-    def told(callback: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(callback)
-        def call(*given: Any, **named: Any) -> Any:
-            try:
-                return callback(*given, **named)
-            except KeyboardInterrupt:
-                raise _InterruptionError("Interrupted.") from None
 
-        return call
+def _version_option() -> click.Option:
+    def show(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            say(f"boosters-eval {__version__}")
+            context.exit()
 
-    for command in getattr(group, "commands", {}).values():
-        command.callback = command.callback and told(command.callback)
-        _tell_interruptions(command)
+    return click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=show, help="Show the version and exit."
+    )
+
+
+def answer(kind: type[Request], given: dict[str, Any]) -> int:
+    """Make the request, run its program, and show what it found."""
+    if issubclass(kind, RunSettings):
+        # A command ends with its run, so nothing stays loaded for the next one.
+        given = {"executor": "local", **given, "command_line": tuple(typed())}
+    request = kind(**given)
+    screen = Terminal(verbose=getattr(request, "verbose", False), quiet=getattr(request, "quiet", False))
+    form, output = choose_format(request), getattr(request, "output", None)
+    dry = getattr(request, "dry_run", False)
+    if not dry:
+        for each in kind.parameters.values():
+            if each.written and (file := getattr(request, each.name)) is not None:
+                check_writable(file)
+    with _interruptible(request), listening(None if screen.quiet else screen.note):
+        findings = api.answer(request)
+    if form is None or dry:
+        findings.show(screen)
+    else:
+        screen.show_format(form, to_file=output is not None)
+        emit(findings.render(form), output, quiet=screen.quiet)
+    findings.conclude(screen)
+    return int(findings.exit_code)
+
+
+@contextlib.contextmanager
+def _interruptible(request: Request) -> Iterator[None]:
+    """On an interruption, by Ctrl-C or a signal, print the command that continues the run, if there is one."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not isinstance(request, RunSettings):
+            raise _InterruptionError("Interrupted.") from None
+        note("Stopped. Finished cells are kept; continue with:")
+        note(f"  boosters-eval {shlex.join([*typed(), '--resume'])}")
+        raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
+
+
+def typed() -> list[str]:
+    """The command line, without the options that only continue an earlier run."""
+    return [encodable(word) for word in sys.argv[1:] if word not in _CONTINUING]
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. No mistake of a user ends in a traceback."""
     try:
         with shown_installing(quiet=not {"--quiet", "-q"}.isdisjoint(arguments)):
-            needed = _parser(()) if list(arguments) == ["--version"] else parser(next(iter(arguments), ""))
-            code = needed(
-                args=spread(list(arguments)),
+            code = parser()(
+                args=list(arguments),
                 prog_name="boosters-eval",
                 standalone_mode=False,
+                complete_var=COMPLETE,
                 terminal_width=min(terminal_width(sys.stdout), _WIDEST_HELP),
             )
     except BoostersEvalError as error:
         first, *others = error.lines
-        code = _fail(as_options(first, arguments), error.exit_code)
+        code = _fail(first, error.exit_code)
         for line in others:
             note(line)
         return code
-    except _ParserError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; its module differs as well
-            sys.stdout.write(f"{error}\n")
-            return int(getattr(error, "exit_code", ExitCode.CONFIGURATION_ERROR))
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stdout.write(f"{error.format_message()}\n")
+        return ExitCode.CONFIGURATION_ERROR
+    except click.ClickException as error:
         return _fail(_parser_sentence(error), ExitCode.CONFIGURATION_ERROR)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, click.Abort):
         return _fail("Interrupted.", ExitCode.INTERRUPTED)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (must not look like a success, or a regression: exit 1)
-        if isinstance(error, SystemExit) and _COMPLETE in os.environ:  # so the parser ends when a shell has asked it
+        if isinstance(error, SystemExit) and COMPLETE in os.environ:  # so the parser ends when a shell has asked it
             code = error.code
         else:
             code = _fail(_unforeseen(error), ExitCode.EXECUTION_ERROR)
@@ -172,13 +151,8 @@ def _crash_report() -> str:
     return name
 
 
-def _parser_sentence(error: Exception) -> str:
-    text: str = error.format_message() if hasattr(error, "format_message") else str(error)
-    context = getattr(error, "ctx", None)
-    if text.startswith("No such command") and context is not None:
-        got = text.split("'")[1]
-        hint = suggest(got, getattr(context.command, "commands", {}))
-        text += "" if "Did you mean" in text else hint
+def _parser_sentence(error: click.ClickException) -> str:
+    text, context = error.format_message(), getattr(error, "ctx", None)
     path = context.command_path if context is not None else "boosters-eval"
     return f"{text.rstrip('.')}{'' if text.endswith('?') else '.'} See '{path} --help'."
 
@@ -192,13 +166,10 @@ def _fail(sentence: str, code: ExitCode) -> int:
 
 def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
     """Our own warnings are sentences for the user; those of others keep the place they come from."""
-    own = issubclass(category, BoostersEvalWarning)
-    text = (
-        f"Warning: {as_options(str(message))}"
-        if own
-        else warnings.formatwarning(message, category, filename, lineno).rstrip()
-    )
-    note(text)
+    if issubclass(category, BoostersEvalWarning):
+        note(f"Warning: {message}")
+    else:
+        note(warnings.formatwarning(message, category, filename, lineno).rstrip())
 
 
 def main() -> NoReturn:

@@ -47,13 +47,13 @@ def add(
     """
     from boosters_eval.runners.builds.install import install_reference
     from boosters_eval.runners.builds.reference import parse_reference
-    from boosters_eval.runners.builds.saying import tell
+    from boosters_eval.core.saying import tell
 
     for text, reference in [(text, parse_reference(text)) for text in references]:
         try:
             build = install_reference(reference, isolated=isolated)
         except KeyboardInterrupt:
-            tell(None, f"Stopped. Nothing of {text} is kept.")  # after the line that counts its seconds
+            tell(f"Stopped. Nothing of {text} is kept.")  # after the line that counts its seconds
             raise typer.Exit(ExitCode.INTERRUPTED) from None
         record = build.record
         say(f"{record.build_id}  {record.reference}  {record.distribution} {record.version}  {sized(record.size)}")

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from boosters_eval.core.errors import ConfigError, suggest
-from boosters_eval.core.files import check_writable, write_atomically
+from boosters_eval.core.files import write_atomically
+from boosters_eval.core.findings import Screen
+from boosters_eval.core.terms import named, the
 from boosters_eval.core.text import clean, clean_lines, message
 
 if TYPE_CHECKING:
@@ -86,49 +88,44 @@ def _one_line(text: str) -> str:
     return clean(" ".join(text.split("\n")))
 
 
-FORMATS = ("markdown", "json", "csv", "html")
 _SUFFIXES = {
     **dict.fromkeys(("", ".md", ".markdown", ".txt"), "markdown"),
+    **dict.fromkeys((".yaml", ".yml"), "yaml"),
+    **dict.fromkeys((".html", ".htm"), "html"),
     ".json": "json",
     ".csv": "csv",
-    ".html": "html",
-    ".htm": "html",
 }
+_ENDINGS = {"markdown": ".md, .txt", "json": ".json", "csv": ".csv", "html": ".html", "yaml": ".yaml"}
+_SPELT = {"md": "markdown", "yml": "yaml"}
 
 
-def choose_format(given: str | None, output: Path | None, *, more: tuple[str, ...] = ()) -> str | None:
-    """The requested format, or that of the file's extension, or None for a table on the terminal.
-
-    `more` are the formats that a command has besides the usual ones.
-    """
+def choose_format(request: Any) -> str | None:
+    """The requested format, or that of the file's extension, or None for whatever is shown to a person."""
+    formats: tuple[str, ...] = request.formats
+    given, output = getattr(request, "format", None), getattr(request, "output", None)
     if given is not None:
-        known = (*FORMATS, *more)
-        name = {"md": "markdown"}.get(given, given)
-        if name not in known:
+        name = _SPELT.get(given, given)
+        if name not in formats:
             raise ConfigError(
-                f"The '--format' option must be {', '.join(known[:-1])} or {known[-1]}."
-                f" Got '{given}' instead.{suggest(given, known)}"
+                f"{the('format')} must be {', '.join(formats[:-1])} or {formats[-1]}."
+                f" Got '{given}' instead.{suggest(given, formats)}"
             )
-        return name
-    if output is None:
+        return None if name == "table" else name
+    if output is None or not formats:
         return None
-    if output.suffix.lower() not in _SUFFIXES and output.parent != Path("/dev/fd"):
+    found = _SUFFIXES.get(output.suffix.lower())
+    if found not in formats and output.parent != Path("/dev/fd"):
+        known = ", ".join(_ENDINGS[name] for name in formats if name in _ENDINGS)
+        first, _, last = known.rpartition(", ")
         raise ConfigError(
-            f"The '--output' option must end in .md, .txt, .json, .csv or .html unless --format is given."
-            f" Got '{output}' instead."
+            f"{the('output')} must end in {first} or {last} unless {named('format')} is given. Got '{output}' instead."
         )
-    return _SUFFIXES.get(output.suffix.lower(), "markdown")
+    return found or "markdown"
 
 
 def is_file_name(output: Path) -> bool:
     """Whether a place for results is named like a file of some format, and is no folder."""
     return output.suffix != "" and output.suffix.lower() in _SUFFIXES and not output.is_dir()
-
-
-def check_output(output: Path | None) -> None:
-    """Fail before the run if the file could not be written after it."""
-    if output is not None:
-        check_writable(output)
 
 
 def emit(text: str, output: Path | None, *, quiet: bool = False) -> None:
@@ -139,3 +136,41 @@ def emit(text: str, output: Path | None, *, quiet: bool = False) -> None:
         write_atomically(Path(output), text)
         if not quiet:
             note(f"Written: {output}")
+
+
+class Terminal(Screen):
+    """The standard streams, as findings see them."""
+
+    def __init__(self, *, verbose: bool = False, quiet: bool = False) -> None:
+        self.verbose, self.quiet = verbose, quiet
+        self.is_terminal = sys.stdout.isatty()
+        self.has_data, self.has_markdown = False, not self.is_terminal
+
+    def show_format(self, form: str, *, to_file: bool) -> None:
+        """Take note of what the result is written as, and whether that goes to standard output."""
+        self.has_data = not to_file and form != "markdown"
+        self.has_markdown = not to_file and form == "markdown"
+
+    say, note, json, rows = staticmethod(say), staticmethod(note), staticmethod(print_json), staticmethod(print_rows)
+
+    def write(self, text: str) -> None:
+        """Print text as it is."""
+        sys.stdout.write(text)
+
+    def console(self) -> Console:
+        """Rich, on standard output."""
+        return console()
+
+    def annotate(self, commands: Sequence[str], summary: str) -> None:
+        """Print GitHub's commands, and append to the summary of its job; if that fails, it is only noted."""
+        if os.environ.get("GITHUB_ACTIONS") != "true":
+            return
+        stream = sys.stderr if self.has_data else sys.stdout
+        stream.writelines(f"{line}\n" for line in commands)
+        path = os.environ.get("GITHUB_STEP_SUMMARY")
+        if path and summary:
+            try:
+                with Path(path).open("a", encoding="utf-8") as file:
+                    file.write(summary + "\n")
+            except OSError as error:
+                note(f"Note: the job summary {path} cannot be written: {error.strerror}.")

@@ -15,7 +15,7 @@ from boosters_eval.programs.baseline import CheckRules, Snapshot, check, make_ba
 from boosters_eval.programs.benchmark.config import BenchmarkConfig
 from boosters_eval.programs.benchmark.natives import canonical_native
 from boosters_eval.programs.benchmark.planning import fit_specs
-from boosters_eval.programs.benchmark.requests import suite_benchmarks
+from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
 from boosters_eval.programs.benchmark.suites import SUITES, cost_key
 from boosters_eval.programs.benchmark.tables import build_document
 from boosters_eval.programs.history import content

@@ -11,7 +11,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.baseline.check import check
 from boosters_eval.programs.baseline.snapshot import Snapshot
 from boosters_eval.programs.benchmark.planning import prepare, seed_count
-from boosters_eval.programs.benchmark.requests import benchmarks_of
+from boosters_eval.programs.benchmark.benchmarks import benchmarks_of
 from boosters_eval.programs.benchmark.suites import SUITES, resolve_suite
 from boosters_eval.runners.builds.resolve import competitor_names
 from boosters_eval.runners.targets import library_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.baseline.model import Baseline
     from boosters_eval.programs.benchmark.config import BenchmarkSuite
     from boosters_eval.programs.benchmark.planning import PreparedRun
-    from boosters_eval.programs.benchmark.requests import Benchmarks
+    from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.settings import Settings
     from boosters_eval.stats.sequential import SequentialRule

@@ -11,9 +11,9 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
 from boosters_eval.datasets.config import DatasetConfig, SplitBy, SplitText, parse_split
 from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.request import MAX_SEEDS
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 
-MAX_SEEDS = 10_000
 DEFAULT_SEEDS = 5
 DEFAULT_WINDOWS = 5  # of time, each a tenth of the rows: long enough that neighbours are hardly alike
 

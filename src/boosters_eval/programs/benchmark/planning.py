@@ -13,10 +13,12 @@ import numpy as np
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnsupportedError
 from boosters_eval.core.machine import available_cpus, physical_cores
 from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.terms import given, the
 from boosters_eval.datasets import materialise, open_stored, split_rows
 from boosters_eval.datasets.audit_store import audit_of
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
+from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.config import MAX_SEEDS, BenchmarkConfig, derive_seeds
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
     from boosters_eval.datasets import Stored
     from boosters_eval.datasets.audit import DataAudit
     from boosters_eval.engine.cell import Cell
-    from boosters_eval.programs.benchmark.requests import Benchmarks
-    from boosters_eval.programs.benchmark.settings import Settings
+    from boosters_eval.programs.benchmark.benchmarks import Benchmarks
+    from boosters_eval.programs.benchmark.request import Settings
 
 
 @dataclass(frozen=True)
@@ -88,23 +90,18 @@ def prepare(
 
     With seeds="auto", seeds are added until every pair has a verdict, or `max_seeds` or the budget is used up.
     """
-    if settings.resume and settings.rerun_failed:
-        raise ConfigError("Use either 'resume' or 'rerun_failed', not both.")
     growth = Growth.of(max_seeds, budget) if seeds == "auto" else None
-    for name, value in (("budget", budget), ("max_seeds", max_seeds)):
-        if growth is None and value is not None:
-            raise ConfigError(f"The '{name}' parameter needs seeds='auto'.")
     by_time = [config.name for config in benchmarks.configs if config.is_by_time]
     if growth is not None and by_time:
         raise ConfigError(
-            f"seeds='auto' cannot be used with a split by time ({by_time[0]}): its windows are fixed, and further seeds"
-            " only repeat them."
+            f"{given('seeds', 'auto')} cannot be used with a split by time ({by_time[0]}): its windows are fixed, and"
+            " further seeds only repeat them."
         )
     if growth is not None and any(config.folds for config in benchmarks.configs):
-        raise ConfigError("Use either seeds='auto' or folds, not both.")
+        raise ConfigError(f"Use either {given('seeds', 'auto')} or folds, not both.")
     for library, reason in {item.target: item.reason for item in benchmarks.unavailable}.items():
         warnings.warn(f"{library} is left out: {reason}", BoostersEvalWarning, stacklevel=4)
-    count = growth.rule.schedule[0] if growth else seed_count(seeds, benchmarks.default_seeds, auto=True)
+    count = growth.rule.schedule[0] if growth else seed_count(seeds, benchmarks.default_seeds)
     prepared = prepare_seeds(_overruled(benchmarks, seeds), count, settings)
     if growth is not None:
         check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
@@ -113,12 +110,12 @@ def prepare(
 
 def _overruled(benchmarks: Benchmarks, seeds: int | str | None) -> Benchmarks:
     """The RFC's precedence: a number from the caller or the environment replaces seeds that a benchmark names."""
-    given = seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS")
-    if not given:
+    wish = seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS")
+    if not wish:
         return replace(benchmarks, configs=tuple(map(_with_one_seed, benchmarks.configs)))
     if benchmarks.folded:
         return benchmarks
-    origin = f"seeds={seeds!r}" if seeds is not None else f"BOOSTERS_EVAL_SEEDS {given}"
+    origin = given("seeds", seeds) if seeds is not None else f"BOOSTERS_EVAL_SEEDS {wish}"
     notes = [
         f"{config.name} names its own seeds ({', '.join(map(str, config.own_seeds))}); {origin} replaces them"
         for config in benchmarks.configs
@@ -136,8 +133,6 @@ def _with_one_seed(config: BenchmarkConfig) -> BenchmarkConfig:
 def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> PreparedRun:
     """The prepared run with this many seeds."""
     timed, adaptive = settings.timing_mode, settings.protocol == "adaptive"
-    if adaptive and not timed:
-        raise ConfigError("The 'protocol' parameter can be 'adaptive' only in timing mode: use timing_mode=True too.")
     warmup = settings.warmup if settings.warmup is not None else int(timed and not adaptive)
     timing = Timing(
         timed=timed,
@@ -150,7 +145,7 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     wish = settings.threads if settings.threads is not None else every if timed else None
     configs = tuple(map(settled, benchmarks.configs))
     plan, stored = make_plan(
-        benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish, elsewhere=settings.elsewhere
+        benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish, elsewhere=is_elsewhere(settings)
     )
     said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
@@ -243,9 +238,9 @@ def _check_names(configs: Sequence[BenchmarkConfig]) -> None:
         if config.name in names:
             raise ConfigError(f"Config names must be unique. Got '{config.name}' twice.")
         names.add(config.name)
-        for kind, given in (("library", config.libraries), ("seed", config.own_seeds)):
-            if len(set(given)) < len(given):
-                raise ConfigError(f"The config '{config.name}' has a {kind} twice: {', '.join(map(str, given))}.")
+        for kind, every in (("library", config.libraries), ("seed", config.own_seeds)):
+            if len(set(every)) < len(every):
+                raise ConfigError(f"The config '{config.name}' has a {kind} twice: {', '.join(map(str, every))}.")
 
 
 def _store(configs: Sequence[BenchmarkConfig]) -> dict[str, Stored]:
@@ -296,15 +291,12 @@ def _resolve(
     )
 
 
-def seed_count(given: int | str | None, default: int, *, auto: bool = False) -> int:
-    """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default. `auto` says that it is offered."""
-    text = str(given if given is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
+def seed_count(seeds: int | str | None, default: int) -> int:
+    """The RFC's precedence: the argument, BOOSTERS_EVAL_SEEDS, the suite's default."""
+    text = str(seeds if seeds is not None else os.environ.get("BOOSTERS_EVAL_SEEDS") or default)
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_SEEDS:
-        what, shown = (
-            ("'seeds' parameter", repr(given)) if given is not None else ("BOOSTERS_EVAL_SEEDS variable", repr(text))
-        )
-        other = ", or auto" if auto and isinstance(given, str) else ""
-        raise ConfigError(f"The {what} must be a count from 1 to {MAX_SEEDS}{other}. Got {shown} instead.")
+        what = the("seeds") if seeds is not None else "The BOOSTERS_EVAL_SEEDS variable"
+        raise ConfigError(f"{what} must be a count from 1 to {MAX_SEEDS}. Got {text!r} instead.")
     return int(text)
 
 

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.machine import MachineInfo
+from boosters_eval.core.saying import tell
 from boosters_eval.core.text import with_article
 from boosters_eval.datasets.audit import DataAudit
-from boosters_eval.engine.execute import Mode, execute, jobs_for
-from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.engine.execute import Mode
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import no_collection
-from boosters_eval.engine.observer import Observer, Observers
+from boosters_eval.engine.observer import Observer
 from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.pool import LocalPool, start_method
-from boosters_eval.engine.runs import find_run, folder_of, load_verified, run_folders
-from boosters_eval.engine.warm import kept_pool
+from boosters_eval.engine.runs import find_run, folder_of, load_verified
+from boosters_eval.engine.session import Known, is_elsewhere, mode_of, opened
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.looks import grow
 from boosters_eval.programs.benchmark.planning import check_devices, fit_specs, prepare_seeds
@@ -35,79 +34,51 @@ from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.spec import identity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from boosters_eval.core.disturbance import Disturbance
-    from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
     from boosters_eval.engine.observer import PhaseStarted
-    from boosters_eval.engine.outcome import Outcome
+    from boosters_eval.engine.session import Session
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.spec import FitSpec
 
 BENCHMARK = "benchmark"  # what these runs are read as
-_RECENT = 20  # how many runs are searched for one with the same cells
 
 
-def run_prepared(
-    prepared: PreparedRun,
-    observer: Observer | None = None,
-    *,
-    executor: Executor | str | None = None,
-    say: Callable[[str], None] = lambda _: None,
-) -> ResultCollection:
-    """Execute a prepared run. An executor given by name is created and closed here; any other is left open.
-
-    Without one, the pool of this process is used, which the next call finds as this one leaves it.
-    """
-    start_method()  # refuses an unknown method before anything is written
+def run_prepared(prepared: PreparedRun) -> ResultCollection:
+    """Carry out a prepared run, in as many looks as its verdicts need."""
     check_devices(prepared.plan)
-    here = not prepared.settings.elsewhere  # what disturbs this machine disturbs no node
-    found = _look_at_machine() if prepared.settings.timing_mode and here else ()
-    with opened(executor, prepared) as used:
+    found = _look_at_machine() if prepared.settings.timing_mode and not is_elsewhere(prepared.settings) else ()
+    with opened(prepared.settings, prepared.plan) as session:
         growth = prepared.growth
         if growth is None:
-            return collect(run_once(prepared, used, observer, found))
+            return collect(run_once(session, prepared, found))
 
         begin, first = now(), _FirstCell()
-        watching = Observers(first, *([observer] if observer else []))
         looks: list[Run] = []  # each has the outcomes of those before it
 
         def look(seeds: int) -> ResultCollection:
             following = prepare_seeds(prepared.benchmarks, seeds, prepared.settings)
             before = looks[-1] if looks else None
+            known = Known()
+            if before is not None:
+                origin = None if before.facts.started_at >= begin else before.facts
+                known = Known(before.outcomes, before.machines, origin)
             run = run_once(
+                session,
                 following,
-                used,
-                watching,
                 found,
-                known={} if before is None else before.outcomes,
-                machines={} if before is None else before.machines,
-                origin=None if before is None or before.facts.started_at >= begin else before.facts,
+                known=known,
                 alpha=growth.rule.level,
                 rule=growth.sentence,
                 extends="" if before is None else before.plan.run_id,
+                observer=first,
             )
             looks.append(run)
             return collect(run)
 
-        return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=say, began=first.began)
-
-
-@contextlib.contextmanager
-def opened(executor: Executor | str | None, prepared: PreparedRun) -> Iterator[Executor]:
-    """The executor of a run: one that was passed, one created by its name and closed, or the pool of this process."""
-    if isinstance(executor, Executor):
-        if prepared.settings.jobs is not None:
-            raise ConfigError("The 'jobs' parameter is of the executor: pass either it or an executor, not both.")
-        yield executor
-    elif executor is None and EXECUTORS["local"] is LocalPool:
-        with kept_pool(jobs_of(prepared)) as pool:
-            yield pool
-    else:
-        with EXECUTORS[executor or "local"](jobs_of(prepared)) as created:
-            yield created
+        return grow(look, growth.rule, budget_s=growth.budget_s, pairs=growth.pairs, say=tell, began=first.began)
 
 
 class _FirstCell(Observer):
@@ -133,31 +104,21 @@ def _look_at_machine() -> tuple[Disturbance, ...]:
     return found
 
 
-def jobs_of(prepared: PreparedRun) -> int:
-    """How many cells will run at a time."""
-    return jobs_for(prepared.plan, prepared.settings.jobs)
-
-
 def run_once(
+    session: Session,
     prepared: PreparedRun,
-    executor: Executor,
-    observer: Observer | None = None,
     disturbances: tuple[Disturbance, ...] = (),
     *,
-    known: Mapping[str, Outcome | Failure] | None = None,
-    machines: Mapping[str, MachineInfo] | None = None,
-    origin: RunFacts | None = None,
+    known: Known | None = None,
     alpha: float | None = None,
     rule: str = "",
     extends: str = "",
     kind: str = BENCHMARK,
+    observer: Observer | None = None,
 ) -> Run:
-    """Execute exactly this plan; what is `known` of its cells, from a run with the same inputs, is copied."""
-    settings, plan = prepared.settings, prepared.plan
-    mode = Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
-    facts: dict[str, Any] = {"command": settings.command, "kind": kind}
-    if settings.name is not None:
-        facts["name"] = settings.name
+    """Carry out exactly this plan; what is `known` of its cells, from a run with the same inputs, is copied."""
+    settings, plan, new = prepared.settings, prepared.plan, False
+    facts: dict[str, Any] = {}
     if disturbances:
         facts["disturbances"] = disturbances
     if extends:
@@ -170,41 +131,13 @@ def run_once(
         }
     if alpha is not None:
         facts |= {"alpha": alpha, "seeds_rule": rule}
-    earlier = folder_of(plan, settings.home) if mode is not Mode.NEW else None
+    earlier = folder_of(plan, settings.home) if mode_of(settings) is not Mode.NEW else None
     if earlier is not None and (judged := earlier.facts(earlier.attempts()[-1])).alpha != alpha:
         # That attempt was judged at another level and its record is never rewritten, so its outcomes are copied.
-        loaded = earlier.load()
-        known, machines = {**loaded.outcomes, **(known or {})}, {**loaded.machines, **(machines or {})}
-        origin, mode = judged, Mode.NEW
-    return execute(
-        plan,
-        executor,
-        locate=prepared.inputs,
-        mode=mode,
-        limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
-        home=settings.home,
-        observer=observer,
-        known=known,
-        machines=machines,
-        origin=origin,
-        facts=facts,
-    )
-
-
-def has_attempt(prepared: PreparedRun) -> bool:
-    """Whether exactly this plan has an earlier attempt."""
-    return folder_of(prepared.plan, prepared.settings.home) is not None
-
-
-def similar_run(prepared: PreparedRun) -> str | None:
-    """A recent run of the same cells under another plan: made by another version, or with other builds or data."""
-    keys = set(prepared.plan.keys)
-    for folder in run_folders(prepared.settings.home)[:_RECENT]:
-        with contextlib.suppress(Exception):  # a plan that cannot be read cannot be continued
-            plan = folder.plan()
-            if plan.run_id != prepared.plan.run_id and set(plan.keys) == keys:
-                return folder.run_id
-    return None
+        loaded, given = earlier.load(), known or Known()
+        known = Known({**loaded.outcomes, **given.outcomes}, {**loaded.machines, **given.machines}, judged)
+        new = True
+    return session.run(plan, kind, prepared.inputs, known=known, facts=facts, new=new, observer=observer)
 
 
 def load_run(reference: str, home: Path | None = None, *, verified: bool = False) -> ResultCollection:

@@ -21,8 +21,6 @@ from boosters_eval.runners.resolve import library_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.programs.bisect.model import Say
-
 
 def candidates_of(
     library: str,
@@ -107,9 +105,9 @@ def of_commits(
 ) -> list[Candidate]:
     """The commits from GOOD to BAD, each built when it is needed."""
 
-    def resolve(sha: str, short: str, say: Say | None) -> str:
-        wheel = build_commit(folder, sha, command, home=home, say=say)
-        return _installed(f"{_label(library, short)}={library}@{wheel}", home, isolated, say)
+    def resolve(sha: str, short: str) -> str:
+        wheel = build_commit(folder, sha, command, home=home)
+        return _installed(f"{_label(library, short)}={library}@{wheel}", home, isolated)
 
     return [
         Candidate(commit.short, partial(resolve, commit.sha, commit.short), commit.subject)
@@ -117,8 +115,8 @@ def of_commits(
     ]
 
 
-def _installed(text: str, home: Path | None, isolated: bool, say: Say | None) -> str:
-    return resolve_build(text, home=home, say=say, isolated=isolated).name
+def _installed(text: str, home: Path | None, isolated: bool) -> str:
+    return resolve_build(text, home=home, isolated=isolated).name
 
 
 def _label(library: str, name: str) -> str:

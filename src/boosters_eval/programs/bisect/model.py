@@ -14,7 +14,6 @@ from boosters_eval.core.model import Model
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Say = Callable[[str], None]
 
 SCHEMA_VERSION = 1
 StepAnswer = Literal["changed", "unchanged", "undecided", "earlier", "later", "unusable"]
@@ -25,7 +24,7 @@ class Candidate:
     """One version of the library: what it is called, and how it becomes a competitor."""
 
     name: str  # in the answer: "4.5.0", or a commit
-    resolve: Callable[[Say | None], str]  # builds and installs it; the label of the competitor
+    resolve: Callable[[], str]  # builds and installs it; the label of the competitor
     detail: str = ""  # the first line of a commit's message
 
 

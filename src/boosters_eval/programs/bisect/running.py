@@ -13,7 +13,7 @@ from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.observations import observe
 from boosters_eval.programs.benchmark.planning import fit_specs, prepare_seeds
-from boosters_eval.programs.benchmark.requests import comparison
+from boosters_eval.programs.benchmark.benchmarks import comparison
 from boosters_eval.programs.benchmark.running import collect, opened, run_once
 from boosters_eval.programs.benchmark.splitting import check_growth
 from boosters_eval.programs.benchmark.usermetrics import from_spec, metric_names
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.outcome import Failure, Outcome
-    from boosters_eval.programs.benchmark.requests import Benchmarks
+    from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.programs.bisect.model import Candidate, Say, StepAnswer
+    from boosters_eval.programs.bisect.model import Candidate, StepAnswer
     from boosters_eval.programs.bisect.request import BisectionRequest
     from boosters_eval.programs.bisect.search import Answer
     from boosters_eval.stats.observations import Side
@@ -73,7 +73,6 @@ class Bisector:
     yardstick: Yardstick
     observer: Observer | None = None
     executor: Executor | str | None = None
-    say: Say | None = None
     on_step: Callable[[BisectionStep], None] | None = None
     disturbances: tuple[Disturbance, ...] = ()
     steps: list[BisectionStep] = field(default_factory=list)
@@ -239,7 +238,7 @@ class Bisector:
     def _label(self, position: int) -> str:
         """The competitor's label; the version is installed on first use."""
         if position not in self._labels:
-            self._labels[position] = self.candidates[position].resolve(self.say)
+            self._labels[position] = self.candidates[position].resolve()
         return self._labels[position]
 
     def _name(self, position: int) -> str:

@@ -2,37 +2,103 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import RunError
+from boosters_eval.core.errors import ExitCode, RunError
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.home import home
 from boosters_eval.core.text import with_article
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.pool import start_method
+from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.runs import find_run
+from boosters_eval.engine.session import check_names, opened
 from boosters_eval.engine.summaries import kind_of
-from boosters_eval.programs.benchmark.running import collected, opened, run_once
-from boosters_eval.programs.importances.planning import IMPORTANCES
+from boosters_eval.programs.benchmark.benchmarks import comparison
+from boosters_eval.programs.benchmark.compare import announce, benchmark_arguments, complaint, is_success, run_line
+from boosters_eval.programs.benchmark.planning import prepare
+from boosters_eval.programs.benchmark.running import collected, run_once
+from boosters_eval.programs.importances.planning import IMPORTANCES, explained
 from boosters_eval.programs.importances.results import Explanations
 from boosters_eval.programs.importances.workload import ImportancesSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boosters_eval.engine.executor import Executor
+    from boosters_eval.core.findings import Screen
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.observer import Observer
     from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.importances.request import ImportancesRequest
 
 
-def run_explained(
-    prepared: PreparedRun, observer: Observer | None = None, *, executor: Executor | str | None = None
-) -> Explanations:
-    """Execute a prepared run."""
-    start_method()  # refuses an unknown method before anything is written
-    with opened(executor, prepared) as used:
-        run = run_once(prepared, used, observer, kind=IMPORTANCES)
+def explain(request: ImportancesRequest) -> Findings:
+    """What the model of each library relies on."""
+    prepared = prepare_importances(request)
+    announce(prepared)
+    if request.dry_run:
+        return PlannedRun.of(prepared.plan, request)
+    return ImportancesFindings(run_explained(prepared), request)
+
+
+def prepare_importances(request: ImportancesRequest) -> PreparedRun:
+    """The plan of the same comparison, whose models are asked what they rely on."""
+    check_names(request)
+    prepared = prepare(comparison(**benchmark_arguments(request)), request.seeds, request)
+    return explained(
+        prepared,
+        kinds=request.kinds,
+        permutations=request.permutations,
+        max_rows=request.max_rows,
+        groups=request.units,
+    )
+
+
+def run_explained(prepared: PreparedRun) -> Explanations:
+    """Carry out a prepared run."""
+    with opened(prepared.settings, prepared.plan) as session:
+        run = run_once(session, prepared, kind=IMPORTANCES)
     return _explanations(run, prepared.settings.home)
+
+
+@dataclass(frozen=True)
+class ImportancesFindings(Findings):
+    """The explanations, as the request wants them shown."""
+
+    explanations: Explanations
+    request: ImportancesRequest
+
+    @property
+    def exit_code(self) -> int:
+        """A run with errors is no success unless the user accepts errors."""
+        found = self.explanations.collection
+        good = is_success(found, continue_on_error=self.request.continue_on_error)
+        return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
+
+    def show(self, screen: Screen) -> None:
+        """Tables on a terminal, Markdown elsewhere."""
+        if not screen.is_terminal and self.request.format != "table":
+            super().show(screen)
+            return
+        from boosters_eval.programs.importances.rendering import print_importances  # noqa: PLC0415 (loads rich)
+
+        print_importances(self._document(), screen.console(), every=screen.verbose)
+
+    def render(self, form: str) -> str:
+        """The document in a format."""
+        from boosters_eval.programs.importances.rendering import render  # noqa: PLC0415 (loads what renders)
+
+        return render(self._document(), form)
+
+    def conclude(self, screen: Screen) -> None:
+        """The run, and why it is no success, even if quiet."""
+        found = self.explanations
+        if not screen.quiet and found.run_id:
+            screen.note(run_line(found.collection))
+        if self.exit_code:
+            screen.note(complaint(found.collection))
+
+    def _document(self) -> Any:
+        return self.explanations.document(self.request.top)
 
 
 def load_explanations(reference: str, where: Path | None = None) -> Explanations:

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.home import home as home_of
-from boosters_eval.runners.builds.saying import tell
+from boosters_eval.core.saying import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +67,6 @@ def build_commit(
     command: str | None = None,
     *,
     home: Path | None = None,
-    say: Callable[[str], None] | None = None,
 ) -> Path:
     """The wheel of a commit, built on first use and kept by commit and command. The user's files stay as they are.
 
@@ -84,7 +83,7 @@ def build_commit(
             with suppress(OSError):  # a home that may only be read
                 os.utime(kept)
             return wheel
-        tell(say, f"Building commit {sha[:_SHORT]} ...")
+        tell(f"Building commit {sha[:_SHORT]} ...")
         with _checkout(folder, sha) as (tree, scratch):
             built = _build(tree / prefix, command, scratch, sha)
             kept.mkdir(exist_ok=True)

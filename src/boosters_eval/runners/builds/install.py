@@ -20,7 +20,7 @@ from boosters_eval.core.errors import BuildError
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.importing import import_fault, surroundings
 from boosters_eval.runners.builds.pip import install_into, run_pip
-from boosters_eval.runners.builds.saying import tell
+from boosters_eval.core.saying import tell
 from boosters_eval.runners.builds.sources import source_digest, source_files, wheel_digest
 from boosters_eval.runners.builds.store import (
     BuildOrigin,
@@ -68,38 +68,30 @@ def python_tag() -> str:
     return f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
 
 
-def install_reference(
-    reference: BuildReference,
-    *,
-    home: Path | None = None,
-    say: Callable[[str], None] | None = None,
-    isolated: bool = False,
-) -> StoredBuild:
+def install_reference(reference: BuildReference, *, home: Path | None = None, isolated: bool = False) -> StoredBuild:
     """The build, installed on first use. One that was once added as isolated stays so until it is removed."""
-    return install_order(_order(reference, isolated=isolated), home=home, say=say)
+    return install_order(_order(reference, isolated=isolated), home=home)
 
 
-def install_order(
-    order: BuildOrder, *, home: Path | None = None, say: Callable[[str], None] | None = None
-) -> StoredBuild:
+def install_order(order: BuildOrder, *, home: Path | None = None) -> StoredBuild:
     """The build that was ordered, from the store or installed now; what cannot be used is a BuildError."""
     alone = replace(order, isolated=True)
     order = alone if stored_build(alone.build_id, home) else order
-    known = _usable(order, home, say)
+    known = _usable(order, home)
     if known is not None:
         return known
     waiting = f"Waiting for another process, which is installing {order.reference} ..."
-    with locked(order.build_id, home, busy=lambda: tell(say, waiting)):
-        return _usable(order, home, say) or _installed(order, home, say)
+    with locked(order.build_id, home, busy=lambda: tell(waiting)):
+        return _usable(order, home) or _installed(order, home)
 
 
-def _usable(order: BuildOrder, home: Path | None, say: Callable[[str], None] | None) -> StoredBuild | None:
+def _usable(order: BuildOrder, home: Path | None) -> StoredBuild | None:
     """The build in the store, if it is as it was installed and can be imported here."""
     build = stored_build(order.build_id, home)
     if build is None:
         return None
     if not build.is_whole():
-        tell(say, f"The files of {order.reference} have changed since it was installed: installing it again.")
+        tell(f"The files of {order.reference} have changed since it was installed: installing it again.")
         return None
     _check_import(order, build)
     build.touch()
@@ -129,14 +121,14 @@ def _import_sentence(order: BuildOrder, fault: str) -> str:
     )
 
 
-def _installed(order: BuildOrder, home: Path | None, say: Callable[[str], None] | None) -> StoredBuild:
+def _installed(order: BuildOrder, home: Path | None) -> StoredBuild:
     """Install beside the place where it belongs, and move it there when it is complete."""
     root = builds_folder(home)
     for left in root.glob(f".{order.build_id}-*"):  # of an installation that was killed
         shutil.rmtree(left, ignore_errors=True)
     partial = root / f".{order.build_id}-{secrets.token_hex(4)}"
     start = time.monotonic()
-    tell(say, f"Installing {order.reference}{' in an environment of its own' if order.isolated else ''} ...")
+    tell(f"Installing {order.reference}{' in an environment of its own' if order.isolated else ''} ...")
     try:
         (partial / "site").mkdir(parents=True)
         _fill(order, partial)
@@ -158,7 +150,7 @@ def _installed(order: BuildOrder, home: Path | None, say: Callable[[str], None] 
         shutil.rmtree(partial, ignore_errors=True)
     found = StoredBuild(root / order.build_id, record)
     found.touch()
-    tell(say, f"Installed {order.reference}: {record.distribution} {record.version}, {record.seconds:.0f} s.")
+    tell(f"Installed {order.reference}: {record.distribution} {record.version}, {record.seconds:.0f} s.")
     return found
 
 

@@ -18,16 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def resolve_build(
-    text: str,
-    *,
-    home: Path | None = None,
-    say: Callable[[str], None] | None = None,
-    isolated: bool = False,
-) -> type[Runner]:
+def resolve_build(text: str, *, home: Path | None = None, isolated: bool = False) -> type[Runner]:
     """The runner of the build that a text names, installed if it is not yet, and known by its label in this process."""
     reference = parse_reference(text)
-    build = install_reference(reference, home=home, say=say, isolated=isolated)
+    build = install_reference(reference, home=home, isolated=isolated)
     runner = reference.runner.at(reference.label, build.installation)
     known_as(reference.label, runner)
     return runner

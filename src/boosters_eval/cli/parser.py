@@ -1,0 +1,156 @@
+"""Commands made from requests: each parameter becomes an option, or an argument by its position."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from boosters_eval.cli.commands import COMMANDS, GROUPS
+from boosters_eval.core.errors import suggest
+from boosters_eval.core.request import FLAG, options_of
+from boosters_eval.core.terms import speaking_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from boosters_eval.core.request import Parameter, Request
+
+    Answer = Callable[[type[Request], dict[str, Any]], int]
+
+_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+class _Word(click.ParamType):
+    """A word of the command line, read as the parameter declares it."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.parameter = parameter
+        self.name = parameter.kind.metavar.lower()
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ARG002 (click's signature)
+        return self.parameter.read(value)
+
+
+class RequestCommand(click.Command):
+    """The command of a request. Several values may follow an option, or stand in one word."""
+
+    def __init__(self, request: type[Request], answer: Answer) -> None:
+        self.request = request
+        self.options = options_of(request)
+        super().__init__(
+            request.command.split()[-1],
+            help=request.help,
+            short_help=" ".join(request.help.partition("\n\n")[0].split()),
+            params=[_argument(each) if each.argument else _option(each) for each in self.options],
+            context_settings=_NAMES,
+        )
+        self._answer = answer
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words, in terms of this command's options."""
+        with speaking_of(self.names):
+            return super().parse_args(ctx, spread(args, self._separators()))
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Answer the request that the options make."""
+        given = {name: value for name, value in ctx.params.items() if value is not None and value != ()}
+        with speaking_of(self.names):
+            return self._answer(self.request, given)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What each parameter is called here."""
+        return {each.name: each.said for each in self.options}
+
+    def _separators(self) -> dict[str, str | None]:
+        several = [each for each in self.options if each.several and not each.argument]
+        return {name: each.separator for each in several for name in (each.option, each.short) if name}
+
+
+class RequestGroup(click.Group):
+    """Commands by name; each is imported when it is asked for. One that is itself a command runs without a further word."""
+
+    def __init__(self, path: str, answer: Answer, **options: Any) -> None:
+        super().__init__(path.rsplit(maxsplit=1)[-1] if path else "boosters-eval", context_settings=_NAMES, **options)
+        self._path, self._answer = path, answer
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        depth = len(self._path.split())
+        every = [
+            name.split() for name in (*COMMANDS, *GROUPS) if name.startswith(f"{self._path} " if self._path else "")
+        ]
+        return list(dict.fromkeys(words[depth] for words in every))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        return command_at(f"{self._path} {cmd_name}".strip(), self._answer)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            hint = suggest(name, self.list_commands(ctx))
+            raise click.UsageError(f"No such command '{name}'.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def command_at(path: str, answer: Answer) -> click.Command | None:
+    """The command or group that a path of words names."""
+    if path in GROUPS or not path:
+        return RequestGroup(path, answer, help=GROUPS[path], no_args_is_help=True)
+    if path not in COMMANDS:
+        return None
+    module, _, name = COMMANDS[path].partition(":")
+    return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
+
+
+def _option(each: Parameter) -> click.Option:
+    flag = each.kind is FLAG
+    names = [f"{each.option}/{each.negative}" if each.negative else each.option, *([each.short] if each.short else [])]
+    kind: dict[str, Any] = {"is_flag": True} if flag else {"type": _Word(each), "metavar": each.kind.metavar}
+    return click.Option([each.name, *names], help=told(each), multiple=each.several, default=None, **kind)
+
+
+def _argument(each: Parameter) -> click.Argument:
+    return click.Argument(
+        [each.name],
+        nargs=-1 if each.several else 1,
+        required=each.required,
+        type=_Word(each),
+        metavar=each.kind.metavar,
+    )
+
+
+def told(each: Parameter) -> str:
+    """The help of an option, with its default unless the sentence says it."""
+    plain = each.required or each.default in (None, False, True, ()) or "Default" in each.help
+    return each.help if plain else f"{each.help} Default: {each.default}."
+
+
+def spread(arguments: list[str], separators: Mapping[str, str | None]) -> list[str]:
+    """Turn `-d a b,c` into `-d a -d b -d c`, which every option parser understands."""
+    out: list[str] = []
+    current: str | None = None
+    for position, argument in enumerate(arguments):
+        if argument == "--":
+            return out + arguments[position:]
+        if argument.startswith("-") and len(argument) > 1:
+            name, equals, value = argument.partition("=")
+            current = name if name in separators else None
+            if current is None:
+                out.append(argument)
+            elif equals:
+                out += _repeat(current, value, separators[current])
+            elif position + 1 == len(arguments) or arguments[position + 1].startswith("-"):
+                out.append(current)  # without a value: the parser reports it
+        elif current is not None:
+            out += _repeat(current, argument, separators[current])
+        else:
+            out.append(argument)
+    return out
+
+
+def _repeat(option: str, value: str, separator: str | None) -> list[str]:
+    parts = [value] if separator is None else [part for part in re.split(separator, value) if part] or [value]
+    return [token for part in parts for token in (option, part)]

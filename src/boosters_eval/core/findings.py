@@ -1,0 +1,63 @@
+"""What a program concludes, as whoever asked meets it: shown to a person, written in a format, with an exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from boosters_eval.core.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+
+class Screen(Protocol):
+    """Where findings are shown. Results go to standard output, notes to standard error."""
+
+    is_terminal: bool  # whether results go to one
+    has_data: bool  # whether the result was written there as data, beside which nothing may be printed
+    has_markdown: bool  # whether it was written there as Markdown
+    verbose: bool
+    quiet: bool
+
+    def say(self, text: str) -> None:
+        """Print lines of the result, broken at words on a terminal."""
+
+    def note(self, text: str) -> None:
+        """Print a line beside the result."""
+
+    def write(self, text: str) -> None:
+        """Print text as it is."""
+
+    def rows(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
+        """Print a table; the first `keys` columns name a row."""
+
+    def json(self, value: Any) -> None:
+        """Print plain data as JSON."""
+
+    def annotate(self, commands: Sequence[str], summary: str) -> None:
+        """Tell a job of GitHub Actions, if this is one, by its commands and in its summary."""
+
+    def console(self) -> Console:
+        """Rich, on standard output."""
+
+
+class Findings:
+    """The base of what programs return to their callers."""
+
+    @property
+    def exit_code(self) -> int:
+        """What a process says of them to its caller."""
+        return ExitCode.SUCCESS
+
+    def show(self, screen: Screen) -> None:
+        """Show them to a person."""
+        screen.write(self.render("markdown"))
+
+    def render(self, form: str) -> str:
+        """The same as text, in one of the formats that the request names."""
+        raise NotImplementedError(form)
+
+    def conclude(self, screen: Screen) -> None:
+        """What is said once they were shown or written: where things are, and what went wrong."""

@@ -1,0 +1,272 @@
+"""What users ask for. A program declares each parameter once: options, error sentences and tables follow from it.
+
+Requests are plain dataclasses, so that the command line starts without pydantic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, dataclass_transform
+
+from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.terms import the
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+_REQUIRED: Any = object()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a parameter takes. `of` makes it from a value of Python, `read` from a word; a ValueError refuses it."""
+
+    words: str  # as in "must be a count of at least 1"
+    of: Callable[[Any], Any]
+    read: Callable[[str], Any]
+    metavar: str = "TEXT"
+
+
+def anything(words: str, *types: type, metavar: str = "TEXT") -> Kind:
+    """What only the program itself can judge; of some types, if any are named."""
+
+    def of(value: Any) -> Any:
+        if types and not isinstance(value, types):
+            raise ValueError
+        return value
+
+    return Kind(words, of, str, metavar)
+
+
+def text(words: str = "text", metavar: str = "TEXT") -> Kind:
+    """Any text."""
+    return anything(words, str, metavar=metavar)
+
+
+def choice(*names: str) -> Kind:
+    """One of a few names."""
+
+    def of(value: Any) -> str:
+        chosen = str(getattr(value, "value", value))
+        if chosen not in names:
+            raise ValueError(suggest(chosen, names))
+        return chosen
+
+    *others, last = names
+    return Kind(f"{', '.join(others)} or {last}" if others else last, of, of, "|".join(names))
+
+
+def count(least: int = 1, most: int | None = None, *, other: tuple[str, ...] = ()) -> Kind:
+    """A whole number, or one of the `other` words."""
+
+    def of(value: Any) -> Any:
+        if value in other:
+            return value
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise ValueError
+        if not least <= int(value) <= (math.inf if most is None else most):
+            raise ValueError
+        return int(value)
+
+    def read(word: str) -> Any:
+        digits = word.removeprefix("-")
+        whole = digits.isascii() and digits.isdecimal() and len(digits) < 20
+        return of(int(word) if whole else word)
+
+    words = f"a count of at least {least}" if most is None else f"a count from {least} to {most}"
+    return Kind(", or ".join((words, *other)), of, read, "|".join(("N", *other)))
+
+
+def number(
+    words: str,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    below: float = math.inf,
+    most: float = math.inf,
+    metavar: str = "X",
+) -> Kind:
+    """A finite number within bounds, which the words tell."""
+
+    def of(value: Any) -> float:
+        if isinstance(value, (bool, str)):
+            raise ValueError  # noqa: TRY004 (the request makes the sentence)
+        try:
+            found = float(value)
+        except TypeError:
+            raise ValueError from None
+        if not (above < found < below and least <= found <= most):
+            raise ValueError
+        return found
+
+    return Kind(words, of, lambda word: of(float(word)), metavar)
+
+
+def path(words: str = "a path", metavar: str = "FILE") -> Kind:
+    """A file or a folder."""
+
+    def of(value: Any) -> Path:
+        if not isinstance(value, (str, Path)):
+            raise ValueError  # noqa: TRY004 (the request makes the sentence)
+        return Path(value)
+
+    return Kind(words, of, of, metavar)
+
+
+FLAG = Kind("True or False", anything("", bool).of, bool, "")
+TEXT = text()
+
+Door = Literal["both", "python", "options"]  # where a parameter can be given
+
+
+@dataclass(eq=False)
+class Parameter:
+    """One parameter of a program, as it is declared; the class that declares it gives it its name."""
+
+    help: str
+    kind: Kind = TEXT
+    name: str = ""
+    default: Any = _REQUIRED
+    option: str = ""  # like the name, unless said otherwise
+    short: str = ""
+    negative: str = ""  # of a flag: the option that turns it off
+    several: bool = False
+    raw: bool = False  # from Python, one or several of anything, which the program itself takes apart
+    separator: str | None = ","  # of several values in one word, as a regular expression; None: a word is one value
+    argument: bool = False  # given by its position
+    panel: str = ""
+    door: Door = "both"
+    written: bool = False  # a file that the program writes, so that it is tried before any work is done
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        self.option = self.option or f"--{name.replace('_', '-')}"
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is _REQUIRED
+
+    @property
+    def said(self) -> str:
+        """How the command line names it."""
+        return self.kind.metavar if self.argument else self.option
+
+    def check(self, value: Any) -> Any:
+        """The value as the program gets it; what it does not take is refused in one sentence."""
+        if not self.required and (value is None or value is self.default):
+            return self.default
+        if not self.several or self.raw:
+            return self._one(value, self.kind.of)
+        given = value if isinstance(value, (list, tuple)) else [value]
+        return tuple(self._one(item, self.kind.of) for item in given)
+
+    def read(self, word: str) -> Any:
+        """The value of one word of a command line."""
+        return self._one(word, self.kind.read)
+
+    def _one(self, value: Any, convert: Callable[[Any], Any]) -> Any:
+        try:
+            return convert(value)
+        except ValueError as error:
+            if isinstance(error, ConfigError):
+                raise
+            hint = str(error) if str(error).startswith(" Did you mean") else ""
+            raise ConfigError(f"{the(self.name)} must be {self.kind.words}. Got {value!r} instead.{hint}") from None
+
+
+def parameter(default: Any = _REQUIRED, *, help: str, kind: Kind = TEXT, **more: Any) -> Any:  # noqa: A002 (as it reads)
+    """Declare a parameter; `more` are further fields of Parameter. Several values are kept as a tuple."""
+    return Parameter(help=help, kind=kind, default=default, **more)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(parameter,))
+class Declared:
+    """A base of requests: parameters that several programs have in common. What is made is checked, and frozen.
+
+    It is like a dataclass, but without the code that each of those compiles: half of a start.
+    """
+
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Collect what is declared here and in the bases."""
+        super().__init_subclass__(**options)
+        every = (pair for base in reversed(cls.__mro__) for pair in vars(base).items())
+        cls.parameters = {name: value for name, value in every if isinstance(value, Parameter)}
+
+    def __init__(self, **given: Any) -> None:
+        for name in given.keys() - self.parameters.keys():
+            raise ConfigError(f"{type(self).__name__} has no parameter '{name}'.{suggest(name, self.parameters)}")
+        for name, declared in self.parameters.items():
+            if declared.required and name not in given:
+                raise ConfigError(f"{the(name)} is required.")
+            vars(self)[name] = declared.check(given[name]) if name in given else declared.default
+        self.check()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse: a request stays what it was."""
+        raise AttributeError(f"{type(self).__name__} is frozen: use replace({name}={value!r}).")
+
+    def __repr__(self) -> str:
+        given = {name: value for name, value in vars(self).items() if value is not self.parameters[name].default}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    def check(self) -> None:
+        """Refuse parameters that contradict each other; each base adds to it."""
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with other values."""
+        return type(self)(**{**vars(self), **changes})
+
+
+class Request(Declared):
+    """What a user asks one program for."""
+
+    command: ClassVar[str]  # as it is typed: "compare", "baseline check"
+    help: ClassVar[str]  # a sentence; more may follow after an empty line
+    program: ClassVar[str]  # "module:function" that answers it with findings
+    formats: ClassVar[tuple[str, ...]] = ()  # in which the findings can be written, besides what a terminal shows
+
+    @classmethod
+    def of(cls, function: str, given: Mapping[str, Any]) -> Self:
+        """The request that the arguments of a Python function make."""
+        known = {each.name for each in cls.parameters.values() if each.door != "options"}
+        for name in given.keys() - known:
+            raise ConfigError(f"{function}() has no parameter '{name}'.{suggest(name, known)}")
+        return cls(**given)
+
+
+class OutputOptions(Declared):
+    """Where the findings go, and in which format."""
+
+    output: Path | None = parameter(
+        None,
+        short="-o",
+        kind=path(),
+        panel="Output",
+        door="options",
+        written=True,
+        help="File for the result: .md or .txt (both Markdown), .json, .csv or .html. Default: stdout.",
+    )
+    format: str | None = parameter(
+        None,
+        short="-f",
+        panel="Output",
+        door="options",
+        help="markdown (or md), json, csv or html. Default: by the ending of --output.",
+    )
+
+
+def options_of(request: type[Declared]) -> list[Parameter]:
+    """What a command line can give, panel by panel; what has none comes first."""
+    found = [each for each in request.parameters.values() if each.door != "python"]
+    panels = list(dict.fromkeys(each.panel for each in found))
+    return sorted(found, key=lambda each: (each.panel != "", panels.index(each.panel)))
+
+
+def names_by_parameter(declared: Iterable[Parameter]) -> dict[str, str]:
+    """What the command line calls each parameter, for the sentences of its errors."""
+    return {each.name: each.said for each in declared}

@@ -1,0 +1,52 @@
+"""What a dry run shows: the cells that would run, and how long they would take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.text import counted
+from boosters_eval.engine.execute import jobs_for
+from boosters_eval.engine.progress import duration
+from boosters_eval.engine.session import expected_seconds
+
+if TYPE_CHECKING:
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.engine.plan import Plan
+    from boosters_eval.engine.settings import RunSettings
+
+
+@dataclass(frozen=True)
+class PlannedRun(Findings):
+    """A plan that nothing was run of."""
+
+    plan: Plan
+    jobs: int
+    seconds: float  # that the history expects; 0: it does not know
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, plan: Plan, settings: RunSettings, notes: tuple[str, ...] = ()) -> Self:
+        """A plan with how it would be carried out."""
+        return cls(plan, jobs_for(plan, settings.jobs), sum(expected_seconds(plan, settings).values()), notes)
+
+    @property
+    def exit_code(self) -> int:
+        """A plan without cells would fail."""
+        return ExitCode.SUCCESS if self.plan.cells else ExitCode.EXECUTION_ERROR
+
+    def show(self, screen: Screen) -> None:
+        """One line per spec and target."""
+        plan = self.plan
+        for sentence in self.notes:
+            screen.note(f"Note: {sentence}")
+        about = f", about {duration(self.seconds / min(self.jobs, len(plan.cells)))}" if self.seconds else ""
+        screen.say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {self.jobs} at a time{about}")
+        for (spec, target), count in Counter((cell.spec, cell.target) for cell in plan.cells).items():
+            version = plan.builds[spec.workload][target].version
+            screen.say(f"  {spec.name} {target} ({version}) x {count}")
+        for entry in plan.excluded:
+            screen.say(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}")

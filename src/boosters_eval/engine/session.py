@@ -1,0 +1,185 @@
+"""The one way to carry out plans: the same settings mean the same in every program that runs cells."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.saying import is_heard, tell
+from boosters_eval.core.terms import the
+from boosters_eval.engine.execute import Mode, execute, jobs_for, no_inputs
+from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.engine.observer import OBSERVERS, Observer, Observers
+from boosters_eval.engine.pool import LocalPool, start_method
+from boosters_eval.engine.progress import Expectation, progress_for
+from boosters_eval.engine.runs import folder_of, run_folders
+from boosters_eval.engine.warm import kept_pool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from boosters_eval.core.machine import MachineInfo
+    from boosters_eval.engine.execute import Locator
+    from boosters_eval.engine.facts import RunFacts
+    from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.outcome import Failure, Outcome
+    from boosters_eval.engine.plan import Plan
+    from boosters_eval.engine.settings import RunSettings
+
+HISTORY, TRACKING = "history", "tracking"  # observers of every run, and of those that are tracked
+_SHOWN = frozenset({"bar", "lines"})  # observers that show progress
+_RECENT = 20  # how many runs are searched for one with the same cells
+
+
+@dataclass(frozen=True)
+class Known:
+    """Outcomes of another run with the same inputs and builds, which are copied instead of run again."""
+
+    outcomes: Mapping[str, Outcome | Failure] = field(default_factory=dict)
+    machines: Mapping[str, MachineInfo] = field(default_factory=dict)  # that they name
+    origin: RunFacts | None = None  # what was recorded when they ran, if that was in another session
+
+
+@dataclass(frozen=True)
+class Session:
+    """An executor and observers, open for all runs that one request needs."""
+
+    settings: RunSettings
+    executor: Executor
+    observer: Observer
+
+    def run(
+        self,
+        plan: Plan,
+        kind: str,
+        inputs: Locator = no_inputs,
+        *,
+        known: Known | None = None,
+        facts: Mapping[str, Any] | None = None,
+        new: bool = False,
+        observer: Observer | None = None,
+    ) -> Run:
+        """Carry out a plan, and record it as a run of this kind; `new` begins an attempt, whatever the settings say."""
+        settings, given = self.settings, known or Known()
+        return execute(
+            plan,
+            self.executor,
+            locate=inputs,
+            mode=Mode.NEW if new else mode_of(settings),
+            limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
+            home=settings.home,
+            observer=self.observer if observer is None else Observers(observer, self.observer),
+            known=given.outcomes,
+            machines=given.machines,
+            origin=given.origin,
+            facts={
+                "command": tuple(settings.command_line),
+                "kind": kind,
+                **({"name": settings.name} if settings.name else {}),
+                **(facts or {}),
+            },
+        )
+
+
+@contextlib.contextmanager
+def opened(settings: RunSettings, plan: Plan) -> Iterator[Session]:
+    """A session whose executor and observers are those of the settings; what it created is closed with it."""
+    start_method()  # refuses an unknown method before anything is written
+    if mode_of(settings) is not Mode.NEW:
+        _tell_of_earlier(plan, settings)
+    jobs = jobs_for(plan, settings.jobs)
+    with contextlib.ExitStack() as stack:
+        watching = stack.enter_context(_watching(settings, jobs))
+        yield Session(settings, stack.enter_context(_executor(settings, jobs)), watching)
+
+
+def mode_of(settings: RunSettings) -> Mode:
+    """What is done with an earlier attempt."""
+    return Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
+
+
+def is_elsewhere(settings: RunSettings) -> bool:
+    """Whether cells run on other machines, so that this one need not have what they need."""
+    given = settings.executor
+    known = EXECUTORS[given] if isinstance(given, str) else given
+    return known is not None and not known.local and settings.workers is None  # workers that are asked for start here
+
+
+def check_names(settings: RunSettings) -> None:
+    """Refuse executors and observers that do not exist or cannot be used, before any work is done."""
+    executor = settings.executor
+    if isinstance(executor, str):
+        EXECUTORS[executor]
+    elif executor is not None and not isinstance(executor, Executor):
+        raise ConfigError(f"{the('executor')} must be a name or an Executor. Got {executor!r} instead.")
+    for item in settings.observer:
+        if isinstance(item, str):
+            OBSERVERS[item]
+        elif not isinstance(item, Observer):
+            raise ConfigError(f"{the('observer')} must be names or Observers. Got {item!r} instead.")
+    if settings.track:
+        OBSERVERS[TRACKING].check(settings)
+
+
+def expected_seconds(plan: Plan, settings: RunSettings) -> Mapping[str, float]:
+    """The seconds that each cell of a plan will take, by its key, as the history of this machine has it."""
+    return OBSERVERS[HISTORY].expected_seconds(plan, settings.home)
+
+
+@contextlib.contextmanager
+def _executor(settings: RunSettings, jobs: int) -> Iterator[Executor]:
+    """The one that was passed, one created by its name and closed, or the pool of this process, which stays open."""
+    given = settings.executor
+    if isinstance(given, Executor):
+        yield given
+    elif given is None and EXECUTORS["local"] is LocalPool:
+        with kept_pool(jobs) as pool:
+            yield pool
+    else:
+        places = settings.places
+        with EXECUTORS[given or "local"](**(places or {"jobs": jobs})) as created:
+            yield created
+
+
+@contextlib.contextmanager
+def _watching(settings: RunSettings, jobs: int) -> Iterator[Observer]:
+    """The observers that were named, progress if anybody listens, and those of every run."""
+    check_names(settings)
+    with contextlib.ExitStack() as stack:
+        named = [OBSERVERS[item].of(settings) if isinstance(item, str) else item for item in settings.observer]
+        asked = {item for item in settings.observer if isinstance(item, str)}
+        if is_heard() and not settings.quiet and not asked & _SHOWN:
+            expected = Expectation(lambda plan: expected_seconds(plan, settings), jobs)
+            named.append(progress_for(sys.stderr, every_cell=settings.verbose, expected=expected))
+        standing = [HISTORY, *([TRACKING] if settings.track else [])]
+        made = [OBSERVERS[name].of(settings) for name in standing if name not in asked]
+        for observer in made:
+            stack.callback(observer.close)
+        yield Observers(*named, *made)
+
+
+def _tell_of_earlier(plan: Plan, settings: RunSettings) -> None:
+    """Say if there is no attempt to continue, and name a run with the same cells if there is one."""
+    if folder_of(plan, settings.home) is not None:
+        return
+    tell("Note: there is no earlier attempt at this plan, so everything runs.")
+    other = _similar_run(plan, settings)
+    if other is not None:
+        tell(
+            f"Note: run {other} has the same cells, but it was made by another version of this program, with other"
+            " builds, or on other data, so it cannot be continued."
+        )
+
+
+def _similar_run(plan: Plan, settings: RunSettings) -> str | None:
+    """A recent run of the same cells under another plan: made by another version, or with other builds or data."""
+    keys = set(plan.keys)
+    for folder in run_folders(settings.home)[:_RECENT]:
+        with contextlib.suppress(Exception):  # a plan that cannot be read cannot be continued
+            found = folder.plan()
+            if found.run_id != plan.run_id and set(found.keys) == keys:
+                return folder.run_id
+    return None

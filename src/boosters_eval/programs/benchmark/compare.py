@@ -1,0 +1,273 @@
+"""The programs `compare` and `run`: from a request to the findings of a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import ConfigError, ExitCode
+from boosters_eval.core.files import write_atomically
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import the
+from boosters_eval.core.text import counted
+from boosters_eval.engine.planned import PlannedRun
+from boosters_eval.engine.session import check_names
+from boosters_eval.programs.benchmark.against import check_competitor
+from boosters_eval.programs.benchmark.benchmarks import comparison, suite_benchmarks
+from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
+from boosters_eval.programs.benchmark.running import run_prepared
+from boosters_eval.programs.benchmark.suites import parse_parameters, parse_variants
+from boosters_eval.programs.benchmark.usermetrics import metric_names
+from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.datasets.audit import DataAudit
+    from boosters_eval.datasets.config import DataSettings
+    from boosters_eval.programs.benchmark.against import AgainstCheck
+    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.benchmark.request import (
+        CompareRequest,
+        DataParameters,
+        SuiteRequest,
+        TrainingParameters,
+    )
+    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.tables import BenchmarkDocument
+    from boosters_eval.reports.model import Report
+
+_FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are told before a run, and of each how many
+
+
+def compare(request: CompareRequest) -> Findings:
+    """Compare libraries on data sets."""
+    return _judge(request, prepare_comparison(request))
+
+
+def run_suite(request: SuiteRequest) -> Findings:
+    """Run a suite."""
+    return _judge(request, prepare_suite(request))
+
+
+def prepare_comparison(request: CompareRequest) -> PreparedRun:
+    """The plan of a comparison: data, libraries and threads are resolved, but nothing has run."""
+    check_names(request)
+    training, variants = training_of(request), request.variants
+    texts = isinstance(variants, (tuple, list))
+    benchmarks = comparison(
+        **benchmark_arguments(request),
+        variants=parse_variants(variants, training or TrainingConfig()) if texts else variants,
+        metrics=metric_names(_several(request.metrics)),
+    )
+    return prepare(benchmarks, request.seeds, request, max_seeds=request.max_seeds, budget=request.budget)
+
+
+def prepare_suite(request: SuiteRequest) -> PreparedRun:
+    """The plan of a suite."""
+    check_names(request)
+    benchmarks = suite_benchmarks(
+        request.suite,
+        request.libraries,
+        metrics=metric_names(_several(request.metrics)),
+        cv=request.cv,
+        profile=request.profile,
+        home=request.home,
+    )
+    return prepare(benchmarks, request.seeds, request)
+
+
+def benchmark_arguments(request: Any) -> dict[str, Any]:
+    """What `comparison` is given, by whichever program trains models."""
+    names = ("datasets", "libraries", "booster", "cv", "task", "target", "split", "profile", "home")
+    found = {name: getattr(request, name) for name in names}
+    return {**found, "training": training_of(request), "data": data_of(request)}
+
+
+def training_of(request: TrainingParameters) -> TrainingConfig | Mapping[str, Any] | None:
+    """The canonical parameters that were given, as one or by single options."""
+    if request.training is not None:
+        return request.training
+    base = parse_parameters(list(request.param), TrainingConfig())
+    if request.growth is not None:
+        base = base.replace(growth_strategy=GrowthStrategy(request.growth))
+    return base if request.device is None else base.replace(device=Device(request.device))
+
+
+def data_of(request: DataParameters) -> DataSettings | Mapping[str, Any] | None:
+    """The settings of files that were given, as one or by single options; None if there are none."""
+    from boosters_eval.datasets.config import DataSettings  # noqa: PLC0415 (loads pandas)
+
+    if request.data is not None:
+        return request.data
+    given = {name: value for name in DataSettings.model_fields if (value := getattr(request, name, None))}
+    return DataSettings(**given) if given else None
+
+
+def announce(prepared: PreparedRun) -> None:
+    """Tell what a user should know before anything runs."""
+    for sentence in prepared.notes:
+        tell(f"Note: {sentence}")
+    for line in _audit_lines(prepared.audits, verbose=prepared.settings.verbose):
+        tell(line)
+    if prepared.settings.verbose:
+        for spec, target, native in native_parameters(prepared.plan):
+            given = ", ".join(f"{name}={value}" for name, value in native.items())
+            tell(f"{spec} {target}: {given or 'its defaults'}")
+
+
+def _judge(request: CompareRequest | SuiteRequest, prepared: PreparedRun) -> Findings:
+    if request.against is not None:
+        _check_against(request.against, prepared)
+    announce(prepared)
+    if request.dry_run:
+        check_devices(prepared.plan)
+        return PlannedRun.of(prepared.plan, request, notes=_growth_notes(prepared))
+    results = run_prepared(prepared)
+    verdict = None if request.against is None else results.regressions(request.against, test=request.test)
+    return ComparisonFindings(results, request, verdict)
+
+
+def _several(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def _growth_notes(prepared: PreparedRun) -> tuple[str, ...]:
+    if prepared.growth is None:
+        return ()
+    schedule = prepared.growth.rule.schedule
+    first, most = schedule[0], schedule[-1]
+    return (f"--seeds auto begins with the {first} seeds shown here, and adds more, up to {most}, as needed.",)
+
+
+def _check_against(name: str, prepared: PreparedRun) -> None:
+    """Refuse a name that is no competitor, and a run that has no other."""
+    cells = [(cell.target, getattr(cell.spec, "variant", None)) for cell in prepared.plan.cells]
+    running = {target if variant is None else f"{target} {variant}" for target, variant in cells}
+    absent = {item.target for item in (*prepared.plan.excluded, *prepared.benchmarks.unavailable)}
+    check_competitor(name, [*running, *absent])
+    if not running - {name}:
+        raise ConfigError(f"{the('against')} needs a second competitor. Got only '{name}' instead.")
+
+
+def _audit_lines(audits: Mapping[str, DataAudit], *, verbose: bool) -> Iterator[str]:
+    """What was found in the data: of a few data sets the gravest findings, of many only how many have any.
+
+    A user's own file is described even if there is nothing to find; its task was given or inferred for a reason.
+    """
+    found = [audit for audit in audits.values() if audit.findings or audit.reason]
+    if len(found) > _FEW_DATASETS and not verbose:
+        suspicious = sum(bool(audit.findings) for audit in found)
+        yield f"Data: {suspicious} of {len(audits)} data sets have findings; --verbose shows them."
+        return
+    for audit in found:
+        shown = audit.findings if verbose else audit.findings[:_FEW_FINDINGS]
+        yield f"Data: {audit.headline}"
+        yield from (f"  {finding}" for finding in shown)
+        if len(shown) < len(audit.findings):
+            yield f"  and {len(audit.findings) - len(shown)} more; --verbose shows them."
+
+
+@dataclass(frozen=True)
+class ComparisonFindings(Findings):
+    """The results of a comparison, as its request wants them judged and shown."""
+
+    results: ResultCollection
+    request: CompareRequest | SuiteRequest
+    verdict: AgainstCheck | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """A verdict comes first; a run with errors is no success unless the user accepts errors."""
+        if self.verdict is not None and self.verdict.exit_code:
+            return self.verdict.exit_code
+        accepted = self.request.continue_on_error and self.verdict is None
+        return ExitCode.SUCCESS if is_success(self.results, continue_on_error=accepted) else ExitCode.EXECUTION_ERROR
+
+    def show(self, screen: Screen) -> None:
+        """The tables, and what is worth a note."""
+        from boosters_eval import reports  # noqa: PLC0415 (loads what renders)
+
+        if not screen.is_terminal:
+            screen.write(self.render("markdown"))
+            return
+        run = self.results.run_id
+        again = f", or boosters-eval report --run {run} --dry-run" if run else ""
+        reports.print_report(self._tables(), screen.console(), every_note=screen.verbose, how=f"-v{again}")
+
+    def render(self, form: str) -> str:
+        """The results as data, or as a report that begins with the verdict."""
+        from boosters_eval import reports  # noqa: PLC0415 (loads what renders)
+        from boosters_eval.programs.benchmark.tables import against, build_document  # noqa: PLC0415
+
+        if form == "json":
+            return self.results.to_json()
+        if form == "csv":
+            return self.results.to_csv()
+        if form == "html":
+            document = build_document(self.results, "comparison", test=self.request.test)
+            return reports.render_page(_with_answer(document, self.verdict))
+        head = "" if self.verdict is None else f"{against.markdown(self.verdict)}\n"
+        return head + reports.render_markdown(self._tables())
+
+    def conclude(self, screen: Screen) -> None:
+        """The run, the verdict unless it stands above, and why it is no success, even if quiet."""
+        if not screen.quiet and self.results.run_id:
+            screen.note(run_line(self.results))
+        if self.verdict is not None:
+            self._conclude_verdict(screen, self.verdict)
+        if self.exit_code == ExitCode.EXECUTION_ERROR and (self.verdict is None or not self.verdict.exit_code):
+            screen.note(complaint(self.results))
+
+    def _conclude_verdict(self, screen: Screen, verdict: AgainstCheck) -> None:
+        from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415 (loads what renders)
+
+        said = screen.note if screen.has_data else screen.say
+        for line in () if screen.has_markdown else against.lines(verdict):
+            said(line)
+        if self.request.verdict is not None:
+            document = against.AgainstDocument.of(verdict, self.results.run_id)
+            write_atomically(self.request.verdict, document.to_json())
+        screen.annotate(against.workflow_commands(verdict), against.markdown(verdict))
+
+    def _tables(self) -> Report:
+        from boosters_eval.programs.benchmark.tables import build_tables  # noqa: PLC0415 (loads what renders)
+
+        request = self.request
+        return build_tables(self.results, test=request.test, require_significance=request.highlight_significant)
+
+
+def _with_answer(document: BenchmarkDocument, verdict: AgainstCheck | None) -> BenchmarkDocument:
+    """The page with the verdict, if there is one, as its first sentence; the charts compare with the same one."""
+    from boosters_eval.programs.benchmark.tables.against import headline  # noqa: PLC0415 (loads what renders)
+
+    if verdict is None:
+        return document
+    answer = f"{headline(verdict).rstrip(':.')}."
+    return document.model_copy(update={"headline": (answer, *document.headline), "reference": verdict.against})
+
+
+def is_success(results: ResultCollection, *, continue_on_error: bool) -> bool:
+    """A run with errors is no success unless the user accepts errors; a run without results never is."""
+    whole = results.results and not results.metadata.n_missing and not results.metadata.unfinished_attempt
+    return bool(whole) and (continue_on_error or not results.errors)
+
+
+def run_line(results: ResultCollection) -> str:
+    """How a run ended, in a line."""
+    return f"Run {results.run_id}: {counted(len(results.results), 'result')}, {counted(len(results.errors), 'error')}."
+
+
+def complaint(results: ResultCollection) -> str:
+    """Why a run is no success: its output may not show it."""
+    errors, total = results.errors, results.metadata.n_cells or len(results.results) + len(results.errors)
+    if results.metadata.unfinished_attempt:
+        return f"Error: attempt {results.metadata.unfinished_attempt} of run {results.run_id} is unfinished."
+    if errors:
+        first = errors[0]
+        text = f"{first.error_type}: {first.error_message}".partition("\n")[0].rstrip(".")
+        where = f"{first.config_name} {first.library}, {first.repeat}"
+        return f"Error: {len(errors)} of {total} cells failed; the first, {where}: {text}."
+    return f"Error: {results.metadata.n_missing or total} of {total} cells have no outcome."

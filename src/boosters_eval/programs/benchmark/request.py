@@ -1,0 +1,431 @@
+"""What `compare` and `run` are asked for, and the parameters that other programs which train models share with them."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.request import (
+    FLAG,
+    Declared,
+    OutputOptions,
+    Request,
+    anything,
+    choice,
+    count,
+    parameter,
+    path,
+    text,
+)
+from boosters_eval.core.terms import given, named, the
+from boosters_eval.engine.settings import OUTPUT, RUN, RunOptions, RunSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boosters_eval.runners.parameters import TrainingConfig
+
+DATA = "Files of your own"
+MAX_SEEDS = 10_000  # of one config
+# What `--library` takes besides a library's name; see docs/builds.md.
+BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@wheel-or-source-folder."
+# For metrics, a comma separates only before what is no parameter: in `f1@0.3,mcc`, but not in `pinball@0.1,0.5` or
+# `ndcg@10,gain=linear`; the path of a build may contain some too: one separates only before what can be a library.
+BEFORE_A_NAME = r",(?=[A-Za-z_./~][^=,]*(?:,|$))"
+BEFORE_A_LIBRARY = r",(?=[^,@=/]*(?:[@=]|(?<!\.whl)(?:,|$))|[^,@]*\.py:)"
+_SEEDS = "Number of random splits, or auto to add seeds until every pair has a verdict."
+_COLUMN = text("names of columns", "COLUMN")
+
+
+class Measuring(Declared):
+    """How a fit is measured."""
+
+    timing_mode: bool = parameter(
+        False,
+        kind=FLAG,
+        panel=RUN,
+        help="Measure times: use all cores, a full warm-up run, and one cell at a time.",
+    )
+    protocol: Literal["fixed", "adaptive"] = parameter(
+        "fixed",
+        kind=choice("fixed", "adaptive"),
+        panel=RUN,
+        help="With --timing-mode: fixed (one fit, three predictions), or adaptive (adaptive-v1: the faster, the more"
+        " often).",
+    )
+    warmup: int | None = parameter(
+        None,
+        kind=count(0),
+        panel=RUN,
+        help="Untimed full runs before the timed one; a small one is always done. Default: 1 with --timing-mode, else"
+        " 0.",
+    )
+    measure_memory: bool = parameter(
+        False,
+        kind=FLAG,
+        panel=RUN,
+        help="Measure the peak of native memory, and what the first use takes, in a separate fit.",
+    )
+    threads: int | None = parameter(
+        None,
+        kind=count(-1),
+        panel=RUN,
+        help="Threads per cell; -1 for all cores. Default: the config's, usually 1; with --timing-mode all cores.",
+    )
+
+    def check(self) -> None:
+        """Refuse settings that contradict each other."""
+        super().check()
+        if self.threads == 0:
+            raise ConfigError(f"{the('threads')} must be at least 1, or -1 for all cores. Got 0 instead.")
+        if self.protocol == "adaptive" and not self.timing_mode:
+            raise ConfigError(
+                f"{the('protocol')} can be 'adaptive' only in timing mode: use {given('timing_mode')} too."
+            )
+
+
+class Settings(RunSettings, Measuring):
+    """How fits are measured and carried out."""
+
+
+class MeasuringOptions(RunOptions, total=False):
+    """The fields of `Settings` as keyword arguments, so that editors can complete them."""
+
+    timing_mode: bool
+    protocol: Literal["fixed", "adaptive"]
+    warmup: int | None
+    measure_memory: bool
+    threads: int | None
+
+
+class Tolerant(Declared):
+    """Whether failed cells make a command fail."""
+
+    continue_on_error: bool = parameter(
+        False, kind=FLAG, panel=RUN, door="options", help="Exit 0 even if some cells failed."
+    )
+
+
+class TrainingParameters(Declared):
+    """What models are trained with: a TrainingConfig from Python, single values on the command line."""
+
+    training: TrainingConfig | Mapping[str, Any] | None = parameter(
+        None, kind=anything("a TrainingConfig"), door="python", help="The canonical parameters."
+    )
+    growth: str | None = parameter(
+        None,
+        kind=choice("depthwise", "leafwise"),
+        door="options",
+        help="How trees grow: depthwise or leafwise. Default: depthwise.",
+    )
+    device: str | None = parameter(
+        None,
+        kind=choice("cpu", "cuda"),
+        door="options",
+        help="What models are trained on: cpu or cuda. Default: cpu.",
+    )
+    param: Sequence[str] = parameter(
+        (),
+        short="-p",
+        kind=text("NAME=VALUE", "NAME=VALUE"),
+        several=True,
+        door="options",
+        help="Canonical parameters: --param max_depth=4.",
+    )
+
+    def check(self) -> None:
+        """Refuse a parameter that is given twice."""
+        super().check()
+        said = {part.partition("=")[0].strip() for words in self.param for part in words.split(",")}
+        for name, also in (("growth", {"growth", "growth_strategy"}), ("device", {"device"})):
+            if getattr(self, name) is not None and said & also:
+                raise ConfigError(f"Use either {named(name)} or {named('param')} {name}=..., not both.")
+
+
+class DataParameters(Declared):
+    """How the files of the user are read: DataSettings from Python, single values on the command line."""
+
+    data: Any = parameter(
+        None,
+        kind=anything("a DataSettings or a dict of them"),
+        door="python",
+        help="How the columns of files and data frames are read and used.",
+    )
+    drop: Sequence[str] = parameter(
+        (), kind=_COLUMN, several=True, separator=None, panel=DATA, door="options", help="Columns that are left out."
+    )
+    keep: Sequence[str] = parameter(
+        (),
+        kind=_COLUMN,
+        several=True,
+        separator=None,
+        panel=DATA,
+        door="options",
+        help="Columns that are features although they look like ids, or order or group the rows.",
+    )
+    categorical: Sequence[str] = parameter(
+        (),
+        kind=_COLUMN,
+        several=True,
+        separator=None,
+        panel=DATA,
+        door="options",
+        help="Columns that are categories, even numbers.",
+    )
+    numeric: Sequence[str] = parameter(
+        (),
+        kind=_COLUMN,
+        several=True,
+        separator=None,
+        panel=DATA,
+        door="options",
+        help="Columns that are numbers, even as text ($3,750, 12%); what is no number is missing.",
+    )
+    date: Sequence[str] = parameter(
+        (),
+        kind=_COLUMN,
+        several=True,
+        separator=None,
+        panel=DATA,
+        door="options",
+        help="Columns that are dates: they become year, month, day, weekday and hour.",
+    )
+    drop_missing_target: bool = parameter(
+        False, kind=FLAG, panel=DATA, door="options", help="Leave out rows without a target."
+    )
+    sep: str | None = parameter(
+        None,
+        panel=DATA,
+        door="options",
+        help="The separator: one character, or comma, semicolon, tab, pipe, space, whitespace. Default: detected.",
+    )
+    decimal: str | None = parameter(None, panel=DATA, door="options", help="The decimal mark. Default: detected.")
+    thousands: str | None = parameter(
+        None, panel=DATA, door="options", help="The mark between thousands. Default: detected."
+    )
+    encoding: str | None = parameter(
+        None,
+        panel=DATA,
+        door="options",
+        help="The encoding, such as utf-8, utf-16, cp1252. Default: detected.",
+    )
+
+
+SPLIT = (
+    "How rows are split: random, time:COLUMN (train before, validate after; --cv is the number of windows, by default"
+    " 5) or group:COLUMN (no group on both sides)."
+)
+
+
+class BenchmarkParameters(TrainingParameters, DataParameters):
+    """What is trained on what, and how rows are split."""
+
+    datasets: Any = parameter(
+        ("california",),
+        option="--dataset",
+        short="-d",
+        kind=anything("data sets", metavar="NAME"),
+        several=True,
+        raw=True,
+        help="Data sets by name, or FILE.csv:TARGET. Default: california.",
+    )
+    libraries: Any = parameter(
+        None,
+        option="--library",
+        short="-l",
+        kind=anything("libraries", metavar="NAME"),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_LIBRARY,
+        help=f"Libraries{BUILDS} Default: all that are installed.",
+    )
+    booster: Any = parameter(
+        ("gbdt",),
+        short="-b",
+        kind=anything("boosters", metavar="NAME"),
+        several=True,
+        raw=True,
+        help="Boosters: gbdt, gblinear, linear_trees. Default: gbdt.",
+    )
+    seeds: int | str | None = parameter(
+        None,
+        short="-s",
+        kind=count(1, MAX_SEEDS, other=("auto",)),
+        help=f"{_SEEDS} Default: 5, or the variable BOOSTERS_EVAL_SEEDS.",
+    )
+    cv: str | int | None = parameter(
+        None,
+        kind=anything("folds or folds x repeats, such as 5 or 5x10", str, int, metavar="FOLDS[xREPEATS]"),
+        help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.",
+    )
+    split: str | None = parameter(
+        None, kind=text("random, time:COLUMN or group:COLUMN", "random|time:COLUMN|group:COLUMN"), help=SPLIT
+    )
+    task: Any = parameter(
+        None, kind=anything("a task", metavar="TASK"), help="The task of a FILE, instead of inferring it."
+    )
+    target: str | None = parameter(
+        None, kind=text("the name of a column"), door="python", help="The column of a data frame that is predicted."
+    )
+    profile: Any = parameter(
+        "parity",
+        kind=anything("a profile", metavar="parity|defaults"),
+        help="parity (mapped by meaning) or defaults (each library's own).",
+    )
+
+
+class Verdicts(OutputOptions):
+    """How a comparison is judged and shown, and whether it is a check."""
+
+    test: str = parameter(
+        "corrected",
+        kind=choice("corrected", "welch", "paired", "wilcoxon"),
+        panel=OUTPUT,
+        door="options",
+        help="The test behind the highlights: corrected (paired, for overlapping splits), welch, paired, wilcoxon.",
+    )
+    highlight_significant: bool = parameter(
+        True,
+        kind=FLAG,
+        negative="--highlight-best",
+        panel=OUTPUT,
+        door="options",
+        help="Highlight the best mean only if its lead is significant, or always.",
+    )
+    against: str | None = parameter(
+        None,
+        kind=text("the name of a competitor", "NAME"),
+        panel=OUTPUT,
+        door="options",
+        help="Exit 1 if another competitor is worse than this one in a primary metric, or slower under --timing-mode; 2"
+        " if that could not be answered.",
+    )
+    verdict: Path | None = parameter(
+        None,
+        kind=path(),
+        panel=OUTPUT,
+        door="options",
+        written=True,
+        help="File for the verdict of --against as JSON.",
+    )
+
+
+class CompareRequest(Settings, Tolerant, Verdicts, BenchmarkParameters, Request):
+    """Libraries on data sets."""
+
+    command: ClassVar = "compare"
+    help: ClassVar = "Compare libraries on data sets."
+    program: ClassVar = "boosters_eval.programs.benchmark.compare:compare"
+    formats: ClassVar = ("markdown", "json", "csv", "html")
+
+    max_seeds: int | None = parameter(
+        None, kind=count(2, MAX_SEEDS), help="The most seeds that --seeds auto may use. Default: 50."
+    )
+    budget: str | float | None = parameter(
+        None,
+        kind=anything("a time such as 90s, 10m or 1h", str, int, float, metavar="TIME"),
+        help="Time limit for --seeds auto: 90s, 10m, 1h. Default: none.",
+    )
+    variants: Any = parameter(
+        None,
+        kind=anything("a dict of names and TrainingConfigs", metavar="NAME:PARAM=VALUE"),
+        several=True,
+        raw=True,
+        separator=None,
+        help="Variants to compare, one row each: 'deep:max_depth=8' 'flat:max_depth=3'.",
+    )
+    metrics: Any = parameter(
+        (),
+        option="--metric",
+        short="-m",
+        kind=anything("metrics", metavar="NAME"),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_NAME,
+        help="Further metrics besides those of the task: f1@0.3, ndcg@5, file.py:function.",
+    )
+
+    def check(self) -> None:
+        """Refuse what contradicts itself."""
+        super().check()
+        check_splits(self)
+        for name in ("budget", "max_seeds"):
+            if getattr(self, name) is not None and self.seeds != "auto":
+                raise ConfigError(f"{the(name)} needs {given('seeds', 'auto')}.")
+        check_verdict(self)
+
+
+class SuiteRequest(Settings, Tolerant, Verdicts, Request):
+    """A suite of benchmarks."""
+
+    command: ClassVar = "run"
+    help: ClassVar = "Run a suite."
+    program: ClassVar = "boosters_eval.programs.benchmark.compare:run_suite"
+    formats: ClassVar = CompareRequest.formats
+
+    suite: Any = parameter(
+        "quick",
+        kind=anything("a suite's name, path/to/file.py:SUITE or a BenchmarkSuite", metavar="NAME"),
+        help="A suite by name, or path/to/file.py:SUITE. Default: quick.",
+    )
+    libraries: Any = parameter(
+        None,
+        option="--library",
+        short="-l",
+        kind=anything("libraries", metavar="NAME"),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_LIBRARY,
+        help=f"Run only these libraries{BUILDS} Default: all of the suite.",
+    )
+    seeds: int | str | None = parameter(
+        None,
+        short="-s",
+        kind=count(1, MAX_SEEDS, other=("auto",)),
+        help=f"{_SEEDS} Default: those that the suite or its configs name.",
+    )
+    cv: str | int | None = parameter(
+        None,
+        kind=anything("folds or folds x repeats, such as 5 or 5x10", str, int, metavar="FOLDS[xREPEATS]"),
+        help="Folds, or folds x repeats, instead of random splits: 5 or 5x10.",
+    )
+    metrics: Any = parameter(
+        (),
+        option="--metric",
+        short="-m",
+        kind=anything("metrics", metavar="NAME"),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_NAME,
+        help="Further metrics besides those of the suite.",
+    )
+    profile: Any = parameter(
+        None,
+        kind=anything("a profile", metavar="parity|defaults"),
+        help="parity (mapped by meaning) or defaults (each library's own). Default: the suite's.",
+    )
+
+    def check(self) -> None:
+        """Refuse what contradicts itself."""
+        super().check()
+        check_splits(self)
+        check_verdict(self)
+
+
+def check_splits(request: Any) -> None:
+    """Folds decide on the number of splits too."""
+    if request.cv is not None and request.seeds is not None:
+        raise ConfigError(
+            f"Use either {named('cv')} or {named('seeds')}, not both: FOLDSxREPEATS redraws the folds REPEATS times."
+        )
+
+
+def check_verdict(request: CompareRequest | SuiteRequest) -> None:
+    """A verdict needs a question, and a failed cell is never a pass."""
+    if request.verdict is not None and request.against is None:
+        raise ConfigError(f"{the('verdict')} needs {named('against')} NAME: without it there is no verdict to write.")
+    if request.against is not None and request.continue_on_error:
+        raise ConfigError(
+            f"Use either {named('against')} or {named('continue_on_error')}, not both: a failed cell is never a pass."
+        )
