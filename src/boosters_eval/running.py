@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, require
@@ -11,6 +10,7 @@ from boosters_eval.core.home import given_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from boosters_eval.engine.executor import Executor
@@ -36,20 +36,11 @@ def run_prepared(
     """Execute a prepared run. Finished cells are kept, whatever happens; failed ones are in `errors`, even if all."""
     from boosters_eval.programs.benchmark import running  # noqa: PLC0415 (keeps start-up fast)
     from boosters_eval.programs.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.programs.history.hook import recording  # noqa: PLC0415 (keeps start-up fast)
 
     require("prepared", prepared, PreparedRun, "what prepare_comparison() or prepare_suite() gives")
     check_names(executor, observer, track)
-    watching = observer_of(observer, verbose=verbose, prepared=prepared)
-    with ExitStack() as stack:
-        if track:
-            from boosters_eval.engine.observer import Observers  # noqa: PLC0415 (keeps start-up fast)
-            from boosters_eval.tracking import TrackingObserver, chosen_trackers  # noqa: PLC0415
-
-            tracking = TrackingObserver(chosen_trackers(track), prepared.settings.home, say=say)
-            watching = Observers(watching, stack.enter_context(tracking))
-        stack.enter_context(recording(prepared.settings.home))
-        return running.run_prepared(prepared, watching, executor=executor, say=say)
+    with _watched(prepared, observer, verbose=verbose, say=say, track=track) as watchers:
+        return running.run_prepared(prepared, watchers, executor=executor, say=say)
 
 
 def run_importances(
@@ -58,17 +49,28 @@ def run_importances(
     observer: Observer | str | Sequence[Observer | str] | None = None,
     verbose: bool = False,
     executor: Executor | str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    track: Trackers = None,
 ) -> Explanations:
     """Execute what `prepare_importances` gives. Finished cells are kept, whatever happens; failed ones are `errors`."""
     from boosters_eval.programs.benchmark.planning import PreparedRun  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.programs.history.hook import recording  # noqa: PLC0415
     from boosters_eval.programs.importances.running import run_explained  # noqa: PLC0415
 
     require("prepared", prepared, PreparedRun, "what prepare_importances() gives")
-    check_names(executor, observer)
-    watching = observer_of(observer, verbose=verbose, prepared=prepared)
-    with recording(prepared.settings.home):
-        return run_explained(prepared, watching, executor=executor)
+    check_names(executor, observer, track)
+    with _watched(prepared, observer, verbose=verbose, say=say, track=track) as watchers:
+        return run_explained(prepared, watchers, executor=executor)
+
+
+def _watched(
+    prepared: PreparedRun, given: Any, *, verbose: bool, say: Callable[[str], None], track: Trackers
+) -> AbstractContextManager[Observer]:
+    """What was asked for, or the progress of a verbose run; the history; and trackers, if any."""
+    from boosters_eval.engine.observer import ObserverSettings, watching  # noqa: PLC0415 (keeps start-up fast)
+
+    wanted = several(given) or ([progress(prepared=prepared)] if verbose else [])
+    settings = ObserverSettings(prepared.settings.home, say, track)
+    return watching([*wanted, "history", *(["tracking"] if track else [])], settings)
 
 
 def check_names(executor: Any = None, observer: Any = None, track: Any = None) -> None:
@@ -100,12 +102,14 @@ def is_elsewhere(executor: Executor | str | None) -> bool:
     return known is not None and not known.local
 
 
-def observer_of(given: Any, *, verbose: bool = False, prepared: PreparedRun | None = None) -> Observer:
+def observer_of(given: Any, *, verbose: bool = False) -> Observer:
     """One observer, whatever was asked for: objects, names, several of them, or none."""
-    from boosters_eval.engine.observer import OBSERVERS, Observers  # noqa: PLC0415 (keeps start-up fast)
+    from boosters_eval.engine.observer import OBSERVERS, Observers, ObserverSettings  # noqa: PLC0415 (keeps start-up fast)
 
-    wanted = several(given) or ([progress(prepared=prepared)] if verbose else [])
-    return Observers(*(OBSERVERS[item]() if isinstance(item, str) else item for item in wanted))
+    wanted = several(given) or ([progress()] if verbose else [])
+    return Observers(
+        *(OBSERVERS[item].for_run(ObserverSettings()) if isinstance(item, str) else item for item in wanted)
+    )
 
 
 def several(given: Any) -> list[Any]:
