@@ -1,6 +1,7 @@
 """Whoever watches hears typed events, and the end with its results."""
 
 import re
+from typing import ClassVar
 
 import pytest
 
@@ -14,7 +15,7 @@ from boosters_eval import (
     TrainingConfig,
     compare,
 )
-from boosters_eval.engine.observer import CellEnded, PhaseStarted, RunEnded, RunStarted
+from boosters_eval.engine.observer import CellEnded, ObserverSettings, PhaseStarted, RunEnded, RunStarted, watching
 from boosters_eval.engine.progress import PlainLines, ProgressBar
 from tiny import FEW, run_tiny, shared_pool, tiny_config
 
@@ -88,7 +89,7 @@ def test_several_watch_at_once_by_name_or_as_objects(faulty):
 
 
 def test_unknown_observer_is_one_sentence(home):
-    with pytest.raises(ConfigError, match=r"Unknown observer 'bars'. Did you mean 'bar'\? Known: bar, lines"):
+    with pytest.raises(ConfigError, match=r"Unknown observer 'bars'. Did you mean 'bar'\? Known: bar, history, lines"):
         compare("iris", "sklearn", seeds=1, training=FEW, observer="bars")
 
 
@@ -118,3 +119,66 @@ def test_each_cell_is_told_with_its_outcome_and_phases_on_request(faulty, capsys
     assert re.search(r"tiny/segfault faulty seed 42: failed \(load [\d.]+ s, warm-up", said)
     run_tiny(tiny_config("none"), observer=watcher(), jobs=1)
     assert "trained in" not in capsys.readouterr().err
+
+
+class Closing(Observer):
+    """Notes what it was created with, and how it was closed."""
+
+    made: ClassVar = []
+
+    def __init__(self, settings=None):
+        self.settings, self.closed = settings, []
+        self.made.append(self)
+
+    @classmethod
+    def for_run(cls, settings):
+        return cls(settings)
+
+    def close(self, *, interrupted=False):
+        self.closed.append(interrupted)
+
+
+@pytest.fixture
+def closing(monkeypatch):
+    monkeypatch.setattr(Closing, "made", [])
+    OBSERVERS.register("closing", Closing)
+    yield
+    OBSERVERS.unregister("closing")
+
+
+def test_named_observer_is_created_with_the_settings_and_closed_but_any_other_is_left_open(closing, tmp_path):
+    own, settings = Closing(), ObserverSettings(home=tmp_path, track="mlflow")
+    with watching([own, "closing"], settings):
+        _, created = Closing.made
+        assert (created.settings, created.closed) == (settings, [])
+    assert (own.closed, created.closed) == ([], [False])
+    with pytest.raises(KeyboardInterrupt), watching(["closing"]):
+        raise KeyboardInterrupt
+    assert (Closing.made[-1].closed, Closing.made[-1].settings) == ([True], ObserverSettings())
+
+
+def test_observer_that_fails_or_cannot_be_closed_costs_nothing_and_the_others_are_closed(closing, monkeypatch):
+    class Stuck(Closing):
+        def begin(self, event):
+            raise RuntimeError("no network")
+
+        def close(self, *, interrupted=False):
+            raise OSError("stuck")
+
+    OBSERVERS.register("stuck", Stuck)
+    try:
+        with (
+            pytest.warns(BoostersEvalWarning, match=r"Stuck failed and receives no"),
+            pytest.warns(
+                BoostersEvalWarning, match=r"The observer Stuck failed when it was closed: OSError\('stuck'\)"
+            ),
+            watching(["closing", "stuck"]) as observer,
+        ):
+            observer.begin(None)
+    finally:
+        OBSERVERS.unregister("stuck")
+    assert Closing.made[0].closed == [False]
+    one, other = Closing(), Closing()
+    with Observers(one, other):
+        assert one.closed == []
+    assert one.closed == other.closed == [False]

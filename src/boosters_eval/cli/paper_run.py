@@ -94,16 +94,17 @@ def run(
 
 def run_targets(spec: Path, output: Path, execution: Execution, *, quiet: bool, **options: Any) -> Any:
     """Run, show the progress, and write DIR/results.json. An interruption prints how to go on."""
-    from boosters_eval.programs.history.hook import recording
+    from boosters_eval.engine.observer import watching
     from boosters_eval.programs.paper.running import RESULTS, run_specification, write_results
     from boosters_eval.running import progress
 
     check_output(output / RESULTS)
-    with recording(), resumable(), executor_of(execution) as executor:
+    shown = [] if quiet else [progress()]
+    with watching([*shown, "history"]) as observer, resumable(), executor_of(execution) as executor:
         results = run_specification(
             spec,
             executor=executor,
-            observer=None if quiet else progress(),
+            observer=observer,
             command=tuple(typed()),
             say=(lambda _: None) if quiet else (lambda text: note(f"Note: {text}.")),
             **{name: getattr(execution, name) for name in _TAKEN},

@@ -80,8 +80,8 @@ def run(
 
     Exit 0 if every cell that could run has a result, 2 if one failed. Whether they agree is the gate's question.
     """
+    from boosters_eval.engine.observer import watching
     from boosters_eval.engine.runs import check_name
-    from boosters_eval.programs.history.hook import recording
     from boosters_eval.programs.parity.running import ParityRequest, run_parity, selected
     from boosters_eval.running import progress
 
@@ -110,8 +110,9 @@ def run(
         name=None if name is None else check_name(name),
         registry=tuple(map(str, registry or ())),
     )
-    with recording(), resumable(without=("--force",)), executor_of(execution) as executor:
-        rows = run_parity(request, None if quiet else progress(), executor=executor)
+    shown = [] if quiet else [progress()]
+    with watching([*shown, "history"]) as observer, resumable(without=("--force",)), executor_of(execution) as executor:
+        rows = run_parity(request, observer, executor=executor)
     _show(rows)
     if not quiet:
         note(f"Written: {out_csv}")
@@ -248,7 +249,7 @@ def refresh(
     registry: RegistryOption = None,
 ) -> int:
     """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
-    from boosters_eval.programs.history.hook import recording
+    from boosters_eval.engine.observer import watching
     from boosters_eval.programs.parity.method import METHODS
     from boosters_eval.programs.parity.running import ParityRequest, run_parity, selected
     from boosters_eval.running import progress
@@ -262,8 +263,8 @@ def refresh(
             continue
         backends = (oracle.backend, METHODS[name].canonical)
         request = ParityRequest(methods=(name,), backends=backends, max_runs=1, force=True, oracles=folder)
-        with recording():
-            rows += run_parity(request, progress())
+        with watching([progress(), "history"]) as observer:
+            rows += run_parity(request, observer)
     _show(rows)
     stored = [row for row in rows if row.status.value == "ok" and row.verdict and row.verdict.value != "oracle_missing"]
     if rows and len(stored) == len(rows):

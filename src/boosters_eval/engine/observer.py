@@ -1,15 +1,17 @@
-"""Observers of a run: progress bars, trackers. Several may be active; each receives typed events and the results."""
+"""Observers of a run: progress, history, trackers. Several may be active; each hears typed events and the results."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from boosters_eval.engine.cell import Cell
@@ -52,8 +54,22 @@ class RunEnded:
     run: Run | None  # None: the run was interrupted
 
 
+@dataclass(frozen=True)
+class ObserverSettings:
+    """What an observer that is created by its name may need to know."""
+
+    home: Path | None = None  # of the runs; None: the usual one
+    say: Callable[[str], None] = lambda _: None  # a sentence for the user
+    track: Any = None  # trackers: a name, a class, or several of them
+
+
 class Observer:
     """The base of all observers; a subclass overrides the events that it needs."""
+
+    @classmethod
+    def for_run(cls, settings: ObserverSettings) -> Self:  # noqa: ARG003 (most need to know nothing)
+        """An observer that was asked for by its name. It is closed by whoever asked."""
+        return cls()
 
     def begin(self, event: RunStarted) -> None:
         """The run has started."""
@@ -67,12 +83,25 @@ class Observer:
     def end(self, event: RunEnded) -> None:
         """The run has ended."""
 
+    def close(self, *, interrupted: bool = False) -> None:
+        """No further run follows; `interrupted` says that one did not come to its end, and somebody waits."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self.close(interrupted=error[0] is not None)
+        except Exception as fault:  # noqa: BLE001 (the run has its results all the same)
+            message = f"The observer {type(self).__name__} failed when it was closed: {fault!r}"
+            warnings.warn(message, BoostersEvalWarning, stacklevel=3)
+
 
 class Observers(Observer):
     """Several observers as one. One that fails gets no further events: a tracker that is down must not cost the run."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._observers = list(observers)
+        self._given, self._observers = observers, list(observers)
 
     def begin(self, event: RunStarted) -> None:
         """Tell all."""
@@ -90,6 +119,12 @@ class Observers(Observer):
         """Tell all."""
         self._tell("end", event)
 
+    def close(self, *, interrupted: bool = False) -> None:
+        """Close all, those too that failed."""
+        with contextlib.ExitStack() as closing:
+            for observer in self._given:
+                closing.callback(observer.close, interrupted=interrupted)
+
     def _tell(self, name: str, event: Any) -> None:
         for observer in list(self._observers):
             try:
@@ -102,3 +137,17 @@ class Observers(Observer):
 
 
 OBSERVERS: Registry[type[Observer]] = Registry("observer", group="boosters_eval.observers", fault=must_extend(Observer))
+
+
+@contextlib.contextmanager
+def watching(
+    given: Iterable[Observer | str],
+    settings: ObserverSettings = ObserverSettings(),  # noqa: B008 (frozen)
+) -> Iterator[Observers]:
+    """All of them as one. Those that are named are created and closed here; any other is left open."""
+    with contextlib.ExitStack() as created:
+        observers = [
+            created.enter_context(OBSERVERS[item].for_run(settings)) if isinstance(item, str) else item
+            for item in given
+        ]
+        yield Observers(*observers)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from boosters_eval.engine.observer import CellEnded, RunStarted
+    from boosters_eval.engine.observer import CellEnded, ObserverSettings, RunStarted
 
 WAIT_VARIABLE = "BOOSTERS_EVAL_TRACKING_WAIT"
 _WAIT = 60.0  # seconds after the last cell
@@ -71,7 +71,7 @@ def allowed_wait() -> float:
 
 
 class TrackingObserver(Observer):
-    """Several trackers of one run, with all the looks at it. As a context it waits for them at the end, boundedly.
+    """Several trackers of one run, with all the looks at it. Closing it waits for them, boundedly.
 
     Where times are measured, nothing runs beside the cells: everything is sent after the last of them.
     """
@@ -91,6 +91,14 @@ class TrackingObserver(Observer):
         self._warned: set[str] = set()  # the trackers
         self._place: dict[str, Any] = {}
         self._run_id = ""
+
+    @classmethod
+    def for_run(cls, settings: ObserverSettings) -> Self:
+        """The trackers that were asked for."""
+        found = chosen_trackers(settings.track)
+        if not found:
+            raise ConfigError("The observer 'tracking' must have trackers: use 'track' instead, which names them.")
+        return cls(found, settings.home, say=settings.say)
 
     def begin(self, event: RunStarted) -> None:
         """Name the journal to all."""
@@ -119,11 +127,9 @@ class TrackingObserver(Observer):
             outpost.listen()
             self._warn(outpost)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        wait = self._wait if error[0] is None else min(self._wait, _WAIT_INTERRUPTED)
+    def close(self, *, interrupted: bool = False) -> None:
+        """Wait until everything is sent, boundedly, and warn of what is not."""
+        wait = min(self._wait, _WAIT_INTERRUPTED) if interrupted else self._wait
         try:
             lacking = self.finish(wait)
         except KeyboardInterrupt:  # ends only the waiting: the run has its results

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, BuildError, ConfigError, RunError
+from boosters_eval.engine.observer import watching
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.fit import Fit
@@ -20,7 +21,6 @@ from boosters_eval.programs.benchmark.usermetrics import from_spec, metric_names
 from boosters_eval.programs.bisect import wording
 from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
 from boosters_eval.programs.bisect.search import Located, locate
-from boosters_eval.programs.history.hook import recording
 from boosters_eval.stats.shifts import SearchRule, Shift, Yardstick, find_shift, place
 
 if TYPE_CHECKING:
@@ -93,11 +93,10 @@ class Bisector:
         """Compare the ends; if they differ, search between them."""
         self._look_at_machine()
         last = len(self.candidates) - 1
-        with recording(self.request.settings.home):
-            whole, seeds = self._ends(0, last)
-            found = Located(0, last)
-            if whole.outcome == "changed":
-                found = locate(len(self.candidates), self._judge, self.rule.tries)
+        whole, seeds = self._ends(0, last)
+        found = Located(0, last)
+        if whole.outcome == "changed":
+            found = locate(len(self.candidates), self._judge, self.rule.tries)
         return self._answer(whole, seeds, found)
 
     def _look_at_machine(self) -> None:
@@ -215,11 +214,12 @@ class Bisector:
         for item in prepared.plan.excluded:
             raise _UnusableError(f"{item.target} cannot do this: {item.reason}")
         rule = self.rule.seeds
-        with opened(self.executor, prepared) as used:
+        shown = [self.observer] if self.observer else []
+        with opened(self.executor, prepared) as used, watching([*shown, "history"]) as observer:
             run = run_once(
                 prepared,
                 used,
-                self.observer,
+                observer,
                 self.disturbances,
                 known=dict(known),
                 machines=dict(self._machines),

@@ -8,22 +8,30 @@ import warnings
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError
+from boosters_eval.engine.observer import Observer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from boosters_eval.engine.observer import RunEnded, RunStarted
 
 _AT_MOST = 50  # runs: the others, of a home that was never indexed, wait until somebody asks
 _WAIT_S = 2.0
 
 
-@contextlib.contextmanager
-def recording(home: Path | None = None) -> Iterator[None]:
-    """Index what is run inside, also if it is interrupted."""
-    try:
-        yield
-    finally:
-        record_runs(home)
+class HistoryObserver(Observer):
+    """Indexes the home of a run when it ends, also if it was interrupted."""
+
+    _home: Path | None = None
+
+    def begin(self, event: RunStarted) -> None:
+        """Take the home that holds the run's folder."""
+        self._home = None if event.folder is None else event.folder.parent.parent
+
+    def end(self, event: RunEnded) -> None:  # noqa: ARG002 (what it left on disk is read)
+        """Index the run, if it is kept."""
+        if self._home is not None:
+            record_runs(self._home)
 
 
 def record_runs(home: Path | None = None) -> None:
