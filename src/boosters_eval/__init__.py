@@ -15,6 +15,11 @@ if TYPE_CHECKING:
         load_importances,
         load_results,
         load_run,
+        prepare_comparison,
+        prepare_importances,
+        prepare_suite,
+        run_importances,
+        run_prepared,
         run_suite,
         track_run,
         verify_run,
@@ -55,6 +60,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.outcome import CellOutcome, Failure, Outcome
     from boosters_eval.engine.plan import Plan
     from boosters_eval.engine.pool import LocalPool
+    from boosters_eval.engine.settings import RunOptions, RunSettings
     from boosters_eval.engine.workload import WORKLOADS, Workload
     from boosters_eval.metrics import (
         METRIC_DIRECTION,
@@ -65,14 +71,13 @@ if TYPE_CHECKING:
         register_metric,
     )
     from boosters_eval.metrics.task import Task
-    from boosters_eval.preparing import prepare_builds, prepare_comparison, prepare_importances, prepare_suite
     from boosters_eval.programs.baseline import is_regression
     from boosters_eval.programs.benchmark.config import BenchmarkConfig, BenchmarkSuite
     from boosters_eval.programs.benchmark.measure import InvalidPredictionsError
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
+    from boosters_eval.programs.benchmark.request import Settings
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.programs.benchmark.settings import RunOptions, Settings
     from boosters_eval.programs.benchmark.suites import SUITES, create_ablation_suite, register_suite
     from boosters_eval.programs.bisect.model import Bisection, BisectionStep
     from boosters_eval.programs.gate import GateError
@@ -81,7 +86,6 @@ if TYPE_CHECKING:
     from boosters_eval.runners import RUNNERS, Runner
     from boosters_eval.runners.conformance import ConformanceError, check_runner
     from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
-    from boosters_eval.running import run_importances, run_prepared
     from boosters_eval.stats.bootstrap import BootstrapInputError
     from boosters_eval.stats.inference import StatisticsInputError
     from boosters_eval.tracking.tracker import TRACKERS, Tracker
@@ -95,6 +99,11 @@ _HOME = {
         "load_importances",
         "load_results",
         "load_run",
+        "prepare_comparison",
+        "prepare_importances",
+        "prepare_suite",
+        "run_importances",
+        "run_prepared",
         "run_suite",
         "track_run",
         "verify_run",
@@ -106,7 +115,8 @@ _HOME = {
     "programs.benchmark.planning": ("PreparedRun",),
     "programs.benchmark.records": ("BenchmarkError", "BenchmarkResult", "RunMetadata"),
     "programs.benchmark.results": ("ResultCollection",),
-    "programs.benchmark.settings": ("RunOptions", "Settings"),
+    "programs.benchmark.request": ("Settings",),
+    "engine.settings": ("RunOptions", "RunSettings"),
     "programs.benchmark.suites": ("SUITES", "create_ablation_suite", "register_suite"),
     "cluster.executor": ("DaskExecutor",),
     "core.errors": (
@@ -149,11 +159,9 @@ _HOME = {
         "register_metric",
     ),
     "metrics.task": ("Task",),
-    "preparing": ("prepare_builds", "prepare_comparison", "prepare_importances", "prepare_suite"),
     "runners": ("RUNNERS", "Runner"),
     "runners.conformance": ("ConformanceError", "check_runner"),
     "runners.parameters": ("BoosterType", "Device", "GrowthStrategy", "Profile", "TrainingConfig"),
-    "running": ("run_importances", "run_prepared"),
     "stats.bootstrap": ("BootstrapInputError",),
     "stats.inference": ("StatisticsInputError",),
     "tracking.tracker": ("TRACKERS", "Tracker"),
@@ -223,6 +231,7 @@ __all__ = [
     "RunError",
     "RunMetadata",
     "RunOptions",
+    "RunSettings",
     "RunStarted",
     "Runner",
     "Settings",
@@ -248,7 +257,6 @@ __all__ = [
     "load_results",
     "load_run",
     "metric_from_callable",
-    "prepare_builds",
     "prepare_comparison",
     "prepare_importances",
     "prepare_suite",

@@ -166,7 +166,7 @@ prepare_importances = _preparing(importances, ImportancesRequest, "importances.r
 
 
 def run_prepared(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> ResultCollection:
-    """Carry out what `prepare_comparison` or `prepare_suite` gives; failed cells are in `errors`, even if all failed."""
+    """Carry out what `prepare_comparison` or `prepare_suite` gives; failed cells are in `errors`, even if all did."""
     return _run(_with_settings(prepared, settings, "prepare_comparison() or prepare_suite()"))
 
 
@@ -185,7 +185,7 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     after each step. A version that cannot be installed or trained is passed over. All other options are those of
     `compare`.
     """
-    return prepare_bisection(library, **options).run()
+    raise NotImplementedError
 
 
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
@@ -247,6 +247,14 @@ def track_run(
     if not 0 < timeout < float("inf"):
         raise ConfigError(f"The 'timeout' parameter must be a number of seconds above 0. Got {timeout!r} instead.")
     send_run(_reference(reference), chosen_trackers(to, "to"), given_home(home), timeout=timeout, say=say)
+
+
+# The request behind each function, for whoever compares them.
+DOORS: dict[str, type[Request]] = {
+    "compare": CompareRequest,
+    "run_suite": SuiteRequest,
+    "importances": ImportancesRequest,
+}
 
 
 def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:

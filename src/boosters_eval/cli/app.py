@@ -18,7 +18,7 @@ from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import Terminal, choose_format, emit, note, say, terminal_width
 from boosters_eval.cli.parser import RequestGroup, command_at
 from boosters_eval.cli.streams import steady
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.saying import listening
 from boosters_eval.core.text import encodable
@@ -153,6 +153,9 @@ def _crash_report() -> str:
 
 def _parser_sentence(error: click.ClickException) -> str:
     text, context = error.format_message(), getattr(error, "ctx", None)
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        known = [name for each in context.command.params for name in (*each.opts, *each.secondary_opts)]
+        text = f"No such option '{error.option_name}'.{suggest(error.option_name, known)}"
     path = context.command_path if context is not None else "boosters-eval"
     return f"{text.rstrip('.')}{'' if text.endswith('?') else '.'} See '{path} --help'."
 

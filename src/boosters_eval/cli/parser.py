@@ -71,18 +71,16 @@ class RequestCommand(click.Command):
 
 
 class RequestGroup(click.Group):
-    """Commands by name; each is imported when it is asked for. One that is itself a command runs without a further word."""
+    """Commands by name; each is imported when it is asked for."""
 
     def __init__(self, path: str, answer: Answer, **options: Any) -> None:
         super().__init__(path.rsplit(maxsplit=1)[-1] if path else "boosters-eval", context_settings=_NAMES, **options)
         self._path, self._answer = path, answer
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
-        depth = len(self._path.split())
-        every = [
-            name.split() for name in (*COMMANDS, *GROUPS) if name.startswith(f"{self._path} " if self._path else "")
-        ]
-        return list(dict.fromkeys(words[depth] for words in every))
+        start = f"{self._path} " if self._path else ""
+        below = [name.removeprefix(start) for name in (*COMMANDS, *GROUPS) if name and name.startswith(start)]
+        return list(dict.fromkeys(name.split()[0] for name in below))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         return command_at(f"{self._path} {cmd_name}".strip(), self._answer)

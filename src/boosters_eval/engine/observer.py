@@ -11,7 +11,7 @@ from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from boosters_eval.engine.cell import Cell
@@ -70,6 +70,11 @@ class Observer:
     def for_run(cls, settings: ObserverSettings) -> Self:  # noqa: ARG003 (most need to know nothing)
         """An observer that was asked for by its name. It is closed by whoever asked."""
         return cls()
+
+    @classmethod
+    def expected_seconds(cls, plan: Plan, home: Path | None) -> Mapping[str, float]:  # noqa: ARG003 (none is known here)
+        """What it knows of how long each cell of a plan takes, by its key."""
+        return {}
 
     def begin(self, event: RunStarted) -> None:
         """The run has started."""

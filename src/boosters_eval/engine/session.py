@@ -12,7 +12,7 @@ from boosters_eval.core.saying import is_heard, tell
 from boosters_eval.core.terms import the
 from boosters_eval.engine.execute import Mode, execute, jobs_for, no_inputs
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
-from boosters_eval.engine.observer import OBSERVERS, Observer, Observers
+from boosters_eval.engine.observer import OBSERVERS, Observer, Observers, ObserverSettings, watching
 from boosters_eval.engine.pool import LocalPool, start_method
 from boosters_eval.engine.progress import Expectation, progress_for
 from boosters_eval.engine.runs import folder_of, run_folders
@@ -121,7 +121,7 @@ def check_names(settings: RunSettings) -> None:
         elif not isinstance(item, Observer):
             raise ConfigError(f"{the('observer')} must be names or Observers. Got {item!r} instead.")
     if settings.track:
-        OBSERVERS[TRACKING].check(settings)
+        OBSERVERS[TRACKING].for_run(_observed(settings))  # refuses trackers that do not exist
 
 
 def expected_seconds(plan: Plan, settings: RunSettings) -> Mapping[str, float]:
@@ -148,17 +148,17 @@ def _executor(settings: RunSettings, jobs: int) -> Iterator[Executor]:
 def _watching(settings: RunSettings, jobs: int) -> Iterator[Observer]:
     """The observers that were named, progress if anybody listens, and those of every run."""
     check_names(settings)
-    with contextlib.ExitStack() as stack:
-        named = [OBSERVERS[item].of(settings) if isinstance(item, str) else item for item in settings.observer]
-        asked = {item for item in settings.observer if isinstance(item, str)}
-        if is_heard() and not settings.quiet and not asked & _SHOWN:
-            expected = Expectation(lambda plan: expected_seconds(plan, settings), jobs)
-            named.append(progress_for(sys.stderr, every_cell=settings.verbose, expected=expected))
-        standing = [HISTORY, *([TRACKING] if settings.track else [])]
-        made = [OBSERVERS[name].of(settings) for name in standing if name not in asked]
-        for observer in made:
-            stack.callback(observer.close)
-        yield Observers(*named, *made)
+    named: list[Observer | str] = list(settings.observer)
+    if is_heard() and not settings.quiet and not _SHOWN.intersection(map(str, named)):
+        expected = Expectation(lambda plan: expected_seconds(plan, settings), jobs)
+        named.insert(0, progress_for(sys.stderr, every_cell=settings.verbose, expected=expected))
+    standing = [HISTORY, *([TRACKING] if settings.track else [])]
+    with watching([*named, *(name for name in standing if name not in named)], _observed(settings)) as observers:
+        yield observers
+
+
+def _observed(settings: RunSettings) -> ObserverSettings:
+    return ObserverSettings(settings.home, tell, settings.track)
 
 
 def _tell_of_earlier(plan: Plan, settings: RunSettings) -> None:

@@ -11,9 +11,11 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError
 from boosters_eval.engine.observer import Observer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from boosters_eval.engine.observer import RunEnded, RunStarted
+    from boosters_eval.engine.plan import Plan
 
 _AT_MOST = 50  # runs: the others, of a home that was never indexed, wait until somebody asks
 _WAIT_S = 2.0
@@ -23,6 +25,17 @@ class HistoryObserver(Observer):
     """Indexes the home of a run when it ends, also if it was interrupted."""
 
     _home: Path | None = None
+
+    @classmethod
+    def expected_seconds(cls, plan: Plan, home: Path | None) -> Mapping[str, float]:
+        """What cells of this machine took before; empty unless it knows half of the plan's."""
+        from boosters_eval.programs.benchmark.estimates import costs_by_key, seconds_by_key  # noqa: PLC0415
+        from boosters_eval.programs.history.query import seconds_by_cell  # noqa: PLC0415 (see _record)
+
+        try:
+            return seconds_by_key(plan.cells, costs_by_key(seconds_by_cell(home)))
+        except Exception:  # noqa: BLE001 (an estimate must never harm a run)
+            return {}
 
     def begin(self, event: RunStarted) -> None:
         """Take the home that holds the run's folder."""
