@@ -8,12 +8,12 @@ from functools import cache
 
 import numpy as np
 
-from boosters_eval import DatasetConfig, Executor, LocalPool, Settings, Task, TrainingConfig
+from boosters_eval import DatasetConfig, Executor, LocalPool, Settings, Task, TrainingConfig, run_prepared
+from boosters_eval.engine.execute import jobs_for
 from boosters_eval.engine.pool import start_method
+from boosters_eval.programs.benchmark.benchmarks import Benchmarks
 from boosters_eval.programs.benchmark.config import BenchmarkConfig
 from boosters_eval.programs.benchmark.planning import prepare
-from boosters_eval.programs.benchmark.benchmarks import Benchmarks
-from boosters_eval.programs.benchmark.running import jobs_of, run_prepared
 from boosters_eval.runners import RUNNERS
 
 
@@ -78,8 +78,8 @@ def loaded(library):
 
 def run_tiny(*configs, seeds=1, observer=None, jobs=None, **settings):
     prepared = prepare_tiny(*configs, seeds=seeds, **settings)
-    executor = pool_for(len(prepared.plan.cells), jobs or jobs_of(prepared))
-    return run_prepared(prepared, observer, executor=executor)
+    executor = pool_for(len(prepared.plan.cells), jobs or jobs_for(prepared.plan))
+    return run_prepared(prepared, observer=observer, executor=executor)
 
 
 class KeptPool(Executor):

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from boosters_eval.cli.installing import shown_installing
-from boosters_eval.runners import RUNNERS
 from boosters_eval.core.saying import tell
+from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.targets import forget
 from toys import write_runner, write_wheel
 

@@ -1,6 +1,7 @@
 import pytest
 
 import factories
+from boosters_eval import Settings
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.engine.cell import Build
 from boosters_eval.programs.baseline import CheckRules, make_baseline
@@ -8,7 +9,6 @@ from boosters_eval.programs.baseline.plan import Request, plan_run, until_decide
 from boosters_eval.programs.benchmark.config import derive_seeds
 from boosters_eval.programs.benchmark.looks import Growth, grow
 from boosters_eval.programs.benchmark.planning import PreparedRun
-from boosters_eval.programs.benchmark.settings import Settings
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.targets import forget, known_as

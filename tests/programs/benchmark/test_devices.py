@@ -12,10 +12,10 @@ from boosters_eval.core.errors import ConfigError, FileFormatError, UnsupportedE
 from boosters_eval.engine import facts, plan
 from boosters_eval.engine.plan import Plan
 from boosters_eval.programs.baseline import CheckRules, Snapshot, check, make_baseline
+from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
 from boosters_eval.programs.benchmark.config import BenchmarkConfig
 from boosters_eval.programs.benchmark.natives import canonical_native
 from boosters_eval.programs.benchmark.planning import fit_specs
-from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
 from boosters_eval.programs.benchmark.suites import SUITES, cost_key
 from boosters_eval.programs.benchmark.tables import build_document
 from boosters_eval.programs.history import content

@@ -4,8 +4,8 @@ import pytest
 
 from boosters_eval.programs.benchmark.estimates import costs_by_key, seconds_by_key
 from boosters_eval.programs.benchmark.suites import cost_key
+from boosters_eval.programs.history.hook import HistoryObserver
 from boosters_eval.runners.parameters import BoosterType, TrainingConfig
-from boosters_eval.running import expected_seconds
 from tiny import plan_of, tiny_config
 
 pytestmark = pytest.mark.usefixtures("faulty")
@@ -39,4 +39,4 @@ def test_a_history_that_cannot_be_read_harms_no_run(monkeypatch):
         raise OSError("damaged")
 
     monkeypatch.setattr("boosters_eval.programs.history.query.seconds_by_cell", broken)
-    assert expected_seconds(plan_of(tiny_config())) == {}
+    assert HistoryObserver.expected_seconds(plan_of(tiny_config()), None) == {}

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 import factories
-from boosters_eval import BoostersEvalWarning, Clock, DatasetConfig, Task, TrainingConfig, compare, load_run
+from boosters_eval import (
+    BoostersEvalWarning,
+    Clock,
+    DatasetConfig,
+    Task,
+    TrainingConfig,
+    compare,
+    load_run,
+    run_prepared,
+)
 from boosters_eval.core import disturbance
 from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import ConfigError
@@ -22,7 +31,6 @@ from boosters_eval.programs.benchmark.measure import measure
 from boosters_eval.programs.benchmark.planning import timing_threads
 from boosters_eval.programs.benchmark.records import BUSY_CELL
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.running import run_prepared
 from boosters_eval.programs.benchmark.tables import build_tables
 from boosters_eval.reports.text import render_markdown
 from boosters_eval.runners import RUNNERS

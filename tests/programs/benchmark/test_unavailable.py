@@ -11,8 +11,8 @@ import factories
 from boosters_eval import BenchmarkSuite, BoosterType, ResultCollection, compare, load_run
 from boosters_eval.core.errors import BoostersEvalWarning
 from boosters_eval.programs.baseline import CheckRules, Snapshot, check, make_baseline
-from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
 from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
+from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
 from boosters_eval.programs.benchmark.tables import build_document, build_tables
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown, render_page
 from boosters_eval.reports.full_markdown import render_report

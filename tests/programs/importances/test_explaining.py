@@ -16,10 +16,11 @@ from boosters_eval import (
     Task,
     TrainingConfig,
     UnknownNameError,
+    prepare_comparison,
+    prepare_importances,
 )
 from boosters_eval.api import compare, importances, load_importances, load_run, verify_run
 from boosters_eval.cli.app import run
-from boosters_eval.preparing import prepare_comparison, prepare_importances
 from boosters_eval.programs.benchmark.estimates import seconds_by_key
 from boosters_eval.programs.benchmark.suites import cost_key
 from boosters_eval.programs.importances.records import KINDS, Explanation, FeatureUnit, MeasuredKind

@@ -10,6 +10,7 @@ import pytest
 from boosters_eval import (
     BuildError,
     ConfigError,
+    Settings,
     load_run,
     prepare_builds,
     prepare_comparison,
@@ -21,7 +22,6 @@ from boosters_eval import (
 from boosters_eval.programs.baseline.plan import Request, plan_run
 from boosters_eval.programs.benchmark import tables
 from boosters_eval.programs.benchmark.measure import request_for
-from boosters_eval.programs.benchmark.settings import Settings
 from boosters_eval.reports import render_markdown, render_page
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds import pip

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from boosters_eval import BuildError, ConfigError, prepare_builds
+from boosters_eval.core.saying import listening
 from boosters_eval.runners.builds import install as installing
 from boosters_eval.runners.builds import pip
 from boosters_eval.runners.builds.install import BuildOrder, install_order, install_reference
 from boosters_eval.runners.builds.reference import parse_reference
-from boosters_eval.core.saying import listening
 from boosters_eval.runners.builds.sources import source_digest, source_files
 from boosters_eval.runners.builds.store import all_builds, damaged_folders, find_build, locked, remove_build
 from boosters_eval.runners.installed import installed_build, library_digest
