@@ -108,7 +108,7 @@ def compare(
     """
     request = _request(CompareRequest, "compare", locals())
     with _heard(request):
-        return _checked(_run(_prepare("benchmark.compare:prepare_comparison", request)))
+        return _checked(_run(_warned(_prepare("benchmark.compare:prepare_comparison", request))))
 
 
 def run_suite(
@@ -124,7 +124,7 @@ def run_suite(
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
     request = _request(SuiteRequest, "run_suite", locals())
     with _heard(request):
-        return _checked(_run(_prepare("benchmark.compare:prepare_suite", request)))
+        return _checked(_run(_warned(_prepare("benchmark.compare:prepare_suite", request))))
 
 
 def importances(
@@ -155,7 +155,7 @@ def importances(
     """
     request = _request(ImportancesRequest, "importances", locals())
     with _heard(request):
-        found = _explain(_prepare("importances.running:prepare_importances", request))
+        found = _explain(_warned(_prepare("importances.running:prepare_importances", request)))
     _checked(found.collection)
     return found
 
@@ -359,8 +359,8 @@ DOORS: dict[str, type[Request]] = {
 
 def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
     """The request that the arguments of a function make."""
-    given = {**given, **given.pop("settings", {})}
-    return kind.of(function, given)
+    settings = given.pop("settings", {})
+    return kind.of(function, {**given, **settings})
 
 
 def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
@@ -369,12 +369,16 @@ def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
 
 
 def _prepare(program: str, request: RunRequest) -> PreparedRun:
-    """The plan, with a warning for each finding about the data with which scores are too good."""
     module, _, function = program.partition(":")
     prepared: PreparedRun = getattr(import_module(f"boosters_eval.programs.{module}"), function)(request)
+    return prepared
+
+
+def _warned(prepared: PreparedRun) -> PreparedRun:
+    """A warning for each finding about the data with which scores are too good; the others are in `results.audits`."""
     for name, audit in prepared.audits.items():
         for finding in audit.severe:
-            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=4)
+            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
     return prepared
 
 

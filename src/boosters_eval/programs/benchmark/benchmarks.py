@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.core.terms import the
 from boosters_eval.datasets import resolve_dataset
 from boosters_eval.datasets.config import DatasetConfig, DataSettings, parse_split
 from boosters_eval.datasets.given import GivenFrame, given_datasets
@@ -148,9 +149,7 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
     match = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", str(text))
     folds, repeats = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
     if folds < 2 or repeats < 1:
-        raise ConfigError(
-            f"The 'cv' parameter must be folds or folds x repeats, such as 5 or 5x10. Got {text!r} instead."
-        )
+        raise ConfigError(f"{the('cv')} must be folds or folds x repeats, such as 5 or 5x10. Got {text!r} instead.")
     return folds, repeats
 
 
@@ -170,7 +169,7 @@ def _data_settings(
 def _names(value: str | Sequence[str], parameter: str) -> list[str]:
     names = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"The '{parameter}' parameter must be a name or a list of names. Got {value!r} instead.")
+        raise ConfigError(f"{the(parameter)} must be a name or a list of names. Got {value!r} instead.")
     return list(dict.fromkeys(names))
 
 

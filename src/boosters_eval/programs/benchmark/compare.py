@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, ExitCode
+from boosters_eval.core.errors import ConfigError, ExitCode, UnsupportedError
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import tell
@@ -123,11 +123,18 @@ def _judge(request: CompareRequest | SuiteRequest, prepared: PreparedRun) -> Fin
         _check_against(request.against, prepared)
     announce(prepared)
     if request.dry_run:
-        check_devices(prepared.plan)
-        return PlannedRun.of(prepared.plan, request, notes=_growth_notes(prepared))
+        return PlannedRun.of(prepared.plan, request, _growth_notes(prepared), _refusal(prepared))
     results = run_prepared(prepared)
     verdict = None if request.against is None else results.regressions(request.against, test=request.test)
     return ComparisonFindings(results, request, verdict)
+
+
+def _refusal(prepared: PreparedRun) -> str:
+    try:
+        check_devices(prepared.plan)
+    except UnsupportedError as error:
+        return str(error)
+    return ""
 
 
 def _several(given: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
+from boosters_eval.core.terms import the
 from boosters_eval.datasets.config import DatasetConfig, SplitBy, SplitText, parse_split
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.request import MAX_SEEDS
@@ -21,7 +22,7 @@ DEFAULT_WINDOWS = 5  # of time, each a tenth of the rows: long enough that neigh
 def derive_seeds(count: int) -> tuple[int, ...]:
     """The RFC's seeds, the same everywhere: 42, 1379, 2716, ..."""
     if not 1 <= count <= MAX_SEEDS:
-        raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {count} instead.")
+        raise ConfigError(f"{the('seeds')} must be a count from 1 to {MAX_SEEDS}. Got {count} instead.")
     return tuple(42 + 1337 * i for i in range(count))
 
 

@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.errors import ExitCode, Interruption
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.removal import Removal, span_seconds
-from boosters_eval.core.saying import tell
 from boosters_eval.core.text import counted, sized
 from boosters_eval.runners.builds.commits import kept_wheels, wheels_folder
 from boosters_eval.runners.builds.install import install_reference
@@ -41,8 +40,7 @@ def add(request: AddBuildsRequest) -> AddedBuilds:
         try:
             found.append(install_reference(reference, home=request.home, isolated=request.isolated))
         except KeyboardInterrupt:
-            tell(f"Stopped. Nothing of {words} is kept.")
-            raise
+            raise Interruption(f"Stopped. Nothing of {words} is kept.") from None
     return AddedBuilds(tuple(found))
 
 
