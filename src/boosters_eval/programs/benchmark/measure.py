@@ -16,8 +16,8 @@ from boosters_eval.engine.adaptive import adaptive_v1, fixed
 from boosters_eval.engine.clock import Clock, taken
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
+from boosters_eval.metrics.trivial import trivial_scores
 from boosters_eval.programs.benchmark.records import BenchmarkResult
-from boosters_eval.programs.benchmark.trivial import trivial_scores
 from boosters_eval.programs.benchmark.warmup import fit_once, warm_up
 from boosters_eval.runners.base import FitRequest, TrainData
 from boosters_eval.runners.devices import cannot_run
