@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from boosters_eval import __version__
 from boosters_eval.cli.arguments import spread
 from boosters_eval.cli.conversion import spare
 from boosters_eval.cli.installing import shown_installing
@@ -21,6 +20,7 @@ from boosters_eval.cli.output import note, say, terminal_width
 from boosters_eval.cli.streams import steady
 from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
+from boosters_eval.core.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
