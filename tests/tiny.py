@@ -10,11 +10,11 @@ import numpy as np
 
 from boosters_eval import DatasetConfig, Executor, LocalPool, Settings, Task, TrainingConfig
 from boosters_eval.engine.pool import start_method
-from boosters_eval.programs.benchmark.config import BenchmarkConfig
 from boosters_eval.programs.benchmark.planning import prepare
 from boosters_eval.programs.benchmark.requests import Benchmarks
 from boosters_eval.programs.benchmark.running import jobs_of, run_prepared
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.config import BenchmarkConfig
 
 
 def tiny_table():

@@ -67,20 +67,21 @@ if TYPE_CHECKING:
     from boosters_eval.metrics.task import Task
     from boosters_eval.preparing import prepare_builds, prepare_comparison, prepare_importances, prepare_suite
     from boosters_eval.programs.baseline import is_regression
-    from boosters_eval.programs.benchmark.config import BenchmarkConfig, BenchmarkSuite
-    from boosters_eval.programs.benchmark.measure import InvalidPredictionsError
     from boosters_eval.programs.benchmark.planning import PreparedRun
-    from boosters_eval.programs.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
+    from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.settings import RunOptions, Settings
-    from boosters_eval.programs.benchmark.suites import SUITES, create_ablation_suite, register_suite
+    from boosters_eval.programs.benchmark.suites import SUITES, BenchmarkSuite, create_ablation_suite, register_suite
     from boosters_eval.programs.bisect.model import Bisection, BisectionStep
     from boosters_eval.programs.gate import GateError
     from boosters_eval.programs.importances.records import Explanation
     from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.runners import RUNNERS, Runner
+    from boosters_eval.runners.config import BenchmarkConfig
     from boosters_eval.runners.conformance import ConformanceError, check_runner
+    from boosters_eval.runners.measure import InvalidPredictionsError
     from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, Profile, TrainingConfig
+    from boosters_eval.runners.result import BenchmarkResult
     from boosters_eval.running import run_importances, run_prepared
     from boosters_eval.stats.bootstrap import BootstrapInputError
     from boosters_eval.stats.inference import StatisticsInputError
@@ -101,13 +102,11 @@ _HOME = {
     ),
     "programs.baseline": ("is_regression",),
     "programs.bisect.model": ("Bisection", "BisectionStep"),
-    "programs.benchmark.config": ("BenchmarkConfig", "BenchmarkSuite"),
-    "programs.benchmark.measure": ("InvalidPredictionsError",),
     "programs.benchmark.planning": ("PreparedRun",),
-    "programs.benchmark.records": ("BenchmarkError", "BenchmarkResult", "RunMetadata"),
+    "programs.benchmark.records": ("BenchmarkError", "RunMetadata"),
     "programs.benchmark.results": ("ResultCollection",),
     "programs.benchmark.settings": ("RunOptions", "Settings"),
-    "programs.benchmark.suites": ("SUITES", "create_ablation_suite", "register_suite"),
+    "programs.benchmark.suites": ("SUITES", "BenchmarkSuite", "create_ablation_suite", "register_suite"),
     "cluster.executor": ("DaskExecutor",),
     "core.errors": (
         "BoostersEvalError",
@@ -152,6 +151,9 @@ _HOME = {
     "preparing": ("prepare_builds", "prepare_comparison", "prepare_importances", "prepare_suite"),
     "runners": ("RUNNERS", "Runner"),
     "runners.conformance": ("ConformanceError", "check_runner"),
+    "runners.config": ("BenchmarkConfig",),
+    "runners.measure": ("InvalidPredictionsError",),
+    "runners.result": ("BenchmarkResult",),
     "runners.parameters": ("BoosterType", "Device", "GrowthStrategy", "Profile", "TrainingConfig"),
     "running": ("run_importances", "run_prepared"),
     "stats.bootstrap": ("BootstrapInputError",),

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from boosters_eval.engine.executor import Executor
     from boosters_eval.engine.observer import Observer
     from boosters_eval.preparing import BoosterName, Data, MetricLike, ProfileName, Seeds, TaskName
-    from boosters_eval.programs.benchmark.config import BenchmarkSuite
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.requests import Libraries
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.settings import RunOptions
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.programs.bisect.model import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
     from boosters_eval.programs.importances.results import Explanations

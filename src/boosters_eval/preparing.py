@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
-    from boosters_eval.programs.benchmark.config import BenchmarkSuite
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.requests import Libraries
     from boosters_eval.programs.benchmark.settings import RunOptions, Settings
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.programs.bisect.request import BisectionOptions
     from boosters_eval.programs.bisect.running import Bisector
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig

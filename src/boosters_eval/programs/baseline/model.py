@@ -28,7 +28,7 @@ from boosters_eval.core.text import escape_json
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.records import SplitFacts
+from boosters_eval.runners.result import SplitFacts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Self
 
 from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.programs.benchmark.config import MAX_SEEDS
 from boosters_eval.programs.benchmark.observations import compare_rows
 from boosters_eval.programs.benchmark.tables.contenders import group, results_by_name
+from boosters_eval.runners.config import MAX_SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -19,12 +19,12 @@ from boosters_eval.engine import threads
 from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.config import MAX_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.looks import Growth
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing, spec_of
 from boosters_eval.programs.benchmark.splitting import check_growth, check_splits, settled, split_spec
 from boosters_eval.programs.benchmark.usermetrics import UserMetric, from_registry, from_spec
+from boosters_eval.runners.config import MAX_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.parameters import BoosterType, Device, TrainingConfig
 from boosters_eval.runners.targets import runner_of

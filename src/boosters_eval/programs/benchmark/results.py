@@ -16,17 +16,10 @@ from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import escape_json
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.records import (
-    Absence,
-    BenchmarkError,
-    BenchmarkResult,
-    Record,
-    RunMetadata,
-    Unavailable,
-    Unsupported,
-)
+from boosters_eval.programs.benchmark.records import Absence, BenchmarkError, RunMetadata, Unavailable, Unsupported
 from boosters_eval.programs.benchmark.rows import ROW_FIELDS, csv_of, row_of
 from boosters_eval.runners.parameters import BoosterType
+from boosters_eval.runners.result import BenchmarkResult, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

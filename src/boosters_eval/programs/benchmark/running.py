@@ -24,15 +24,10 @@ from boosters_eval.engine.warm import kept_pool
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.looks import grow
 from boosters_eval.programs.benchmark.planning import check_devices, fit_specs, prepare_seeds
-from boosters_eval.programs.benchmark.records import (
-    BenchmarkError,
-    BenchmarkResult,
-    RunMetadata,
-    Unavailable,
-    Unsupported,
-)
+from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.spec import identity_of
+from boosters_eval.runners.result import BenchmarkResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -1,11 +1,10 @@
-"""What is to be evaluated, as data: benchmarks and suites. Nothing scientific is imported here."""
+"""What is to be evaluated, as data: one benchmark. Nothing scientific is imported here."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from annotated_types import Ge, Gt, Le, Lt, MinLen
-from pydantic import AfterValidator
+from annotated_types import Ge, Gt, Lt, MinLen
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
@@ -61,20 +60,3 @@ class BenchmarkConfig(Model):
     def n_folds(self) -> int | None:
         """The number of folds, or of windows of time; None: one split per seed."""
         return self.folds or (DEFAULT_WINDOWS if self.is_by_time else None)
-
-
-def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig, ...]:
-    names = [config.name for config in configs]
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    if doubled:
-        raise ConfigError(f"Config names must be unique in a suite. Got {', '.join(doubled)} more than once.")
-    return configs
-
-
-class BenchmarkSuite(Model):
-    """Benchmarks that run together."""
-
-    name: Annotated[str, MinLen(1)]
-    configs: Annotated[tuple[BenchmarkConfig, ...], AfterValidator(_unique_names)]
-    default_seeds: Annotated[int, Ge(1), Le(MAX_SEEDS)] = DEFAULT_SEEDS
-    description: str = ""
