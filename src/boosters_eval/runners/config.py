@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated
 
 from annotated_types import Ge, Gt, Lt, MinLen
@@ -22,6 +23,12 @@ def derive_seeds(count: int) -> tuple[int, ...]:
     if not 1 <= count <= MAX_SEEDS:
         raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {count} instead.")
     return tuple(42 + 1337 * i for i in range(count))
+
+
+def derive_seed(base_seed: int, config_name: str, library: str, training_seed: int = TrainingConfig().seed) -> int:
+    """The RFC's seed of one model: it differs by benchmark and library, and is the same in every process."""
+    text = f"{base_seed}|{training_seed}|{config_name}|{library}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) & 0x7FFF_FFFF
 
 
 class BenchmarkConfig(Model):
