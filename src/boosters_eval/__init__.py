@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from boosters_eval.core.errors import RunError as RunError
     from boosters_eval.core.errors import UnknownNameError as UnknownNameError
     from boosters_eval.core.errors import UnsupportedError as UnsupportedError
+    from boosters_eval.core.machine import MachineInfo as MachineInfo
     from boosters_eval.core.repeat import Repeat as Repeat
     from boosters_eval.datasets import DATASETS as DATASETS
     from boosters_eval.datasets import Table as Table
@@ -76,16 +77,31 @@ if TYPE_CHECKING:
     from boosters_eval.preparing import prepare_importances as prepare_importances
     from boosters_eval.preparing import prepare_suite as prepare_suite
     from boosters_eval.programs.baseline import is_regression as is_regression
+    from boosters_eval.programs.baseline.model import Baseline as Baseline
+    from boosters_eval.programs.baseline.model import BaselineResult as BaselineResult
+    from boosters_eval.programs.baseline.model import MetricStats as MetricStats
+    from boosters_eval.programs.baseline.model import load_baseline as load_baseline
+    from boosters_eval.programs.baseline.model import save_baseline as save_baseline
     from boosters_eval.programs.benchmark.planning import PreparedRun as PreparedRun
     from boosters_eval.programs.benchmark.records import BenchmarkError as BenchmarkError
     from boosters_eval.programs.benchmark.records import RunMetadata as RunMetadata
     from boosters_eval.programs.benchmark.results import ResultCollection as ResultCollection
     from boosters_eval.programs.benchmark.settings import RunOptions as RunOptions
     from boosters_eval.programs.benchmark.settings import Settings as Settings
+    from boosters_eval.programs.benchmark.suites import ABLATION_DEVICE as ABLATION_DEVICE
+    from boosters_eval.programs.benchmark.suites import ABLATION_GROWTH_SUITE as ABLATION_GROWTH_SUITE
+    from boosters_eval.programs.benchmark.suites import ABLATION_THREADING as ABLATION_THREADING
+    from boosters_eval.programs.benchmark.suites import COMPARISON_DEPTHWISE as COMPARISON_DEPTHWISE
+    from boosters_eval.programs.benchmark.suites import COMPARISON_LEAFWISE as COMPARISON_LEAFWISE
+    from boosters_eval.programs.benchmark.suites import FULL_SUITE as FULL_SUITE
+    from boosters_eval.programs.benchmark.suites import GATE_SUITE as GATE_SUITE
+    from boosters_eval.programs.benchmark.suites import MINIMAL_SUITE as MINIMAL_SUITE
+    from boosters_eval.programs.benchmark.suites import QUICK_SUITE as QUICK_SUITE
     from boosters_eval.programs.benchmark.suites import SUITES as SUITES
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite as BenchmarkSuite
     from boosters_eval.programs.benchmark.suites import create_ablation_suite as create_ablation_suite
     from boosters_eval.programs.benchmark.suites import register_suite as register_suite
+    from boosters_eval.programs.benchmark.tables.generate import generate_report as generate_report
     from boosters_eval.programs.bisect.model import Bisection as Bisection
     from boosters_eval.programs.bisect.model import BisectionStep as BisectionStep
     from boosters_eval.programs.gate import GateError as GateError
@@ -93,9 +109,13 @@ if TYPE_CHECKING:
     from boosters_eval.programs.importances.results import Explanations as Explanations
     from boosters_eval.runners import RUNNERS as RUNNERS
     from boosters_eval.runners import Runner as Runner
+    from boosters_eval.runners.boosters_runner import BoostersRunner as BoostersRunner
+    from boosters_eval.runners.catboost_runner import CatBoostRunner as CatBoostRunner
     from boosters_eval.runners.config import BenchmarkConfig as BenchmarkConfig
+    from boosters_eval.runners.config import derive_seed as derive_seed
     from boosters_eval.runners.conformance import ConformanceError as ConformanceError
     from boosters_eval.runners.conformance import check_runner as check_runner
+    from boosters_eval.runners.lightgbm_runner import LightGBMRunner as LightGBMRunner
     from boosters_eval.runners.measure import InvalidPredictionsError as InvalidPredictionsError
     from boosters_eval.runners.parameters import BoosterType as BoosterType
     from boosters_eval.runners.parameters import Device as Device
@@ -103,6 +123,8 @@ if TYPE_CHECKING:
     from boosters_eval.runners.parameters import Profile as Profile
     from boosters_eval.runners.parameters import TrainingConfig as TrainingConfig
     from boosters_eval.runners.result import BenchmarkResult as BenchmarkResult
+    from boosters_eval.runners.sklearn_runner import SklearnRunner as SklearnRunner
+    from boosters_eval.runners.xgboost_runner import XGBoostRunner as XGBoostRunner
     from boosters_eval.running import run_importances as run_importances
     from boosters_eval.running import run_prepared as run_prepared
     from boosters_eval.stats.bootstrap import BootstrapInputError as BootstrapInputError
