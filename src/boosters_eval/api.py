@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.programs.benchmark.benchmarks import Libraries
-    from boosters_eval.programs.benchmark.config import BenchmarkSuite
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.request import MeasuringOptions
     from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.programs.bisect.model import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
     from boosters_eval.programs.builds.keeping import AddedBuilds, ListedBuilds, ShownBuild

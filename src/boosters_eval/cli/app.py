@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from boosters_eval import __version__, api
+from boosters_eval import api
 from boosters_eval.cli.completion import COMPLETE, completion_options
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import Terminal, choose_format, emit, note, say, terminal_width
@@ -22,6 +22,7 @@ from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, Ex
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.saying import listening
 from boosters_eval.core.text import encodable
+from boosters_eval.core.version import __version__
 from boosters_eval.engine.settings import RunSettings
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from boosters_eval.datasets.given import GivenFrame, given_datasets
 from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.competitors import competitors, unavailable_in, usable_libraries
-from boosters_eval.programs.benchmark.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.programs.benchmark.suites import resolve_suite
 from boosters_eval.runners.builds.resolve import competitor_names
+from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.engine.plan import Exclusion
-    from boosters_eval.programs.benchmark.config import BenchmarkSuite
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.runners.base import Runner
 
     Libraries = str | type[Runner] | Sequence[str | type[Runner]] | None  # None: all that there are

@@ -9,9 +9,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 from boosters_eval.core.errors import ConfigError, require
+from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.terms import the
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.programs.benchmark.config import MAX_SEEDS
 from boosters_eval.programs.benchmark.observations import compare_rows
 from boosters_eval.programs.benchmark.tables.contenders import group, results_by_name
 

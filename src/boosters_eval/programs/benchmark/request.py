@@ -6,6 +6,7 @@ from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.request import (
     FLAG,
     Declared,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 DATA = "Files of your own"
 TASKS = ("regression", "binary", "multiclass", "quantile", "ranking")
-MAX_SEEDS = 10_000  # of one config
 # What `--library` takes besides a library's name; see docs/builds.md.
 BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@wheel-or-source-folder."
 # For metrics, a comma separates only before what is no parameter: in `f1@0.3,mcc`, but not in `pinball@0.1,0.5` or

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.datasets import Stored, Table
-    from boosters_eval.programs.benchmark.config import BenchmarkConfig
     from boosters_eval.programs.benchmark.spec import FitSpec
+    from boosters_eval.runners.config import BenchmarkConfig
 
 
 def settled(config: BenchmarkConfig) -> BenchmarkConfig:
