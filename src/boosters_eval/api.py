@@ -217,12 +217,14 @@ def explain_mapping(
     categorical: Sequence[int] = (),
 ) -> Mappings:
     """What each library is given for the canonical parameters, and how exactly each of them is matched."""
-    return _answer(ExplainRequest, "explain_mapping", locals())
+    found: Mappings = _answer(ExplainRequest, "explain_mapping", locals())
+    return found
 
 
 def fetch_datasets(names: str | Sequence[str]) -> FetchedDatasets:
     """Download data sets through pip; they are verified and kept in the cache."""
-    return _answer(FetchRequest, "fetch_datasets", locals())
+    found: FetchedDatasets = _answer(FetchRequest, "fetch_datasets", locals())
+    return found
 
 
 def show_dataset(
@@ -233,7 +235,8 @@ def show_dataset(
     data: DataSettings | Mapping[str, Any] | None = None,
 ) -> DescribedDataset:
     """Describe a data set, with its audit and the distribution of its target."""
-    return _answer(ShowDatasetRequest, "show_dataset", locals())
+    found: DescribedDataset = _answer(ShowDatasetRequest, "show_dataset", locals())
+    return found
 
 
 def init_dataset(
@@ -245,36 +248,40 @@ def init_dataset(
     force: bool = False,
 ) -> WrittenSettings:
     """Write FILE.yaml with what was found in the data file of FILE:TARGET, so that it is always read so."""
-    return _answer(InitDatasetRequest, "init_dataset", locals())
+    found: WrittenSettings = _answer(InitDatasetRequest, "init_dataset", locals())
+    return found
 
 
 def add_builds(
     references: str | Sequence[str], *, isolated: bool = False, home: str | Path | None = None
 ) -> AddedBuilds:
     """Install builds such as 'xgboost==3.0.5', so that a later run need not."""
-    return _answer(AddBuildsRequest, "add_builds", locals())
+    found: AddedBuilds = _answer(AddBuildsRequest, "add_builds", locals())
+    return found
 
 
 def list_builds(home: str | Path | None = None) -> ListedBuilds:
     """The builds in this home, the latest used first."""
-    return _answer(ListBuildsRequest, "list_builds", locals())
+    found: ListedBuilds = _answer(ListBuildsRequest, "list_builds", locals())
+    return found
 
 
 def show_build(reference: str, home: str | Path | None = None) -> ShownBuild:
     """What is known of a build, and whether its files are as they were installed."""
-    return _answer(ShowBuildRequest, "show_build", locals())
+    found: ShownBuild = _answer(ShowBuildRequest, "show_build", locals())
+    return found
 
 
 def remove_builds(references: str | Sequence[str], *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
     """Remove builds, without asking. Runs and reports that used them stay."""
-    found = _answer(RemoveBuildsRequest, "remove_builds", locals())
+    found: Removal = _answer(RemoveBuildsRequest, "remove_builds", locals())
     found.carry_out()
     return found
 
 
 def prune_builds(older_than: str = "30d", *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
     """Remove the builds that were not used for a while, without asking; what is damaged or unfinished goes too."""
-    found = _answer(PruneBuildsRequest, "prune_builds", locals())
+    found: Removal = _answer(PruneBuildsRequest, "prune_builds", locals())
     found.carry_out()
     return found
 

@@ -23,7 +23,7 @@ from boosters_eval.core.terms import given, named, the
 from boosters_eval.engine.settings import OUTPUT, RUN, RunOptions, RunSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from boosters_eval.runners.parameters import TrainingConfig
 
@@ -111,7 +111,7 @@ class Tolerant(Declared):
 class TrainingParameters(Declared):
     """What models are trained with: a TrainingConfig from Python, single values on the command line."""
 
-    training: TrainingConfig | Mapping[str, Any] | None = parameter(
+    training: TrainingConfig | None = parameter(
         None, kind=anything("a TrainingConfig"), door="python", help="The canonical parameters."
     )
     growth: str | None = parameter(
@@ -277,7 +277,7 @@ class BenchmarkParameters(TrainingParameters, DataParameters):
 class Verdicts(OutputOptions):
     """How a comparison is judged and shown, and whether it is a check."""
 
-    test: str = parameter(
+    test: Literal["corrected", "welch", "paired", "wilcoxon"] = parameter(
         "corrected",
         kind=choice("corrected", "welch", "paired", "wilcoxon"),
         panel=OUTPUT,

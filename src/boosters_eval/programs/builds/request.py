@@ -11,6 +11,7 @@ from boosters_eval.core.request import FLAG, Declared, Request, parameter, path,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
 _REFERENCE = "A build's id, the beginning of one, or what it was installed from, such as xgboost==3.0.5."
 
 

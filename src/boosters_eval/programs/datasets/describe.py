@@ -52,7 +52,7 @@ class FetchedDatasets(Findings):
 
 def show(request: ShowDatasetRequest) -> DescribedDataset:
     """What a data set contains."""
-    settings = _settings(request)
+    settings = data_of(request)
     if settings is not None:
         check_applicable(settings, [request.name])
     config = resolve_dataset(request.name, _task(request.task), settings, request.split)
@@ -101,7 +101,7 @@ def init(request: InitDatasetRequest) -> WrittenSettings:
         raise ConfigError(
             f"A data file must be written 'path:column' and end in {', '.join(SUFFIXES)}. Got '{request.file}' instead."
         )
-    settings = _settings(request) or DataSettings()
+    settings = data_of(request) or DataSettings()
     check_applicable(settings, [request.file])
     out = sidecar_path(Path(path))
     if out.exists() and not request.force:
@@ -123,11 +123,6 @@ class WrittenSettings(Findings):
     def show(self, screen: Screen) -> None:
         """Where it is."""
         screen.note(f"Wrote {self.path}. From now on '{self.file}' is enough to name this data set.")
-
-
-def _settings(request: ShowDatasetRequest | InitDatasetRequest) -> DataSettings | None:
-    found = data_of(request)
-    return found if found is None or isinstance(found, DataSettings) else DataSettings(**found)
 
 
 def _task(name: str | None) -> Task | None:
