@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NAMES = {"help_option_names": ["-h", "--help"]}
 
 
-class _Word(click.ParamType):
+class _Word(click.ParamType):  # type: ignore[type-arg]  # generic to type checkers since 8.4 only
     """A word of the command line, read as the parameter declares it."""
 
     def __init__(self, parameter: Parameter) -> None:
