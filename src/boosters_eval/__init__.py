@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from boosters_eval.api import add_builds as add_builds
     from boosters_eval.api import answer as answer
     from boosters_eval.api import bisect as bisect
+    from boosters_eval.api import check_baseline as check_baseline
     from boosters_eval.api import compare as compare
+    from boosters_eval.api import decide_gate as decide_gate
+    from boosters_eval.api import diff_baselines as diff_baselines
     from boosters_eval.api import explain_mapping as explain_mapping
     from boosters_eval.api import fetch_datasets as fetch_datasets
     from boosters_eval.api import importances as importances
@@ -21,17 +24,21 @@ if TYPE_CHECKING:
     from boosters_eval.api import load_importances as load_importances
     from boosters_eval.api import load_results as load_results
     from boosters_eval.api import load_run as load_run
+    from boosters_eval.api import prepare_check as prepare_check
     from boosters_eval.api import prepare_comparison as prepare_comparison
     from boosters_eval.api import prepare_importances as prepare_importances
     from boosters_eval.api import prepare_suite as prepare_suite
     from boosters_eval.api import prune_builds as prune_builds
+    from boosters_eval.api import record_baseline as record_baseline
     from boosters_eval.api import remove_builds as remove_builds
+    from boosters_eval.api import run_check as run_check
     from boosters_eval.api import run_importances as run_importances
     from boosters_eval.api import run_prepared as run_prepared
     from boosters_eval.api import run_suite as run_suite
     from boosters_eval.api import show_build as show_build
     from boosters_eval.api import show_dataset as show_dataset
     from boosters_eval.api import track_run as track_run
+    from boosters_eval.api import verify_decision as verify_decision
     from boosters_eval.api import verify_run as verify_run
     from boosters_eval.cluster.executor import DaskExecutor as DaskExecutor
     from boosters_eval.core.errors import BoostersEvalError as BoostersEvalError
@@ -89,7 +96,8 @@ if TYPE_CHECKING:
     from boosters_eval.metrics import primary_metric as primary_metric
     from boosters_eval.metrics import register_metric as register_metric
     from boosters_eval.metrics.task import Task as Task
-    from boosters_eval.programs.baseline import is_regression as is_regression
+    from boosters_eval.programs.baseline.check import is_regression as is_regression
+    from boosters_eval.programs.baseline.findings import Check as Check
     from boosters_eval.programs.baseline.model import Baseline as Baseline
     from boosters_eval.programs.baseline.model import BaselineResult as BaselineResult
     from boosters_eval.programs.baseline.model import MetricStats as MetricStats
@@ -116,7 +124,8 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.tables.generate import generate_report as generate_report
     from boosters_eval.programs.bisect.model import Bisection as Bisection
     from boosters_eval.programs.bisect.model import BisectionStep as BisectionStep
-    from boosters_eval.programs.gate import GateError as GateError
+    from boosters_eval.programs.gate.model import GateDecision as GateDecision
+    from boosters_eval.programs.gate.model import GateError as GateError
     from boosters_eval.programs.importances.records import Explanation as Explanation
     from boosters_eval.programs.importances.results import Explanations as Explanations
     from boosters_eval.runners import RUNNERS as RUNNERS

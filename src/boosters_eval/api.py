@@ -12,12 +12,17 @@ import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, require
 from boosters_eval.core.home import given_home
 from boosters_eval.core.saying import listening
+from boosters_eval.programs.baseline.request import (
+    DEFAULT_TOLERANCE,
+    CheckRequest,
+    DiffRequest,
+    RecordRequest,
+)
 from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
 from boosters_eval.programs.builds.request import (
     AddBuildsRequest,
@@ -28,20 +33,26 @@ from boosters_eval.programs.builds.request import (
 )
 from boosters_eval.programs.datasets.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
 from boosters_eval.programs.explain.request import ExplainRequest
+from boosters_eval.programs.gate.request import GateRequest
 from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
+from boosters_eval.programs.runs.request import VerifyRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
     from typing import Literal, Unpack
 
     from boosters_eval.core.findings import Findings
     from boosters_eval.core.removal import Removal
     from boosters_eval.core.request import Request
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
-    from boosters_eval.engine.settings import RunOptions, RunSettings
+    from boosters_eval.engine.settings import RunOptions
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
+    from boosters_eval.programs.baseline.findings import Check
+    from boosters_eval.programs.baseline.model import Baseline
+    from boosters_eval.programs.baseline.running import PreparedCheck
     from boosters_eval.programs.benchmark.benchmarks import Libraries
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.request import MeasuringOptions
@@ -52,7 +63,9 @@ if TYPE_CHECKING:
     from boosters_eval.programs.builds.keeping import AddedBuilds, ListedBuilds, ShownBuild
     from boosters_eval.programs.datasets.describe import DescribedDataset, FetchedDatasets, WrittenSettings
     from boosters_eval.programs.explain.mappings import Mappings
+    from boosters_eval.programs.gate.model import GateDecision
     from boosters_eval.programs.importances.results import Explanations
+    from boosters_eval.programs.runs.verify import Verification
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.tracking import Tracker
 
@@ -188,6 +201,143 @@ def run_importances(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> Ex
     return _explain(_with_settings(prepared, settings, "prepare_importances()"))
 
 
+def record_baseline(
+    file: str | Path | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    seeds: int | None = None,
+    run: str | None = None,
+    results: str | Path | ResultCollection | None = None,
+    allow_flaky: int = 0,
+    continue_on_error: bool = False,
+    **settings: Unpack[MeasuringOptions],
+) -> Baseline:
+    """Record the results of a suite, by default of `full`, or of an earlier `run` or `results`, in a file.
+
+    The default file is tests/baselines/baseline.json, or baseline.json in BOOSTERS_EVAL_BASELINE_DIR. A run with errors
+    is a RunError, and so is one with more than `allow_flaky` cells that finished only after failing; with
+    `continue_on_error`, the pairs without a failed cell are recorded, and `absent` of the baseline names the others.
+    """
+    found: Baseline = _answer(RecordRequest, "record_baseline", locals()).baseline
+    return found
+
+
+def check_baseline(
+    baseline: str | Path | Baseline | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    seeds: Seeds | None = None,
+    max_seeds: int | None = None,
+    run: str | None = None,
+    results: str | Path | ResultCollection | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance_for: Mapping[str, float] | None = None,
+    statistical: bool = False,
+    libraries_under_test: Sequence[str] = (),
+    allow_flaky: int = 0,
+    **settings: Unpack[MeasuringOptions],
+) -> Check:
+    """Run a baseline's suite again, with its seeds and libraries unless others are named, and compare.
+
+    With an earlier `run`, or `results`, nothing runs. `tolerance` is how much worse a primary metric may be, and
+    `tolerance_for` that of single metrics or configs. With `statistical`, each change is tested, and seeds="auto" runs
+    as many of the recorded seeds as it takes to decide. `passed` and `exit_code` of the check are its verdict,
+    `findings` has one per pair, and printing it tells it in words.
+    """
+    found: Check = _answer(CheckRequest, "check_baseline", locals()).check
+    return found
+
+
+def diff_baselines(
+    before: str | Path | Baseline,
+    after: str | Path | Baseline,
+    *,
+    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance_for: Mapping[str, float] | None = None,
+    statistical: bool = False,
+    libraries_under_test: Sequence[str] = (),
+    allow_flaky: int = 0,
+) -> Check:
+    """Compare two baselines without running anything, by the rules of `check_baseline`."""
+    found: Check = _answer(DiffRequest, "diff_baselines", locals()).check
+    return found
+
+
+def prepare_check(
+    baseline: str | Path | Baseline | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    seeds: Seeds | None = None,
+    max_seeds: int | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance_for: Mapping[str, float] | None = None,
+    statistical: bool = False,
+    libraries_under_test: Sequence[str] = (),
+    allow_flaky: int = 0,
+    **settings: Unpack[MeasuringOptions],
+) -> PreparedCheck:
+    """The plan of a check, before anything has run: `pairs` are what it will judge.
+
+    All libraries of the suite run, recorded or not; without a baseline, the check finds only failures.
+    """
+    request = _request(CheckRequest, "prepare_check", locals())
+    from boosters_eval.programs.baseline import running  # noqa: PLC0415 (keeps start-up fast)
+
+    return running.prepare_check(request)
+
+
+def run_check(prepared: PreparedCheck) -> Check:
+    """Carry out what `prepare_check` gives."""
+    return prepared.judge(_run(prepared.run))
+
+
+def decide_gate(
+    run: str | None = None,
+    baseline: str | Path | None = None,
+    *,
+    threshold: float,
+    scores: str | Path | None = None,
+    library: str = "boosters",
+    tier: Literal["bronze", "silver", "gold"] = "bronze",
+    min_cases: int | None = None,
+    held_out: str | Sequence[str] = (),
+    no_held_out: bool = False,
+    allow_changed_parameters: bool = False,
+    allow_low_coverage: bool = False,
+    allow_flaky: int = 0,
+    home: str | Path | None = None,
+) -> GateDecision:
+    """Decide whether a version may be released: by a `run` against a `baseline`, or by a file of `scores`.
+
+    `promoted` of the decision is the answer, and `objections` are the reasons against it. Nothing is written: `text()`
+    is what the file of a decision holds, which `verify_decision` computes again.
+    """
+    request = _request(GateRequest, "decide_gate", locals())
+    from boosters_eval.programs.gate import verdict  # noqa: PLC0415 (keeps start-up fast)
+
+    return verdict.decide(request)
+
+
+def verify_decision(
+    reference: str | Path,
+    *,
+    baseline: str | Path | None = None,
+    scores: str | Path | None = None,
+    home: str | Path | None = None,
+) -> Verification:
+    """Compute a gate decision again from its file and the run that it is about; `is_good` if the bytes are the same.
+
+    What it quotes is compared with the `baseline` or the `scores`, or with the file that it names itself.
+    """
+    request = _request(VerifyRequest, "verify_decision", locals())
+    from boosters_eval.programs.runs import verify  # noqa: PLC0415 (keeps start-up fast)
+
+    return verify.verify_decision(request)
+
+
 def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     """The version of a library with which a number changed, by as few runs as the noise allows.
 
@@ -315,19 +465,9 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
 
     The reference may also be the path of a run's folder, wherever it is.
     """
-    from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415
+    from boosters_eval.programs.runs.verify import verified_files  # noqa: PLC0415 (keeps start-up fast)
 
-    given = Path(_reference(reference))
-    # A folder is meant only where it is named as one: a run of that name comes first.
-    if given.is_dir() and (len(given.parts) > 1 or given.is_absolute()):
-        folder = RunFolder(given.resolve())
-        if not folder.attempts():
-            raise ConfigError(f"{given} is a folder, but not that of a run.")
-    else:
-        folder = find_run(reference, given_home(home))
-    for name, fault in verify(folder):
-        yield f"{folder.run_id}/{name}", fault
+    yield from verified_files(_reference(reference), given_home(home))
 
 
 def track_run(
@@ -361,6 +501,11 @@ DOORS: dict[str, type[Request]] = {
     "show_build": ShowBuildRequest,
     "remove_builds": RemoveBuildsRequest,
     "prune_builds": PruneBuildsRequest,
+    "record_baseline": RecordRequest,
+    "check_baseline": CheckRequest,
+    "diff_baselines": DiffRequest,
+    "decide_gate": GateRequest,
+    "verify_decision": VerifyRequest,
 }
 
 
@@ -372,7 +517,9 @@ def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
 
 def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
     """The findings of the request that the arguments of a function make."""
-    return answer(_request(kind, function, given))
+    request = _request(kind, function, given)
+    with _heard(request):
+        return answer(request)
 
 
 def _prepare(program: str, request: RunRequest) -> PreparedRun:
@@ -408,9 +555,10 @@ def _with_settings(prepared: PreparedRun, settings: RunOptions, made_by: str) ->
     return replace(prepared, settings=prepared.settings.replace(**settings)) if settings else prepared
 
 
-def _heard(request: RunSettings) -> AbstractContextManager[None]:
+def _heard(request: Request) -> AbstractContextManager[None]:
     """Let a verbose call tell what it does, as the command line does."""
-    return listening(lambda text: print(text, file=sys.stderr)) if request.verbose else nullcontext()  # noqa: T201
+    verbose = getattr(request, "verbose", False)
+    return listening(lambda text: print(text, file=sys.stderr)) if verbose else nullcontext()  # noqa: T201
 
 
 def _checked(results: ResultCollection) -> ResultCollection:

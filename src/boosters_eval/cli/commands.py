@@ -6,8 +6,14 @@ GROUPS = {
     "": "Evaluate and compare gradient-boosting libraries, with equal capacity and sound statistics.",
     "builds": "Versions and builds of libraries in this home: add, list, show, remove, prune.",
     "datasets": "Show data sets, and download those that are not bundled.",
+    "baseline": "Record results, and check later results against them.",
 }
 COMMANDS = {
+    "quick": "baseline.request:QuickRequest",
+    "full": "baseline.request:FullRequest",
+    "baseline record": "baseline.request:RecordRequest",
+    "baseline check": "baseline.request:CheckRequest",
+    "baseline diff": "baseline.request:DiffRequest",
     "compare": "benchmark.request:CompareRequest",
     "run": "benchmark.request:SuiteRequest",
     "builds add": "builds.request:AddBuildsRequest",
@@ -19,5 +25,7 @@ COMMANDS = {
     "datasets show": "datasets.request:ShowDatasetRequest",
     "datasets init": "datasets.request:InitDatasetRequest",
     "explain": "explain.request:ExplainRequest",
+    "gate": "gate.request:GateRequest",
     "importances": "importances.request:ImportancesRequest",
+    "verify": "runs.request:VerifyRequest",
 }

@@ -119,9 +119,8 @@ def choose_format(request: Any) -> str | None:
     if found not in formats and output.parent != Path("/dev/fd"):
         known = ", ".join(_ENDINGS[name] for name in formats if name in _ENDINGS)
         first, _, last = known.rpartition(", ")
-        raise ConfigError(
-            f"{the('output')} must end in {first} or {last} unless {named('format')} is given. Got '{output}' instead."
-        )
+        unless = f" unless {named('format')} is given" if "format" in request.parameters else ""
+        raise ConfigError(f"{the('output')} must end in {first} or {last}{unless}. Got '{output}' instead.")
     return found or "markdown"
 
 

@@ -34,11 +34,12 @@ def named(parameter: str) -> str:
 
 
 def given(parameter: str, value: Any = True) -> str:
-    """A parameter with a value: seeds='auto' or resume=True, or --seeds auto or --resume."""
+    """A parameter with a value, or a list of some: seeds='auto' or resume=True, or --seeds auto or --resume."""
     option = _option(parameter)
     if option is None:
         return f"{parameter}={value!r}"
-    return option if value is True else f"{option} {value}"
+    values = value if isinstance(value, list) else [value]
+    return option if value is True else " ".join([option, *map(str, values)])
 
 
 def _option(parameter: str) -> str | None:

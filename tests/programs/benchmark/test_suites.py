@@ -32,7 +32,7 @@ from boosters_eval.programs.benchmark.suites import (
     register_suite,
     resolve_suite,
 )
-from boosters_eval.programs.gate import TIERS
+from boosters_eval.programs.gate.request import TIERS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
 from boosters_eval.stats.units import covered_level
 

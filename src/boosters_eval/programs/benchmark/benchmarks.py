@@ -60,7 +60,7 @@ def comparison(
     home: Path | None = None,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
-    usable, reasons = usable_libraries(_libraries(libraries, home))
+    usable, reasons = usable_libraries(library_names(libraries, home))
     notes: list[str] = []
     folds, repeats = parse_cv(cv)
     wanted_task = None if task is None else Task(_choice("task", task, Task))
@@ -113,7 +113,7 @@ def suite_benchmarks(
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
     found = resolve_suite(suite, builds=libraries is None, home=home)
-    return benchmarks_of(found, _libraries(libraries, home), metrics=metrics, cv=cv, profile=profile)
+    return benchmarks_of(found, library_names(libraries, home), metrics=metrics, cv=cv, profile=profile)
 
 
 def benchmarks_of(
@@ -173,7 +173,7 @@ def _names(value: str | Sequence[str], parameter: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _libraries(value: Any, home: Path | None) -> list[str] | None:
+def library_names(value: Any, home: Path | None) -> list[str] | None:
     """The libraries by name; one may be given by its file or its class. None: all that there are."""
     if value is None:
         return None

@@ -125,10 +125,15 @@ def _judge(request: CompareRequest | SuiteRequest, prepared: PreparedRun) -> Fin
         _check_against(request.against, prepared)
     announce(prepared)
     if request.dry_run:
-        return PlannedRun.of(prepared.plan, request, _growth_notes(prepared), _refusal(prepared))
+        return planned(prepared)
     results = run_prepared(prepared)
     verdict = None if request.against is None else results.regressions(request.against, test=request.test)
     return ComparisonFindings(results, request, verdict)
+
+
+def planned(prepared: PreparedRun) -> PlannedRun:
+    """What a dry run finds."""
+    return PlannedRun.of(prepared.plan, prepared.settings, _growth_notes(prepared), _refusal(prepared))
 
 
 def _refusal(prepared: PreparedRun) -> str:
