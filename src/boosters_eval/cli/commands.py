@@ -6,6 +6,7 @@ GROUPS = {
     "": "Evaluate and compare gradient-boosting libraries, with equal capacity and sound statistics.",
     "builds": "Versions and builds of libraries in this home: add, list, show, remove, prune.",
     "datasets": "Show data sets, and download those that are not bundled.",
+    "paper": "Extract the tables of a paper, reproduce their rows, and compare.",
 }
 COMMANDS = {
     "compare": "benchmark.request:CompareRequest",
@@ -20,4 +21,10 @@ COMMANDS = {
     "datasets init": "datasets.request:InitDatasetRequest",
     "explain": "explain.request:ExplainRequest",
     "importances": "importances.request:ImportancesRequest",
+    "paper extract": "paper.request:ExtractPaperRequest",
+    "paper run": "paper.request:RunPaperRequest",
+    "paper list": "paper.request:ListPaperRequest",
+    "paper compare": "paper.request:ComparePaperRequest",
+    "paper report": "paper.request:ReportPaperRequest",
+    "paper validate": "paper.request:ValidatePaperRequest",
 }
