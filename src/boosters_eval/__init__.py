@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from boosters_eval.api import bisect as bisect
     from boosters_eval.api import check_baseline as check_baseline
     from boosters_eval.api import compare as compare
+    from boosters_eval.api import compare_paper as compare_paper
     from boosters_eval.api import decide_gate as decide_gate
     from boosters_eval.api import diff_baselines as diff_baselines
     from boosters_eval.api import explain_mapping as explain_mapping
+    from boosters_eval.api import extract_paper as extract_paper
     from boosters_eval.api import fetch_datasets as fetch_datasets
     from boosters_eval.api import importances as importances
     from boosters_eval.api import init_dataset as init_dataset
     from boosters_eval.api import list_builds as list_builds
+    from boosters_eval.api import list_paper_targets as list_paper_targets
     from boosters_eval.api import load_importances as load_importances
     from boosters_eval.api import load_results as load_results
     from boosters_eval.api import load_run as load_run
@@ -31,13 +34,16 @@ if TYPE_CHECKING:
     from boosters_eval.api import prune_builds as prune_builds
     from boosters_eval.api import record_baseline as record_baseline
     from boosters_eval.api import remove_builds as remove_builds
+    from boosters_eval.api import report_paper as report_paper
     from boosters_eval.api import run_check as run_check
     from boosters_eval.api import run_importances as run_importances
+    from boosters_eval.api import run_paper as run_paper
     from boosters_eval.api import run_prepared as run_prepared
     from boosters_eval.api import run_suite as run_suite
     from boosters_eval.api import show_build as show_build
     from boosters_eval.api import show_dataset as show_dataset
     from boosters_eval.api import track_run as track_run
+    from boosters_eval.api import validate_paper as validate_paper
     from boosters_eval.api import verify_decision as verify_decision
     from boosters_eval.api import verify_run as verify_run
     from boosters_eval.cluster.executor import DaskExecutor as DaskExecutor

@@ -14,7 +14,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, require
+from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError, require
 from boosters_eval.core.home import given_home
 from boosters_eval.core.saying import listening
 from boosters_eval.programs.baseline.request import (
@@ -35,6 +35,14 @@ from boosters_eval.programs.datasets.request import FetchRequest, InitDatasetReq
 from boosters_eval.programs.explain.request import ExplainRequest
 from boosters_eval.programs.gate.request import GateRequest
 from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
+from boosters_eval.programs.paper.request import (
+    ComparePaperRequest,
+    ExtractPaperRequest,
+    ListPaperRequest,
+    ReportPaperRequest,
+    RunPaperRequest,
+    ValidatePaperRequest,
+)
 from boosters_eval.programs.runs.request import VerifyRequest
 
 if TYPE_CHECKING:
@@ -65,6 +73,13 @@ if TYPE_CHECKING:
     from boosters_eval.programs.explain.mappings import Mappings
     from boosters_eval.programs.gate.model import GateDecision
     from boosters_eval.programs.importances.results import Explanations
+    from boosters_eval.programs.paper.comparison import PaperComparison
+    from boosters_eval.programs.paper.extract import ExtractedPaper, Extraction
+    from boosters_eval.programs.paper.judging import PaperReport
+    from boosters_eval.programs.paper.listing import ListedTarget, ListedTargets
+    from boosters_eval.programs.paper.request import Decimal, Parentheses, Role
+    from boosters_eval.programs.paper.results import PaperResults
+    from boosters_eval.programs.paper.running import PreparedPaper
     from boosters_eval.programs.runs.verify import Verification
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.tracking import Tracker
@@ -436,6 +451,85 @@ def prune_builds(older_than: str = "30d", *, dry_run: bool = False, home: str | 
     return found
 
 
+def extract_paper(
+    document: str | Path,
+    *,
+    tables: str | Sequence[str] = (),
+    out: str | Path | None = None,
+    force: bool = False,
+    columns: Role | None = None,
+    parentheses: Parentheses | None = None,
+    decimal: Decimal = "point",
+    metric: str | None = None,
+    dataset: str | None = None,
+    model: str | None = None,
+) -> ExtractedPaper:
+    """The tables of results of a paper as Markdown, HTML or LaTeX; what could not be read is in their `unread`.
+
+    `out` is the file for a specification to be completed. A document without any result is a FileFormatError.
+    """
+    found: Extraction = _answer(ExtractPaperRequest, "extract_paper", locals())
+    if found.fault:
+        raise FileFormatError(found.fault)
+    return found.paper
+
+
+def list_paper_targets(
+    files: str | Path | Sequence[str | Path] = (), *, model: str | Path | None = None, allow_pickle: bool = False
+) -> tuple[ListedTarget, ...]:
+    """The targets of specifications, by default of those in examples/papers and here: what can run, and why not."""
+    found: ListedTargets = _answer(ListPaperRequest, "list_paper_targets", locals())
+    return found.targets
+
+
+def run_paper(
+    spec: str | Path,
+    *,
+    model: str | Path | None = None,
+    only: str | Sequence[str] = (),
+    seeds: int | None = None,
+    threads: int | None = None,
+    allow_pickle: bool = False,
+    **settings: Unpack[RunOptions],
+) -> PaperResults:
+    """Run the reproduction targets of a specification; one that failed or cannot run here is told as such.
+
+    Functions and programs that the specification names are executed: run only what you trust.
+    """
+    request = _request(RunPaperRequest, "run_paper", locals())
+    with _heard(request):
+        return _prepared_paper(request).run()
+
+
+def compare_paper(results: str | Path | PaperResults, paper: str | Path) -> PaperComparison:
+    """Results, as `run_paper` gives or 'paper run' writes them, beside what the paper's specification says."""
+    found: PaperReport = _answer(ComparePaperRequest, "compare_paper", locals())
+    return found.comparison
+
+
+def report_paper(comparison: str | Path | PaperComparison, *, format: str | None = None) -> str:  # noqa: A002 (the option)
+    """The report of a comparison as text: markdown, the default, html, json or yaml."""
+    found: PaperReport = _answer(ReportPaperRequest, "report_paper", locals())
+    return found.render(format or "markdown")
+
+
+def validate_paper(
+    spec: str | Path,
+    *,
+    model: str | Path | None = None,
+    only: str | Sequence[str] = (),
+    seeds: int | None = None,
+    threads: int | None = None,
+    allow_pickle: bool = False,
+    **settings: Unpack[RunOptions],
+) -> PaperComparison:
+    """What `run_paper` measures, compared with the paper. `report_paper` makes a report of it; nothing is written."""
+    request = _request(ValidatePaperRequest, "validate_paper", locals())
+    with _heard(request):
+        prepared = _prepared_paper(request)
+        return prepared.compare(prepared.run())
+
+
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
     """A run by its id, the beginning of its id, its name, or `last`; a changed one is refused.
 
@@ -506,6 +600,12 @@ DOORS: dict[str, type[Request]] = {
     "diff_baselines": DiffRequest,
     "decide_gate": GateRequest,
     "verify_decision": VerifyRequest,
+    "extract_paper": ExtractPaperRequest,
+    "list_paper_targets": ListPaperRequest,
+    "run_paper": RunPaperRequest,
+    "compare_paper": ComparePaperRequest,
+    "report_paper": ReportPaperRequest,
+    "validate_paper": ValidatePaperRequest,
 }
 
 
@@ -534,6 +634,12 @@ def _warned(prepared: PreparedRun) -> PreparedRun:
         for finding in audit.severe:
             warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
     return prepared
+
+
+def _prepared_paper(request: RunPaperRequest | ValidatePaperRequest) -> PreparedPaper:
+    from boosters_eval.programs.paper.running import prepare  # noqa: PLC0415 (keeps start-up fast)
+
+    return prepare(request)
 
 
 def _run(prepared: PreparedRun) -> ResultCollection:

@@ -7,6 +7,7 @@ GROUPS = {
     "builds": "Versions and builds of libraries in this home: add, list, show, remove, prune.",
     "datasets": "Show data sets, and download those that are not bundled.",
     "baseline": "Record results, and check later results against them.",
+    "paper": "Extract the tables of a paper, reproduce their rows, and compare.",
 }
 COMMANDS = {
     "quick": "baseline.request:QuickRequest",
@@ -28,4 +29,10 @@ COMMANDS = {
     "gate": "gate.request:GateRequest",
     "importances": "importances.request:ImportancesRequest",
     "verify": "runs.request:VerifyRequest",
+    "paper extract": "paper.request:ExtractPaperRequest",
+    "paper run": "paper.request:RunPaperRequest",
+    "paper list": "paper.request:ListPaperRequest",
+    "paper compare": "paper.request:ComparePaperRequest",
+    "paper report": "paper.request:ReportPaperRequest",
+    "paper validate": "paper.request:ValidatePaperRequest",
 }

@@ -66,7 +66,7 @@ class RequestCommand(click.Command):
         return {each.name: each.said for each in self.options}
 
     def _separators(self) -> dict[str, str | None]:
-        several = [each for each in self.options if each.several and not each.argument]
+        several = [each for each in self.options if each.several and each.spread and not each.argument]
         return {name: each.separator for each in several for name in (each.option, each.short) if name}
 
 

@@ -136,6 +136,7 @@ class Parameter:
     several: bool = False
     raw: bool = False  # from Python, one or several of anything, which the program itself takes apart
     separator: str | None = ","  # of several values in one word, as a regular expression; None: a word is one value
+    spread: bool = True  # whether several words may follow the option; False: it is repeated, as before an argument
     argument: bool = False  # given by its position
     panel: str = ""
     door: Door = "both"

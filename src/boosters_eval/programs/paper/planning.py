@@ -58,10 +58,10 @@ class PlannedTarget:
 
 @dataclass(frozen=True)
 class PaperPlan:
-    """All targets, and the plan of those that can run; None if none can."""
+    """All targets, and the plan of those that can run, if any can."""
 
     targets: tuple[PlannedTarget, ...]
-    plan: Plan | None
+    plan: Plan
 
     def __call__(self, cell: Cell, scratch: Path) -> Mapping[str, str]:  # noqa: ARG002 (the signature of a locator)
         """The inputs of a cell."""
@@ -93,7 +93,7 @@ def plan_targets(
         for found in planned
         if found.spec is None
     ]
-    return PaperPlan(planned, Plan.of(name, specs, refs, excluded) if refs else None)
+    return PaperPlan(planned, Plan.of(name, specs, refs, excluded))
 
 
 def _planned(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pickle: bool) -> PlannedTarget:
