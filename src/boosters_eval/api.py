@@ -20,6 +20,15 @@ from boosters_eval.core.home import given_home
 from boosters_eval.core.saying import listening
 from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
 from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
+from boosters_eval.programs.parity.request import (
+    OraclesListRequest,
+    OraclesRefreshRequest,
+    OraclesVerifyRequest,
+    ParityGateRequest,
+    ParityListRequest,
+    ParityRenderRequest,
+    ParityRequest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +38,7 @@ if TYPE_CHECKING:
     from boosters_eval.core.findings import Findings
     from boosters_eval.core.request import Request
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
-    from boosters_eval.engine.settings import RunOptions, RunSettings
+    from boosters_eval.engine.settings import RunOptions
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.programs.benchmark.benchmarks import Libraries
@@ -40,6 +49,12 @@ if TYPE_CHECKING:
     from boosters_eval.programs.bisect.model import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
     from boosters_eval.programs.importances.results import Explanations
+    from boosters_eval.programs.parity.gate import ParityDecision
+    from boosters_eval.programs.parity.listing import ParityListing
+    from boosters_eval.programs.parity.references import StoredOracles, VerifiedOracles
+    from boosters_eval.programs.parity.rendering import RenderedParity
+    from boosters_eval.programs.parity.report import ParityReport
+    from boosters_eval.programs.parity.running import ParityRun, RefreshedOracles
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.tracking import Tracker
 
@@ -50,6 +65,8 @@ if TYPE_CHECKING:
     # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
     Data = str | DatasetConfig | Any
     MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
+    Files = str | Path | Sequence[str | Path]
+    Names = str | Sequence[str]
     RunRequest = CompareRequest | SuiteRequest | ImportancesRequest
     Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
 
@@ -188,6 +205,81 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     raise NotImplementedError
 
 
+def run_parity(
+    methods: Names = (),
+    backends: Names = (),
+    *,
+    sizes: str | Sequence[str | tuple[int, int]] = (),
+    registry_cells: bool = False,
+    threads: int | Sequence[int] = (1,),
+    max_runs: int = 40,
+    max_cells: int | None = None,
+    budget: float | None = None,
+    out_csv: str | Path | None = None,
+    oracles: str | Path | None = None,
+    registry: Files = (),
+    **settings: Unpack[RunOptions],
+) -> ParityRun:
+    """A row for each method, backend, size and number of threads: how it ended, how it agrees, and its times.
+
+    By default all methods run on all their backends, with their own `sizes` such as "1000x50", or only the first of
+    these if `registry_cells` is set. A cell is repeated at most `max_runs` times, and not after `budget` seconds; with
+    `max_cells`, only so many run now. The rows go to the file `out_csv` too, whose other rows stay; with `resume`,
+    those that it has are kept, and with `rerun_failed`, those that did not fail. `registry` names Python files that
+    define further methods, backends and generators, `oracles` the folder of stored references.
+    """
+    found: ParityRun = _found(_request(ParityRequest, "run_parity", locals()))
+    return found
+
+
+def decide_parity_gate(
+    csv: Files, *, strict_external: bool = False, own: Names = (), allow_absent: bool = False
+) -> ParityDecision:
+    """Whether a project's own bindings agree with each other and with their oracles, by the files of parity runs.
+
+    `own` names those backends, instead of the declared ones; with `strict_external` all others count too. A binding
+    without a result is no pass, nor is one that is not installed unless `allow_absent` is set.
+    """
+    found: ParityDecision = _found(_request(ParityGateRequest, "decide_parity_gate", locals()))
+    return found
+
+
+def render_parity(csv: Files, out: str | Path, *, registry: Files = ()) -> ParityReport:
+    """The report of the files of parity runs, written to `out`: as .md, .html (a dashboard) or .json."""
+    found: RenderedParity = _found(_request(ParityRenderRequest, "render_parity", locals()))
+    return found.report
+
+
+def list_parity(registry: Files = ()) -> ParityListing:
+    """The methods and backends of parity runs, and which of them can be used here."""
+    found: ParityListing = _found(_request(ParityListRequest, "list_parity", locals()))
+    return found
+
+
+def list_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> StoredOracles:
+    """The stored references of parity runs, of a folder or in the home of the runs."""
+    found: StoredOracles = _found(_request(OraclesListRequest, "list_oracles", locals()))
+    return found
+
+
+def verify_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> VerifiedOracles:
+    """What is wrong with each stored reference, by its digest."""
+    found: VerifiedOracles = _found(_request(OraclesVerifyRequest, "verify_oracles", locals()))
+    return found
+
+
+def refresh_oracles(
+    methods: Names = (),
+    *,
+    oracles: str | Path | None = None,
+    registry: Files = (),
+    **settings: Unpack[RunOptions],
+) -> RefreshedOracles:
+    """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
+    found: RefreshedOracles = _found(_request(OraclesRefreshRequest, "refresh_oracles", locals()))
+    return found
+
+
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
     """A run by its id, the beginning of its id, its name, or `last`; a changed one is refused.
 
@@ -254,13 +346,26 @@ DOORS: dict[str, type[Request]] = {
     "compare": CompareRequest,
     "run_suite": SuiteRequest,
     "importances": ImportancesRequest,
+    "run_parity": ParityRequest,
+    "decide_parity_gate": ParityGateRequest,
+    "render_parity": ParityRenderRequest,
+    "list_parity": ParityListRequest,
+    "list_oracles": OraclesListRequest,
+    "verify_oracles": OraclesVerifyRequest,
+    "refresh_oracles": OraclesRefreshRequest,
 }
 
 
 def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
     """The request that the arguments of a function make."""
-    given = {**given, **given.pop("settings", {})}
-    return kind.of(function, given)
+    settings = given.pop("settings", {})
+    return kind.of(function, {**given, **settings})
+
+
+def _found(request: Request) -> Any:
+    """What the program of a request finds, of the type that its function promises."""
+    with _heard(request):
+        return answer(request)
 
 
 def _prepare(program: str, request: RunRequest) -> PreparedRun:
@@ -292,9 +397,10 @@ def _with_settings(prepared: PreparedRun, settings: RunOptions, made_by: str) ->
     return replace(prepared, settings=prepared.settings.replace(**settings)) if settings else prepared
 
 
-def _heard(request: RunSettings) -> AbstractContextManager[None]:
+def _heard(request: Request) -> AbstractContextManager[None]:
     """Let a verbose call tell what it does, as the command line does."""
-    return listening(lambda text: print(text, file=sys.stderr)) if request.verbose else nullcontext()  # noqa: T201
+    verbose = getattr(request, "verbose", False)
+    return listening(lambda text: print(text, file=sys.stderr)) if verbose else nullcontext()  # noqa: T201
 
 
 def _checked(results: ResultCollection) -> ResultCollection:

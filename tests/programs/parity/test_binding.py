@@ -14,7 +14,7 @@ from boosters_eval.programs.parity.backend import Session, TimedStep
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload
 from boosters_eval.programs.parity.data import GENERATORS, ensure_data
 from boosters_eval.programs.parity.method import BASE_SEED, BINDING_TOLERANCE
-from boosters_eval.programs.parity.running import ParityRequest
+from boosters_eval.programs.parity.request import ParityRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,5 +74,5 @@ def test_other_parameters_make_another_cell() -> None:
 def test_the_defaults_are_those_of_the_methodology() -> None:
     assert BASE_SEED == 1_234_567_890
     assert fakes.method().binding_tolerance == BINDING_TOLERANCE == 1e-6
-    assert ParityRequest().timeout_s == 24 * 3600
+    assert ParityRequest().timeout == 24 * 3600
     assert ParityRequest().max_runs == 40
