@@ -19,7 +19,6 @@ import factories
 import parity_rows
 from boosters_eval import BenchmarkResult, Executor
 from boosters_eval.cli.app import parser, run
-from boosters_eval.cli.arguments import spread
 from boosters_eval.datasets import DATASETS, open_stored
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.executor import EXECUTORS
@@ -226,7 +225,7 @@ def words(command):
 
 def parse(arguments):
     """Let the real command line read the arguments without running anything."""
-    command, context, rest = parser(), None, spread(arguments)
+    command, context, rest = parser(), None, arguments
     while True:
         context = command.make_context(command.name, list(rest), parent=context)
         if not hasattr(command, "resolve_command") or not context._protected_args:

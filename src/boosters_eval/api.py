@@ -19,6 +19,15 @@ from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError
 from boosters_eval.core.home import given_home
 from boosters_eval.core.saying import listening
 from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
+from boosters_eval.programs.builds.request import (
+    AddBuildsRequest,
+    ListBuildsRequest,
+    PruneBuildsRequest,
+    RemoveBuildsRequest,
+    ShowBuildRequest,
+)
+from boosters_eval.programs.datasets.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
+from boosters_eval.programs.explain.request import ExplainRequest
 from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
 from boosters_eval.programs.parity.request import (
     OraclesListRequest,
@@ -36,18 +45,22 @@ if TYPE_CHECKING:
     from typing import Literal, Unpack
 
     from boosters_eval.core.findings import Findings
+    from boosters_eval.core.removal import Removal
     from boosters_eval.core.request import Request
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.settings import RunOptions
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
     from boosters_eval.programs.benchmark.benchmarks import Libraries
-    from boosters_eval.programs.benchmark.config import BenchmarkSuite
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.request import MeasuringOptions
     from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.programs.bisect.model import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
+    from boosters_eval.programs.builds.keeping import AddedBuilds, ListedBuilds, ShownBuild
+    from boosters_eval.programs.datasets.describe import DescribedDataset, FetchedDatasets, WrittenSettings
+    from boosters_eval.programs.explain.mappings import Mappings
     from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.programs.parity.gate import ParityDecision
     from boosters_eval.programs.parity.listing import ParityListing
@@ -112,7 +125,7 @@ def compare(
     """
     request = _request(CompareRequest, "compare", locals())
     with _heard(request):
-        return _checked(_run(_prepare("benchmark.compare:prepare_comparison", request)))
+        return _checked(_run(_warned(_prepare("benchmark.compare:prepare_comparison", request))))
 
 
 def run_suite(
@@ -128,7 +141,7 @@ def run_suite(
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
     request = _request(SuiteRequest, "run_suite", locals())
     with _heard(request):
-        return _checked(_run(_prepare("benchmark.compare:prepare_suite", request)))
+        return _checked(_run(_warned(_prepare("benchmark.compare:prepare_suite", request))))
 
 
 def importances(
@@ -159,7 +172,7 @@ def importances(
     """
     request = _request(ImportancesRequest, "importances", locals())
     with _heard(request):
-        found = _explain(_prepare("importances.running:prepare_importances", request))
+        found = _explain(_warned(_prepare("importances.running:prepare_importances", request)))
     _checked(found.collection)
     return found
 
@@ -228,7 +241,7 @@ def run_parity(
     those that it has are kept, and with `rerun_failed`, those that did not fail. `registry` names Python files that
     define further methods, backends and generators, `oracles` the folder of stored references.
     """
-    found: ParityRun = _found(_request(ParityRequest, "run_parity", locals()))
+    found: ParityRun = _answer(ParityRequest, "run_parity", locals())
     return found
 
 
@@ -240,31 +253,31 @@ def decide_parity_gate(
     `own` names those backends, instead of the declared ones; with `strict_external` all others count too. A binding
     without a result is no pass, nor is one that is not installed unless `allow_absent` is set.
     """
-    found: ParityDecision = _found(_request(ParityGateRequest, "decide_parity_gate", locals()))
+    found: ParityDecision = _answer(ParityGateRequest, "decide_parity_gate", locals())
     return found
 
 
 def render_parity(csv: Files, out: str | Path, *, registry: Files = ()) -> ParityReport:
     """The report of the files of parity runs, written to `out`: as .md, .html (a dashboard) or .json."""
-    found: RenderedParity = _found(_request(ParityRenderRequest, "render_parity", locals()))
+    found: RenderedParity = _answer(ParityRenderRequest, "render_parity", locals())
     return found.report
 
 
 def list_parity(registry: Files = ()) -> ParityListing:
     """The methods and backends of parity runs, and which of them can be used here."""
-    found: ParityListing = _found(_request(ParityListRequest, "list_parity", locals()))
+    found: ParityListing = _answer(ParityListRequest, "list_parity", locals())
     return found
 
 
 def list_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> StoredOracles:
     """The stored references of parity runs, of a folder or in the home of the runs."""
-    found: StoredOracles = _found(_request(OraclesListRequest, "list_oracles", locals()))
+    found: StoredOracles = _answer(OraclesListRequest, "list_oracles", locals())
     return found
 
 
 def verify_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> VerifiedOracles:
     """What is wrong with each stored reference, by its digest."""
-    found: VerifiedOracles = _found(_request(OraclesVerifyRequest, "verify_oracles", locals()))
+    found: VerifiedOracles = _answer(OraclesVerifyRequest, "verify_oracles", locals())
     return found
 
 
@@ -276,7 +289,92 @@ def refresh_oracles(
     **settings: Unpack[RunOptions],
 ) -> RefreshedOracles:
     """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
-    found: RefreshedOracles = _found(_request(OraclesRefreshRequest, "refresh_oracles", locals()))
+    found: RefreshedOracles = _answer(OraclesRefreshRequest, "refresh_oracles", locals())
+    return found
+
+
+def explain_mapping(
+    libraries: Libraries = None,
+    *,
+    every: bool = False,
+    booster: BoosterName | Sequence[BoosterName] = ("gbdt",),
+    task: TaskName = "regression",
+    training: TrainingConfig | None = None,
+    profile: ProfileName = "parity",
+    classes: int = 3,
+    quantiles: Sequence[float] = (0.5,),
+    threads: int = 1,
+    weighted: bool = False,
+    missing: bool = False,
+    categorical: Sequence[int] = (),
+) -> Mappings:
+    """What each library is given for the canonical parameters, and how exactly each of them is matched."""
+    found: Mappings = _answer(ExplainRequest, "explain_mapping", locals())
+    return found
+
+
+def fetch_datasets(names: str | Sequence[str]) -> FetchedDatasets:
+    """Download data sets through pip; they are verified and kept in the cache."""
+    found: FetchedDatasets = _answer(FetchRequest, "fetch_datasets", locals())
+    return found
+
+
+def show_dataset(
+    name: str,
+    *,
+    task: TaskName | None = None,
+    split: str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+) -> DescribedDataset:
+    """Describe a data set, with its audit and the distribution of its target."""
+    found: DescribedDataset = _answer(ShowDatasetRequest, "show_dataset", locals())
+    return found
+
+
+def init_dataset(
+    file: str,
+    *,
+    task: TaskName | None = None,
+    split: str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> WrittenSettings:
+    """Write FILE.yaml with what was found in the data file of FILE:TARGET, so that it is always read so."""
+    found: WrittenSettings = _answer(InitDatasetRequest, "init_dataset", locals())
+    return found
+
+
+def add_builds(
+    references: str | Sequence[str], *, isolated: bool = False, home: str | Path | None = None
+) -> AddedBuilds:
+    """Install builds such as 'xgboost==3.0.5', so that a later run need not."""
+    found: AddedBuilds = _answer(AddBuildsRequest, "add_builds", locals())
+    return found
+
+
+def list_builds(home: str | Path | None = None) -> ListedBuilds:
+    """The builds in this home, the latest used first."""
+    found: ListedBuilds = _answer(ListBuildsRequest, "list_builds", locals())
+    return found
+
+
+def show_build(reference: str, home: str | Path | None = None) -> ShownBuild:
+    """What is known of a build, and whether its files are as they were installed."""
+    found: ShownBuild = _answer(ShowBuildRequest, "show_build", locals())
+    return found
+
+
+def remove_builds(references: str | Sequence[str], *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
+    """Remove builds, without asking. Runs and reports that used them stay."""
+    found: Removal = _answer(RemoveBuildsRequest, "remove_builds", locals())
+    found.carry_out()
+    return found
+
+
+def prune_builds(older_than: str = "30d", *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
+    """Remove the builds that were not used for a while, without asking; what is damaged or unfinished goes too."""
+    found: Removal = _answer(PruneBuildsRequest, "prune_builds", locals())
+    found.carry_out()
     return found
 
 
@@ -353,6 +451,15 @@ DOORS: dict[str, type[Request]] = {
     "list_oracles": OraclesListRequest,
     "verify_oracles": OraclesVerifyRequest,
     "refresh_oracles": OraclesRefreshRequest,
+    "explain_mapping": ExplainRequest,
+    "fetch_datasets": FetchRequest,
+    "show_dataset": ShowDatasetRequest,
+    "init_dataset": InitDatasetRequest,
+    "add_builds": AddBuildsRequest,
+    "list_builds": ListBuildsRequest,
+    "show_build": ShowBuildRequest,
+    "remove_builds": RemoveBuildsRequest,
+    "prune_builds": PruneBuildsRequest,
 }
 
 
@@ -362,19 +469,24 @@ def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
     return kind.of(function, {**given, **settings})
 
 
-def _found(request: Request) -> Any:
-    """What the program of a request finds, of the type that its function promises."""
+def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
+    """The findings of the request that the arguments of a function make, of the type that it promises."""
+    request = _request(kind, function, given)
     with _heard(request):
         return answer(request)
 
 
 def _prepare(program: str, request: RunRequest) -> PreparedRun:
-    """The plan, with a warning for each finding about the data with which scores are too good."""
     module, _, function = program.partition(":")
     prepared: PreparedRun = getattr(import_module(f"boosters_eval.programs.{module}"), function)(request)
+    return prepared
+
+
+def _warned(prepared: PreparedRun) -> PreparedRun:
+    """A warning for each finding about the data with which scores are too good; the others are in `results.audits`."""
     for name, audit in prepared.audits.items():
         for finding in audit.severe:
-            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=4)
+            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
     return prepared
 
 

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from boosters_eval import __version__, api
+from boosters_eval import api
 from boosters_eval.cli.completion import COMPLETE, completion_options
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import Terminal, choose_format, emit, note, say, terminal_width
 from boosters_eval.cli.parser import RequestGroup, command_at
 from boosters_eval.cli.streams import steady
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, suggest
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, Interruption, suggest
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.saying import listening
 from boosters_eval.core.text import encodable
+from boosters_eval.core.version import __version__
 from boosters_eval.engine.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 
 _WIDEST_HELP = 78  # columns; longer lines are harder to read
 _CONTINUING = ("--resume", "--rerun-failed", "--force")  # they say what is done with an earlier attempt
-
-
-class _InterruptionError(BoostersEvalError):
-    exit_code = ExitCode.INTERRUPTED
 
 
 def parser() -> click.Group:
@@ -88,7 +85,7 @@ def _interruptible(request: Request) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if not isinstance(request, RunSettings):
-            raise _InterruptionError("Interrupted.") from None
+            raise Interruption("Error: Interrupted.") from None
         note("Stopped. Finished cells are kept; continue with:")
         note(f"  boosters-eval {shlex.join([*typed(), '--resume'])}")
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
@@ -110,6 +107,9 @@ def run(arguments: Sequence[str]) -> int:
                 complete_var=COMPLETE,
                 terminal_width=min(terminal_width(sys.stdout), _WIDEST_HELP),
             )
+    except Interruption as error:
+        note(str(error))
+        return int(error.exit_code)
     except BoostersEvalError as error:
         first, *others = error.lines
         code = _fail(first, error.exit_code)
@@ -118,7 +118,7 @@ def run(arguments: Sequence[str]) -> int:
         return code
     except click.exceptions.NoArgsIsHelpError as error:
         sys.stdout.write(f"{error.format_message()}\n")
-        return ExitCode.CONFIGURATION_ERROR
+        return int(error.exit_code)
     except click.ClickException as error:
         return _fail(_parser_sentence(error), ExitCode.CONFIGURATION_ERROR)
     except (KeyboardInterrupt, click.Abort):

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import click
+
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Screen
@@ -160,6 +162,12 @@ class Terminal(Screen):
     def console(self) -> Console:
         """Rich, on standard output."""
         return console()
+
+    def confirm(self, question: str, what: str) -> bool:
+        """Ask on the terminal; where nobody can be asked, the option --yes is needed."""
+        if not sys.stdin.isatty():
+            raise ConfigError(f"{the('yes')} is needed to {what} where nobody can be asked.")
+        return click.confirm(question, err=True)
 
     def annotate(self, commands: Sequence[str], summary: str) -> None:
         """Print GitHub's commands, and append to the summary of its job; if that fails, it is only noted."""

@@ -97,7 +97,7 @@ class RequestGroup(click.Group):
 def command_at(path: str, answer: Answer) -> click.Command | None:
     """The command or group that a path of words names."""
     if path in GROUPS or not path:
-        return RequestGroup(path, answer, help=GROUPS[path], no_args_is_help=True)
+        return RequestGroup(path, answer, help=GROUPS[path], short_help=GROUPS[path], no_args_is_help=True)
     if path not in COMMANDS:
         return None
     module, _, name = COMMANDS[path].partition(":")

@@ -36,6 +36,9 @@ class Screen(Protocol):
     def json(self, value: Any) -> None:
         """Print plain data as JSON."""
 
+    def confirm(self, question: str, what: str) -> bool:
+        """Ask; where nobody can be asked, the option that says yes is needed to do what is said."""
+
     def annotate(self, commands: Sequence[str], summary: str) -> None:
         """Tell a job of GitHub Actions, if this is one, by its commands and in its summary."""
 

@@ -16,6 +16,7 @@ from boosters_eval.core.terms import the
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+
 _REQUIRED: Any = object()
 
 

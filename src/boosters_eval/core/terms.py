@@ -22,25 +22,25 @@ def speaking_of(options: Mapping[str, str]) -> Iterator[None]:
         _options.reset(token)
 
 
-def option_of(parameter: str) -> str | None:
-    """The option that sets a parameter of the running command, if there is one."""
-    return (_options.get() or {}).get(parameter)
-
-
 def the(parameter: str) -> str:
-    """The subject of a sentence: "The 'seeds' parameter", or "The '--seeds' option"."""
-    option = option_of(parameter)
+    """The subject of a sentence: "The 'seeds' parameter", or "The '--seeds' option" if the running command has it."""
+    option = (_options.get() or {}).get(parameter)
     return f"The '{parameter}' parameter" if option is None else f"The '{option}' option"
 
 
 def named(parameter: str) -> str:
-    """A parameter within a sentence: 'seeds', or --seeds."""
-    return option_of(parameter) or f"'{parameter}'"
+    """A parameter within a sentence: 'seeds', or --seeds, of whichever command."""
+    return _option(parameter) or f"'{parameter}'"
 
 
 def given(parameter: str, value: Any = True) -> str:
     """A parameter with a value: seeds='auto' or resume=True, or --seeds auto or --resume."""
-    option = option_of(parameter)
+    option = _option(parameter)
     if option is None:
         return f"{parameter}={value!r}"
     return option if value is True else f"{option} {value}"
+
+
+def _option(parameter: str) -> str | None:
+    options = _options.get()
+    return None if options is None else options.get(parameter, f"--{parameter.replace('_', '-')}")

@@ -27,16 +27,18 @@ class PlannedRun(Findings):
     jobs: int
     seconds: float  # that the history expects; 0: it does not know
     notes: tuple[str, ...] = ()
+    refusal: str = ""  # why it would not run as it is
 
     @classmethod
-    def of(cls, plan: Plan, settings: RunSettings, notes: tuple[str, ...] = ()) -> Self:
+    def of(cls, plan: Plan, settings: RunSettings, notes: tuple[str, ...] = (), refusal: str = "") -> Self:
         """A plan with how it would be carried out."""
-        return cls(plan, jobs_for(plan, settings.jobs), sum(expected_seconds(plan, settings).values()), notes)
+        seconds = sum(expected_seconds(plan, settings).values())
+        return cls(plan, jobs_for(plan, settings.jobs), seconds, notes, refusal)
 
     @property
     def exit_code(self) -> int:
         """A plan without cells would fail."""
-        return ExitCode.SUCCESS if self.plan.cells else ExitCode.EXECUTION_ERROR
+        return ExitCode.SUCCESS if self.plan.cells and not self.refusal else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
         """One line per spec and target."""
@@ -50,3 +52,8 @@ class PlannedRun(Findings):
             screen.say(f"  {line} x {count}")
         for entry in plan.excluded:
             screen.say(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}")
+
+    def conclude(self, screen: Screen) -> None:
+        """Why it would not run, if so."""
+        if self.refusal:
+            screen.note(f"Error: {self.refusal}")

@@ -16,7 +16,7 @@ from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.planning import fit_specs
-from boosters_eval.programs.benchmark.records import BenchmarkResult
+from boosters_eval.runners.result import BenchmarkResult
 from boosters_eval.tracking.tracker import (
     CompetitorEnd,
     TrackedCell,

@@ -9,7 +9,8 @@ import factories
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
 from boosters_eval.programs.baseline import CheckRules, Snapshot, Status, check, make_baseline
 from boosters_eval.programs.baseline.check import is_regression
-from boosters_eval.programs.benchmark.records import RunMetadata, SplitFacts, Unsupported
+from boosters_eval.programs.benchmark.records import RunMetadata, Unsupported
+from boosters_eval.runners.result import SplitFacts
 
 V1 = Path(__file__).parents[2] / "fixtures" / "baseline_v1.json"
 

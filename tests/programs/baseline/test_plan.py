@@ -6,10 +6,10 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.engine.cell import Build
 from boosters_eval.programs.baseline import CheckRules, make_baseline
 from boosters_eval.programs.baseline.plan import Request, plan_run, until_decided
-from boosters_eval.programs.benchmark.config import derive_seeds
 from boosters_eval.programs.benchmark.looks import Growth, grow
 from boosters_eval.programs.benchmark.planning import PreparedRun
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.targets import forget, known_as
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Build
     from boosters_eval.programs.baseline.findings import CheckRules, Finding
     from boosters_eval.programs.baseline.model import Baseline
-    from boosters_eval.programs.benchmark.config import BenchmarkSuite
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.settings import Settings
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.stats.sequential import SequentialRule
     from boosters_eval.stats.significance import Comparison, Verdict
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.engine.facts import RunFacts
-    from boosters_eval.programs.benchmark.records import BenchmarkResult
     from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.runners.result import BenchmarkResult
 
 _TIMES = ("train_time_s", "predict_time_s")
 _DIGEST = 16  # characters kept of a digest

@@ -23,15 +23,10 @@ from boosters_eval.engine.session import Known, is_elsewhere, mode_of, opened
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.looks import grow
 from boosters_eval.programs.benchmark.planning import check_devices, fit_specs, prepare_seeds
-from boosters_eval.programs.benchmark.records import (
-    BenchmarkError,
-    BenchmarkResult,
-    RunMetadata,
-    Unavailable,
-    Unsupported,
-)
+from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata, Unavailable, Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.spec import identity_of
+from boosters_eval.runners.result import BenchmarkResult
 
 if TYPE_CHECKING:
     from pathlib import Path

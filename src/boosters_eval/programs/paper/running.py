@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import read_text, write_atomically
 from boosters_eval.engine.execute import Mode, execute, jobs_for
@@ -15,8 +16,6 @@ from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.pool import start_method
 from boosters_eval.engine.runs import folder_of
-from boosters_eval.programs.benchmark.config import MAX_SEEDS
-from boosters_eval.programs.benchmark.records import BenchmarkResult
 from boosters_eval.programs.benchmark.settings import Settings
 from boosters_eval.programs.paper.evaluate import EvaluateOutcome
 from boosters_eval.programs.paper.planning import plan_targets
@@ -25,6 +24,7 @@ from boosters_eval.programs.paper.results import Measured, PaperResults
 from boosters_eval.programs.paper.targets import paper_targets, selected
 from boosters_eval.programs.paper.units import canonical
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.result import BenchmarkResult
 from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
