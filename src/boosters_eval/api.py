@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     Data = str | DatasetConfig | Any
     MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
     Files = str | Path | Sequence[str | Path]
-    Names = str | Sequence[str]
     RunRequest = CompareRequest | SuiteRequest | ImportancesRequest
     Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
 
@@ -219,8 +218,8 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
 
 
 def run_parity(
-    methods: Names = (),
-    backends: Names = (),
+    methods: str | Sequence[str] = (),
+    backends: str | Sequence[str] = (),
     *,
     sizes: str | Sequence[str | tuple[int, int]] = (),
     registry_cells: bool = False,
@@ -246,7 +245,7 @@ def run_parity(
 
 
 def decide_parity_gate(
-    csv: Files, *, strict_external: bool = False, own: Names = (), allow_absent: bool = False
+    csv: Files, *, strict_external: bool = False, own: str | Sequence[str] = (), allow_absent: bool = False
 ) -> ParityDecision:
     """Whether a project's own bindings agree with each other and with their oracles, by the files of parity runs.
 
@@ -282,7 +281,7 @@ def verify_oracles(oracles: str | Path | None = None, home: str | Path | None = 
 
 
 def refresh_oracles(
-    methods: Names = (),
+    methods: str | Sequence[str] = (),
     *,
     oracles: str | Path | None = None,
     registry: Files = (),

@@ -10,7 +10,7 @@ import pytest
 import fake_backends as fakes
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Cell
-from boosters_eval.programs.parity.backend import Session, TimedStep
+from boosters_eval.programs.parity.backend import BackendSession, TimedStep
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload
 from boosters_eval.programs.parity.data import GENERATORS, ensure_data
 from boosters_eval.programs.parity.method import BASE_SEED, BINDING_TOLERANCE
@@ -28,7 +28,7 @@ def registered() -> Iterator[None]:
     GENERATORS.unregister("rows")
 
 
-class Told(Session):
+class Told(BackendSession):
     """Steps that tell their time, each in another digit."""
 
     def load(self, data: Path) -> TimedStep:
@@ -46,7 +46,7 @@ class Told(Session):
 
 class Telling(fakes.Sums):
     @classmethod
-    def session(cls, *_: Any) -> Session:  # type: ignore[override]
+    def session(cls, *_: Any) -> BackendSession:  # type: ignore[override]
         return Told()
 
 
