@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import compare as compare
     from boosters_eval.api import compare_paper as compare_paper
     from boosters_eval.api import decide_gate as decide_gate
+    from boosters_eval.api import decide_parity_gate as decide_parity_gate
     from boosters_eval.api import diff_baselines as diff_baselines
     from boosters_eval.api import explain_mapping as explain_mapping
     from boosters_eval.api import extract_paper as extract_paper
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from boosters_eval.api import importances as importances
     from boosters_eval.api import init_dataset as init_dataset
     from boosters_eval.api import list_builds as list_builds
+    from boosters_eval.api import list_oracles as list_oracles
     from boosters_eval.api import list_paper_targets as list_paper_targets
+    from boosters_eval.api import list_parity as list_parity
     from boosters_eval.api import load_importances as load_importances
     from boosters_eval.api import load_results as load_results
     from boosters_eval.api import load_run as load_run
@@ -33,11 +36,14 @@ if TYPE_CHECKING:
     from boosters_eval.api import prepare_suite as prepare_suite
     from boosters_eval.api import prune_builds as prune_builds
     from boosters_eval.api import record_baseline as record_baseline
+    from boosters_eval.api import refresh_oracles as refresh_oracles
     from boosters_eval.api import remove_builds as remove_builds
+    from boosters_eval.api import render_parity as render_parity
     from boosters_eval.api import report_paper as report_paper
     from boosters_eval.api import run_check as run_check
     from boosters_eval.api import run_importances as run_importances
     from boosters_eval.api import run_paper as run_paper
+    from boosters_eval.api import run_parity as run_parity
     from boosters_eval.api import run_prepared as run_prepared
     from boosters_eval.api import run_suite as run_suite
     from boosters_eval.api import show_build as show_build
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import track_run as track_run
     from boosters_eval.api import validate_paper as validate_paper
     from boosters_eval.api import verify_decision as verify_decision
+    from boosters_eval.api import verify_oracles as verify_oracles
     from boosters_eval.api import verify_run as verify_run
     from boosters_eval.cluster.executor import DaskExecutor as DaskExecutor
     from boosters_eval.core.errors import BoostersEvalError as BoostersEvalError

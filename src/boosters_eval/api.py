@@ -43,6 +43,15 @@ from boosters_eval.programs.paper.request import (
     RunPaperRequest,
     ValidatePaperRequest,
 )
+from boosters_eval.programs.parity.request import (
+    OraclesListRequest,
+    OraclesRefreshRequest,
+    OraclesVerifyRequest,
+    ParityGateRequest,
+    ParityListRequest,
+    ParityRenderRequest,
+    ParityRequest,
+)
 from boosters_eval.programs.runs.request import VerifyRequest
 
 if TYPE_CHECKING:
@@ -80,6 +89,12 @@ if TYPE_CHECKING:
     from boosters_eval.programs.paper.request import Decimal, Parentheses, Role
     from boosters_eval.programs.paper.results import PaperResults
     from boosters_eval.programs.paper.running import PreparedPaper
+    from boosters_eval.programs.parity.gate import ParityDecision
+    from boosters_eval.programs.parity.listing import ParityListing
+    from boosters_eval.programs.parity.references import StoredOracles, VerifiedOracles
+    from boosters_eval.programs.parity.rendering import RenderedParity
+    from boosters_eval.programs.parity.report import ParityReport
+    from boosters_eval.programs.parity.running import ParityRun, RefreshedOracles
     from boosters_eval.programs.runs.verify import Verification
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.tracking import Tracker
@@ -91,6 +106,7 @@ if TYPE_CHECKING:
     # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
     Data = str | DatasetConfig | Any
     MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
+    Files = str | Path | Sequence[str | Path]
     RunRequest = CompareRequest | SuiteRequest | ImportancesRequest
     Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
 
@@ -366,6 +382,81 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     raise NotImplementedError
 
 
+def run_parity(
+    methods: str | Sequence[str] = (),
+    backends: str | Sequence[str] = (),
+    *,
+    sizes: str | Sequence[str | tuple[int, int]] = (),
+    registry_cells: bool = False,
+    threads: int | Sequence[int] = (1,),
+    max_runs: int = 40,
+    max_cells: int | None = None,
+    budget: float | None = None,
+    out_csv: str | Path | None = None,
+    oracles: str | Path | None = None,
+    registry: Files = (),
+    **settings: Unpack[RunOptions],
+) -> ParityRun:
+    """A row for each method, backend, size and number of threads: how it ended, how it agrees, and its times.
+
+    By default all methods run on all their backends, with their own `sizes` such as "1000x50", or only the first of
+    these if `registry_cells` is set. A cell is repeated at most `max_runs` times, and not after `budget` seconds; with
+    `max_cells`, only so many run now. The rows go to the file `out_csv` too, whose other rows stay; with `resume`,
+    those that it has are kept, and with `rerun_failed`, those that did not fail. `registry` names Python files that
+    define further methods, backends and generators, `oracles` the folder of stored references.
+    """
+    found: ParityRun = _answer(ParityRequest, "run_parity", locals())
+    return found
+
+
+def decide_parity_gate(
+    csv: Files, *, strict_external: bool = False, own: str | Sequence[str] = (), allow_absent: bool = False
+) -> ParityDecision:
+    """Whether a project's own bindings agree with each other and with their oracles, by the files of parity runs.
+
+    `own` names those backends, instead of the declared ones; with `strict_external` all others count too. A binding
+    without a result is no pass, nor is one that is not installed unless `allow_absent` is set.
+    """
+    found: ParityDecision = _answer(ParityGateRequest, "decide_parity_gate", locals())
+    return found
+
+
+def render_parity(csv: Files, out: str | Path, *, registry: Files = ()) -> ParityReport:
+    """The report of the files of parity runs, written to `out`: as .md, .html (a dashboard) or .json."""
+    found: RenderedParity = _answer(ParityRenderRequest, "render_parity", locals())
+    return found.report
+
+
+def list_parity(registry: Files = ()) -> ParityListing:
+    """The methods and backends of parity runs, and which of them can be used here."""
+    found: ParityListing = _answer(ParityListRequest, "list_parity", locals())
+    return found
+
+
+def list_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> StoredOracles:
+    """The stored references of parity runs, of a folder or in the home of the runs."""
+    found: StoredOracles = _answer(OraclesListRequest, "list_oracles", locals())
+    return found
+
+
+def verify_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> VerifiedOracles:
+    """What is wrong with each stored reference, by its digest."""
+    found: VerifiedOracles = _answer(OraclesVerifyRequest, "verify_oracles", locals())
+    return found
+
+
+def refresh_oracles(
+    methods: str | Sequence[str] = (),
+    *,
+    oracles: str | Path | None = None,
+    registry: Files = (),
+    **settings: Unpack[RunOptions],
+) -> RefreshedOracles:
+    """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
+    found: RefreshedOracles = _answer(OraclesRefreshRequest, "refresh_oracles", locals())
+    return found
+
+
 def explain_mapping(
     libraries: Libraries = None,
     *,
@@ -586,6 +677,13 @@ DOORS: dict[str, type[Request]] = {
     "compare": CompareRequest,
     "run_suite": SuiteRequest,
     "importances": ImportancesRequest,
+    "run_parity": ParityRequest,
+    "decide_parity_gate": ParityGateRequest,
+    "render_parity": ParityRenderRequest,
+    "list_parity": ParityListRequest,
+    "list_oracles": OraclesListRequest,
+    "verify_oracles": OraclesVerifyRequest,
+    "refresh_oracles": OraclesRefreshRequest,
     "explain_mapping": ExplainRequest,
     "fetch_datasets": FetchRequest,
     "show_dataset": ShowDatasetRequest,
@@ -617,6 +715,7 @@ def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
 
 def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
     """The findings of the request that the arguments of a function make."""
+    """The findings of the request that the arguments of a function make, of the type that it promises."""
     request = _request(kind, function, given)
     with _heard(request):
         return answer(request)

@@ -8,6 +8,8 @@ GROUPS = {
     "datasets": "Show data sets, and download those that are not bundled.",
     "baseline": "Record results, and check later results against them.",
     "paper": "Extract the tables of a paper, reproduce their rows, and compare.",
+    "parity": "Compare a method across bindings, languages and a reference, and time each.",
+    "parity oracles": "The stored predictions of oracles.",
 }
 COMMANDS = {
     "quick": "baseline.request:QuickRequest",
@@ -35,4 +37,11 @@ COMMANDS = {
     "paper compare": "paper.request:ComparePaperRequest",
     "paper report": "paper.request:ReportPaperRequest",
     "paper validate": "paper.request:ValidatePaperRequest",
+    "parity run": "parity.request:ParityRequest",
+    "parity gate": "parity.request:ParityGateRequest",
+    "parity render": "parity.request:ParityRenderRequest",
+    "parity list": "parity.request:ParityListRequest",
+    "parity oracles list": "parity.request:OraclesListRequest",
+    "parity oracles verify": "parity.request:OraclesVerifyRequest",
+    "parity oracles refresh": "parity.request:OraclesRefreshRequest",
 }

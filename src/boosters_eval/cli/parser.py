@@ -56,7 +56,8 @@ class RequestCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> int:
         """Answer the request that the options make."""
-        given = {name: value for name, value in ctx.params.items() if value is not None and value != ()}
+        usual = {each.name: each.typed for each in self.options if each.typed is not None}
+        given = usual | {name: value for name, value in ctx.params.items() if value is not None and value != ()}
         with speaking_of(self.names):
             return self._answer(self.request, given)
 
@@ -122,8 +123,9 @@ def _argument(each: Parameter) -> click.Argument:
 
 def told(each: Parameter) -> str:
     """The help of an option, with its default unless the sentence says it."""
-    plain = each.required or each.default in (None, False, True, ()) or "Default" in each.help
-    return each.help if plain else f"{each.help} Default: {each.default}."
+    default = each.default if each.typed is None else each.typed
+    plain = each.required or default in (None, False, True, ()) or "Default" in each.help
+    return each.help if plain else f"{each.help} Default: {default}."
 
 
 def spread(arguments: list[str], separators: Mapping[str, str | None]) -> list[str]:

@@ -130,6 +130,7 @@ class Parameter:
     kind: Kind = TEXT
     name: str = ""
     default: Any = _REQUIRED
+    typed: Any = None  # the default of a command line, where that is another
     option: str = ""  # like the name, unless said otherwise
     short: str = ""
     negative: str = ""  # of a flag: the option that turns it off

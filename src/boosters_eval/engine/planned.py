@@ -47,9 +47,9 @@ class PlannedRun(Findings):
             screen.note(f"Note: {sentence}")
         about = f", about {duration(self.seconds / min(self.jobs, len(plan.cells)))}" if self.seconds else ""
         screen.say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {self.jobs} at a time{about}")
-        for (spec, target), count in Counter((cell.spec, cell.target) for cell in plan.cells).items():
-            version = plan.builds[spec.workload][target].version
-            screen.say(f"  {spec.name} {target} ({version}) x {count}")
+        lines = Counter(f"{cell.spec.name} {cell.target} ({plan.build_of(cell).version})" for cell in plan.cells)
+        for line, count in lines.items():
+            screen.say(f"  {line} x {count}")
         for entry in plan.excluded:
             screen.say(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}")
 
