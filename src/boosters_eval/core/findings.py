@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from boosters_eval.core.errors import ExitCode
 
@@ -61,3 +61,18 @@ class Findings:
 
     def conclude(self, screen: Screen) -> None:
         """What is said once they were shown or written: where things are, and what went wrong."""
+
+
+class Removal(Findings):
+    """What is to be removed: it is shown first, and goes once whoever asked has agreed."""
+
+    noun: ClassVar[str]
+
+    @property
+    def count(self) -> int:
+        """How many are to be removed."""
+        raise NotImplementedError
+
+    def carry_out(self) -> Findings:
+        """Remove them."""
+        raise NotImplementedError

@@ -28,9 +28,11 @@ def option_of(parameter: str) -> str | None:
 
 
 def the(parameter: str) -> str:
-    """The subject of a sentence: "The 'seeds' parameter", or "The '--seeds' option"."""
+    """The subject of a sentence: "The 'seeds' parameter", or "The '--seeds' option", or "RUN", of an argument."""
     option = option_of(parameter)
-    return f"The '{parameter}' parameter" if option is None else f"The '{option}' option"
+    if option is None:
+        return f"The '{parameter}' parameter"
+    return f"The '{option}' option" if option.startswith("-") else option
 
 
 def named(parameter: str) -> str:

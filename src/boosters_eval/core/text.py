@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from typing import Any
@@ -48,6 +49,14 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
 
 
+def sized(count: int) -> str:
+    """A number of bytes in the largest unit that it reaches."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"
+
+
 def in_sentence(label: str) -> str:
     """A label as it stands inside a sentence: "Log loss" becomes "log loss", but "RMSE" stays."""
     return label if label.isupper() or not label[:2].istitle() else label[0].lower() + label[1:]
@@ -64,6 +73,11 @@ def csv_cell(value: Any) -> Any:
         return value
     text = clean_lines(value)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+def as_json(value: Any) -> str:
+    """Plain data as a program reads it; what a terminal would obey is escaped."""
+    return json.dumps(value, indent=2) + "\n"
 
 
 def escape_json(text: str) -> str:
