@@ -18,18 +18,28 @@ if TYPE_CHECKING:
     from boosters_eval.api import decide_gate as decide_gate
     from boosters_eval.api import decide_parity_gate as decide_parity_gate
     from boosters_eval.api import diff_baselines as diff_baselines
+    from boosters_eval.api import diff_runs as diff_runs
     from boosters_eval.api import explain_mapping as explain_mapping
+    from boosters_eval.api import export_history as export_history
     from boosters_eval.api import extract_paper as extract_paper
     from boosters_eval.api import fetch_datasets as fetch_datasets
+    from boosters_eval.api import import_history as import_history
     from boosters_eval.api import importances as importances
     from boosters_eval.api import init_dataset as init_dataset
     from boosters_eval.api import list_builds as list_builds
+    from boosters_eval.api import list_datasets as list_datasets
+    from boosters_eval.api import list_history as list_history
+    from boosters_eval.api import list_libraries as list_libraries
+    from boosters_eval.api import list_metrics as list_metrics
     from boosters_eval.api import list_oracles as list_oracles
     from boosters_eval.api import list_paper_targets as list_paper_targets
     from boosters_eval.api import list_parity as list_parity
+    from boosters_eval.api import list_runs as list_runs
+    from boosters_eval.api import list_suites as list_suites
     from boosters_eval.api import load_importances as load_importances
     from boosters_eval.api import load_results as load_results
     from boosters_eval.api import load_run as load_run
+    from boosters_eval.api import open_run as open_run
     from boosters_eval.api import prepare_check as prepare_check
     from boosters_eval.api import prepare_comparison as prepare_comparison
     from boosters_eval.api import prepare_importances as prepare_importances
@@ -37,8 +47,11 @@ if TYPE_CHECKING:
     from boosters_eval.api import prune_builds as prune_builds
     from boosters_eval.api import record_baseline as record_baseline
     from boosters_eval.api import refresh_oracles as refresh_oracles
+    from boosters_eval.api import reindex_history as reindex_history
     from boosters_eval.api import remove_builds as remove_builds
+    from boosters_eval.api import remove_runs as remove_runs
     from boosters_eval.api import render_parity as render_parity
+    from boosters_eval.api import report_history as report_history
     from boosters_eval.api import report_paper as report_paper
     from boosters_eval.api import run_check as run_check
     from boosters_eval.api import run_importances as run_importances
@@ -48,11 +61,14 @@ if TYPE_CHECKING:
     from boosters_eval.api import run_suite as run_suite
     from boosters_eval.api import show_build as show_build
     from boosters_eval.api import show_dataset as show_dataset
+    from boosters_eval.api import show_history as show_history
+    from boosters_eval.api import show_run as show_run
     from boosters_eval.api import track_run as track_run
     from boosters_eval.api import validate_paper as validate_paper
     from boosters_eval.api import verify_decision as verify_decision
     from boosters_eval.api import verify_oracles as verify_oracles
     from boosters_eval.api import verify_run as verify_run
+    from boosters_eval.api import write_report as write_report
     from boosters_eval.cluster.executor import DaskExecutor as DaskExecutor
     from boosters_eval.core.errors import BoostersEvalError as BoostersEvalError
     from boosters_eval.core.errors import BoostersEvalWarning as BoostersEvalWarning

@@ -11,10 +11,12 @@ import sys
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import timedelta
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, FileFormatError, RunError, require
+from boosters_eval.core.errors import BoostersEvalWarning, FileFormatError, RunError, require
 from boosters_eval.core.home import given_home
 from boosters_eval.core.saying import listening
 from boosters_eval.programs.baseline.request import (
@@ -34,7 +36,17 @@ from boosters_eval.programs.builds.request import (
 from boosters_eval.programs.datasets.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
 from boosters_eval.programs.explain.request import ExplainRequest
 from boosters_eval.programs.gate.request import GateRequest
+from boosters_eval.programs.history.request import (
+    DiffRunsRequest,
+    ExportHistoryRequest,
+    ImportHistoryRequest,
+    ListHistoryRequest,
+    ReindexRequest,
+    ReportHistoryRequest,
+    ShowHistoryRequest,
+)
 from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
+from boosters_eval.programs.listing.request import DatasetsRequest, LibrariesRequest, MetricsRequest, SuitesRequest
 from boosters_eval.programs.paper.request import (
     ComparePaperRequest,
     ExtractPaperRequest,
@@ -52,16 +64,23 @@ from boosters_eval.programs.parity.request import (
     ParityRenderRequest,
     ParityRequest,
 )
-from boosters_eval.programs.runs.request import VerifyRequest
+from boosters_eval.programs.report.request import ReportRequest
+from boosters_eval.programs.runs.request import (
+    ListRunsRequest,
+    OpenRunRequest,
+    RemoveRunsRequest,
+    ShowRunRequest,
+    VerifyRequest,
+)
+from boosters_eval.programs.track.request import TrackRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
+    from datetime import datetime
     from typing import Literal, Unpack
 
-    from boosters_eval.core.findings import Findings
-    from boosters_eval.core.removal import Removal
+    from boosters_eval.core.findings import Findings, Removal
     from boosters_eval.core.request import Request
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.settings import RunOptions
@@ -81,7 +100,13 @@ if TYPE_CHECKING:
     from boosters_eval.programs.datasets.describe import DescribedDataset, FetchedDatasets, WrittenSettings
     from boosters_eval.programs.explain.mappings import Mappings
     from boosters_eval.programs.gate.model import GateDecision
+    from boosters_eval.programs.history.difference import RunDifference
+    from boosters_eval.programs.history.index import Reindexed
+    from boosters_eval.programs.history.listing import HistoryListing, HistoryRun
+    from boosters_eval.programs.history.report import HistoryReport
+    from boosters_eval.programs.history.transfer import HistoryExport, HistoryImport
     from boosters_eval.programs.importances.results import Explanations
+    from boosters_eval.programs.listing.known import Inventory
     from boosters_eval.programs.paper.comparison import PaperComparison
     from boosters_eval.programs.paper.extract import ExtractedPaper, Extraction
     from boosters_eval.programs.paper.judging import PaperReport
@@ -95,6 +120,9 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.rendering import RenderedParity
     from boosters_eval.programs.parity.report import ParityReport
     from boosters_eval.programs.parity.running import ParityRun, RefreshedOracles
+    from boosters_eval.programs.report.writing import WrittenReport
+    from boosters_eval.programs.runs.opening import RunPage
+    from boosters_eval.programs.runs.showing import RunDetails, RunListing
     from boosters_eval.programs.runs.verify import Verification
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.tracking import Tracker
@@ -531,15 +559,15 @@ def show_build(reference: str, home: str | Path | None = None) -> ShownBuild:
 def remove_builds(references: str | Sequence[str], *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
     """Remove builds, without asking. Runs and reports that used them stay."""
     found: Removal = _answer(RemoveBuildsRequest, "remove_builds", locals())
-    found.carry_out()
-    return found
+    return found if dry_run else found.carry_out()
 
 
-def prune_builds(older_than: str = "30d", *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
+def prune_builds(
+    older_than: str | timedelta = timedelta(days=30), *, dry_run: bool = False, home: str | Path | None = None
+) -> Removal:
     """Remove the builds that were not used for a while, without asking; what is damaged or unfinished goes too."""
     found: Removal = _answer(PruneBuildsRequest, "prune_builds", locals())
-    found.carry_out()
-    return found
+    return found if dry_run else found.carry_out()
 
 
 def extract_paper(
@@ -655,21 +683,167 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
     yield from verified_files(_reference(reference), given_home(home))
 
 
+def list_runs(limit: int | None = None, *, home: str | Path | None = None) -> RunListing:
+    """The runs in a home, the latest first; damaged ones too."""
+    return cast("RunListing", answer(_request(ListRunsRequest, "list_runs", locals())))
+
+
+def show_run(reference: str, *, home: str | Path | None = None) -> RunDetails:
+    """What is known of a run: its facts, its attempts, and the commands that go on from it."""
+    return cast("RunDetails", answer(_request(ShowRunRequest, "show_run", locals())))
+
+
+def open_run(reference: str = "last", *, browser: bool = True, home: str | Path | None = None) -> RunPage:
+    """Write the HTML report of a run into its folder, and open it, where there is a display."""
+    return cast("RunPage", answer(_request(OpenRunRequest, "open_run", locals())))
+
+
+def remove_runs(
+    references: str | Sequence[str] = (),
+    *,
+    older_than: str | timedelta | None = None,
+    dry_run: bool = False,
+    home: str | Path | None = None,
+) -> Removal:
+    """Remove runs, with all their attempts, without asking. `dry_run` removes nothing, but returns the same runs."""
+    chosen = cast("Removal", answer(_request(RemoveRunsRequest, "remove_runs", locals())))
+    return chosen if dry_run else chosen.carry_out()
+
+
+def list_history(
+    suite: str | None = None,
+    datasets: str | Sequence[str] = (),
+    libraries: str | Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    *,
+    machine: str | None = None,
+    since: str | datetime | None = None,
+    limit: int | None = 30,
+    home: str | Path | None = None,
+) -> HistoryListing:
+    """The runs of a home, the latest first, each with its verdict against the run before on the same machine.
+
+    `machine` is the start of its digest, or its CPU; `since` is a date, or a time such as 12h, 30d or 8w.
+    """
+    return cast("HistoryListing", answer(_request(ListHistoryRequest, "list_history", locals())))
+
+
+def show_history(reference: str, *, home: str | Path | None = None) -> HistoryRun:
+    """What a run measured, and every number against the run before on the same machine."""
+    return cast("HistoryRun", answer(_request(ShowHistoryRequest, "show_history", locals())))
+
+
+def diff_runs(
+    before: str, after: str, *, metrics: str | Sequence[str] = (), home: str | Path | None = None
+) -> RunDifference:
+    """Two runs number by number: paired over the splits that both have, and saying so where not."""
+    return cast("RunDifference", answer(_request(DiffRunsRequest, "diff_runs", locals())))
+
+
+def report_history(
+    suite: str | None = None,
+    datasets: str | Sequence[str] = (),
+    libraries: str | Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    *,
+    machine: str | None = None,
+    since: str | datetime | None = None,
+    limit: int | None = None,
+    home: str | Path | None = None,
+) -> HistoryReport:
+    """Every benchmark, competitor and metric over all runs, with the steps where a number changed its level.
+
+    Its `render` writes it as "html", "markdown" or "json". Which runs are meant is said as in `list_history`.
+    """
+    return cast("HistoryReport", answer(_request(ReportHistoryRequest, "report_history", locals())))
+
+
+def import_history(files: str | Path | Sequence[str | Path], *, home: str | Path | None = None) -> HistoryImport:
+    """Add results of other machines to the history. A file without results is told in what is returned."""
+    return cast("HistoryImport", answer(_request(ImportHistoryRequest, "import_history", locals())))
+
+
+def export_history(
+    output: str | Path | None = None,
+    format: Literal["json", "csv"] | None = None,  # noqa: A002 (as the command line has it)
+    *,
+    suite: str | None = None,
+    datasets: str | Sequence[str] = (),
+    libraries: str | Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    machine: str | None = None,
+    since: str | datetime | None = None,
+    limit: int | None = None,
+    home: str | Path | None = None,
+) -> HistoryExport:
+    """Write the benchmark runs of the history to a file; without one, `pour` of what is returned writes them.
+
+    JSON has whole runs, which can be imported elsewhere; CSV has one line per number.
+    """
+    return cast("HistoryExport", answer(_request(ExportHistoryRequest, "export_history", locals())))
+
+
+def reindex_history(*, home: str | Path | None = None) -> Reindexed:
+    """Read all runs and imported files anew."""
+    return cast("Reindexed", answer(_request(ReindexRequest, "reindex_history", locals())))
+
+
+def write_report(
+    suite: str | BenchmarkSuite | None = None,
+    run: str | None = None,
+    results: str | Path | None = None,
+    *,
+    report_type: Literal["quality", "performance", "comparison"] = "quality",
+    output: str | Path = Path("docs/benchmarks"),
+    format: str | Sequence[str] = (),  # noqa: A002 (as the command line has it)
+    test: Literal["corrected", "welch", "paired", "wilcoxon"] = "corrected",
+    seeds: int | None = None,
+    libraries: Libraries = None,
+    **settings: Unpack[MeasuringOptions],
+) -> WrittenReport:
+    """Write a report on a suite, which is run, on an earlier run or on a results file.
+
+    `output` is a folder, or one file; `format` is one or more of "md", "json" and "html", by default as the file ends,
+    else all. The settings are those of `run_suite`.
+    """
+    request = _request(ReportRequest, "write_report", locals())
+    with _heard(request):
+        found = cast("WrittenReport", answer(request))
+    if suite is not None:
+        _checked(found.results)
+    return found
+
+
+def list_libraries() -> Inventory:
+    """The libraries: version, boosters and tasks, or why unavailable."""
+    return cast("Inventory", answer(_request(LibrariesRequest, "list_libraries", {})))
+
+
+def list_datasets(*, every: bool = False) -> Inventory:
+    """The data sets: task, size, classes, source and availability; `every` has the generated problems too."""
+    return cast("Inventory", answer(_request(DatasetsRequest, "list_datasets", locals())))
+
+
+def list_suites(*, home: str | Path | None = None) -> Inventory:
+    """The suites: what each would run, and the time that the history of this machine expects."""
+    return cast("Inventory", answer(_request(SuitesRequest, "list_suites", locals())))
+
+
+def list_metrics() -> Inventory:
+    """The metrics: their tasks, and which direction is better."""
+    return cast("Inventory", answer(_request(MetricsRequest, "list_metrics", {})))
+
+
 def track_run(
     reference: str = "last",
     to: Trackers = "mlflow",
     home: str | Path | None = None,
     *,
     timeout: float = 600.0,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None] | None = None,
 ) -> None:
     """Send an earlier run to trackers. What they have already is not sent again; `timeout` is in seconds."""
-    from boosters_eval.tracking import chosen_trackers, send_run  # noqa: PLC0415 (keeps start-up fast)
-
-    require("timeout", timeout, (int, float), "a number of seconds")
-    if not 0 < timeout < float("inf"):
-        raise ConfigError(f"The 'timeout' parameter must be a number of seconds above 0. Got {timeout!r} instead.")
-    send_run(_reference(reference), chosen_trackers(to, "to"), given_home(home), timeout=timeout, say=say)
+    answer(_request(TrackRequest, "track_run", locals()))
 
 
 # The request behind each function, for whoever compares them.
@@ -704,6 +878,23 @@ DOORS: dict[str, type[Request]] = {
     "compare_paper": ComparePaperRequest,
     "report_paper": ReportPaperRequest,
     "validate_paper": ValidatePaperRequest,
+    "list_runs": ListRunsRequest,
+    "show_run": ShowRunRequest,
+    "open_run": OpenRunRequest,
+    "remove_runs": RemoveRunsRequest,
+    "list_history": ListHistoryRequest,
+    "show_history": ShowHistoryRequest,
+    "diff_runs": DiffRunsRequest,
+    "report_history": ReportHistoryRequest,
+    "import_history": ImportHistoryRequest,
+    "export_history": ExportHistoryRequest,
+    "reindex_history": ReindexRequest,
+    "write_report": ReportRequest,
+    "list_libraries": LibrariesRequest,
+    "list_datasets": DatasetsRequest,
+    "list_suites": SuitesRequest,
+    "list_metrics": MetricsRequest,
+    "track_run": TrackRequest,
 }
 
 

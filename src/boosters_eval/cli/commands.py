@@ -10,6 +10,10 @@ GROUPS = {
     "paper": "Extract the tables of a paper, reproduce their rows, and compare.",
     "parity": "Compare a method across bindings, languages and a reference, and time each.",
     "parity oracles": "The stored predictions of oracles.",
+    "runs": "The runs in this home: list, show, open, remove.",
+    "history": "The history of this home: every run, with its verdict against the run before on the same machine.\n\n"
+    "Without a command, the runs are listed, the latest first.",
+    "list": "List data sets, libraries, suites and metrics.",
 }
 COMMANDS = {
     "quick": "baseline.request:QuickRequest",
@@ -44,4 +48,21 @@ COMMANDS = {
     "parity oracles list": "parity.request:OraclesListRequest",
     "parity oracles verify": "parity.request:OraclesVerifyRequest",
     "parity oracles refresh": "parity.request:OraclesRefreshRequest",
+    "runs list": "runs.request:ListRunsRequest",
+    "runs show": "runs.request:ShowRunRequest",
+    "runs open": "runs.request:OpenRunRequest",
+    "runs remove": "runs.request:RemoveRunsRequest",
+    "history": "history.request:ListHistoryRequest",
+    "history show": "history.request:ShowHistoryRequest",
+    "history import": "history.request:ImportHistoryRequest",
+    "history export": "history.request:ExportHistoryRequest",
+    "history reindex": "history.request:ReindexRequest",
+    "history diff": "history.request:DiffRunsRequest",
+    "history report": "history.request:ReportHistoryRequest",
+    "list libraries": "listing.request:LibrariesRequest",
+    "list datasets": "listing.request:DatasetsRequest",
+    "list suites": "listing.request:SuitesRequest",
+    "list metrics": "listing.request:MetricsRequest",
+    "report": "report.request:ReportRequest",
+    "track": "track.request:TrackRequest",
 }

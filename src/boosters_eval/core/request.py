@@ -6,7 +6,9 @@ Requests are plain dataclasses, so that the command line starts without pydantic
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, dataclass_transform
 
@@ -73,8 +75,7 @@ def count(least: int = 1, most: int | None = None, *, other: tuple[str, ...] = (
 
     def read(word: str) -> Any:
         digits = word.removeprefix("-")
-        whole = digits.isascii() and digits.isdecimal() and len(digits) < 20
-        return of(int(word) if whole else word)
+        return of(int(word) if digits.isascii() and digits.isdecimal() else word)
 
     words = f"a count of at least {least}" if most is None else f"a count from {least} to {most}"
     return Kind(", or ".join((words, *other)), of, read, "|".join(("N", *other)))
@@ -116,6 +117,17 @@ def path(words: str = "a path", metavar: str = "FILE") -> Kind:
     return Kind(words, of, of, metavar)
 
 
+def _span(value: Any) -> timedelta:
+    match = re.fullmatch(r"(\d{1,6})([hdw])", value) if isinstance(value, str) else None
+    if match is not None:
+        return timedelta(**{_SPANS[match[2]]: int(match[1])})
+    if not isinstance(value, timedelta):
+        raise ValueError  # noqa: TRY004 (the request makes the sentence)
+    return value
+
+
+_SPANS = {"h": "hours", "d": "days", "w": "weeks"}
+SPAN = Kind("a time such as 12h, 30d or 8w", _span, _span, "TIME")
 FLAG = Kind("True or False", anything("", bool).of, bool, "")
 TEXT = text()
 
@@ -261,6 +273,25 @@ class OutputOptions(Declared):
         door="options",
         help="markdown (or md), json, csv or html. Default: by the ending of --output.",
     )
+
+
+class JsonOption(Declared):
+    """Whether a program reads the findings."""
+
+    json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
+
+
+class RemovalOptions(Declared):
+    """Whether what is shown is removed."""
+
+    yes: bool = parameter(False, short="-y", kind=FLAG, door="options", help="Do not ask.")
+    dry_run: bool = parameter(False, kind=FLAG, help="Show what would be removed, but remove nothing.")
+
+
+class InHome(Declared):
+    """Whose runs are meant."""
+
+    home: Path | None = parameter(None, kind=path(), door="python", help="Where runs are kept.")
 
 
 def options_of(request: type[Declared]) -> list[Parameter]:

@@ -25,7 +25,9 @@ def speaking_of(options: Mapping[str, str]) -> Iterator[None]:
 def the(parameter: str) -> str:
     """The subject of a sentence: "The 'seeds' parameter", or "The '--seeds' option" if the running command has it."""
     option = (_options.get() or {}).get(parameter)
-    return f"The '{parameter}' parameter" if option is None else f"The '{option}' option"
+    if option is None:
+        return f"The '{parameter}' parameter"
+    return f"The '{option}' option" if option.startswith("-") else option  # an argument is told by its place
 
 
 def named(parameter: str) -> str:
@@ -40,6 +42,11 @@ def given(parameter: str, value: Any = True) -> str:
         return f"{parameter}={value!r}"
     values = value if isinstance(value, list) else [value]
     return option if value is True else " ".join([option, *map(str, values)])
+
+
+def is_typed() -> bool:
+    """Whether the caller is a command line."""
+    return _options.get() is not None
 
 
 def _option(parameter: str) -> str | None:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, InterruptedRunError
 from boosters_eval.core.saying import is_heard, tell
 from boosters_eval.core.terms import the
 from boosters_eval.engine.execute import Mode, execute, jobs_for, no_inputs
@@ -64,24 +64,27 @@ class Session:
     ) -> Run:
         """Carry out a plan, and record it as a run of this kind; `new` begins an attempt, whatever the settings say."""
         settings, given = self.settings, known or Known()
-        return execute(
-            plan,
-            self.executor,
-            locate=inputs,
-            mode=Mode.NEW if new else mode_of(settings),
-            limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
-            home=settings.home,
-            observer=self.observer if observer is None else Observers(observer, self.observer),
-            known=given.outcomes,
-            machines=given.machines,
-            origin=given.origin,
-            facts={
-                "command": tuple(settings.command_line),
-                "kind": kind,
-                **({"name": settings.name} if settings.name else {}),
-                **(facts or {}),
-            },
-        )
+        try:
+            return execute(
+                plan,
+                self.executor,
+                locate=inputs,
+                mode=Mode.NEW if new else mode_of(settings),
+                limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
+                home=settings.home,
+                observer=self.observer if observer is None else Observers(observer, self.observer),
+                known=given.outcomes,
+                machines=given.machines,
+                origin=given.origin,
+                facts={
+                    "command": tuple(settings.command_line),
+                    "kind": kind,
+                    **({"name": settings.name} if settings.name else {}),
+                    **(facts or {}),
+                },
+            )
+        except KeyboardInterrupt:
+            raise InterruptedRunError from None
 
 
 @contextlib.contextmanager

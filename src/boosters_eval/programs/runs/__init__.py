@@ -1,1 +1,1 @@
-"""The runs in a home: what there is, and whether it is what it was."""
+"""The runs in a home: listed, shown, opened, verified and removed."""
