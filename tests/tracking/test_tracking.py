@@ -5,13 +5,13 @@ import io
 import json
 import os
 import re
-import sys
 import time
 from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 from filelock import FileLock, Timeout
+from sendings import calls, send
 
 from boosters_eval import BoostersEvalWarning, ConfigError, Observer, RunError, execute, run_prepared, track_run
 from boosters_eval.core.errors import MissingLibraryError, UnknownNameError
@@ -30,16 +30,6 @@ from stamping import FAST, SLOW, Stamping
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 
 
-@pytest.fixture
-def noting(faulty, tmp_path, monkeypatch):
-    """The trackers of a third party, and what the noting one was told."""
-    monkeypatch.setenv("NOTED", str(tmp_path / "noted.jsonl"))
-    import noting_tracker
-
-    yield noting_tracker
-    sys.modules.pop("noting_tracker", None)
-
-
 class Stop(Observer):
     """Ctrl-C after so many cells."""
 
@@ -50,18 +40,6 @@ class Stop(Observer):
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
-
-
-def send(noting, folder, attempt=1, *, ended=True):
-    """Send in this process, as the tracker's own would; returns what was said."""
-    said = []
-    sending = Sending(lambda key: noting.NotingTracker(folder.path / f"{key}.json"), lambda **reply: said.append(reply))
-    sending.send(folder, attempt, ended=ended)
-    return said
-
-
-def calls(noting, what):
-    return [call for call in noting.noted() if call["what"] == what]
 
 
 def test_whole_run_is_sent_with_its_parameters_marks_numbers_versions_and_files(noting):

@@ -22,7 +22,7 @@ from filelock import FileLock
 from boosters_eval.core.modules import at_address
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
-from boosters_eval.programs.benchmark.running import collect
+from boosters_eval.engine.kinds import kind_of_run
 from boosters_eval.tracking.content import content_of
 from boosters_eval.tracking.tracker import TrackedEnd, TrackingStatus
 
@@ -97,19 +97,15 @@ def _load(folder: RunFolder, attempt: int) -> tuple[Run, bool]:
 
 @contextlib.contextmanager
 def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Mapping[str, Path]]:
-    """The report, the results and the journal of a run that came to its end."""
+    """The journal of a run that came to its end, and the reports of its kind."""
     if content.status is TrackingStatus.INTERRUPTED:
         yield {}
         return
-    from boosters_eval import reports  # noqa: PLC0415 (only at the end)
-    from boosters_eval.programs.benchmark import tables  # noqa: PLC0415
-
-    results = collect(run)
+    texts = kind_of_run(run, folder).files()
     with tempfile.TemporaryDirectory(prefix="boosters-eval-") as place:
-        files = {name: Path(place) / name for name in ("report.html", "results.json", "journal.jsonl")}
-        page = reports.render_page(tables.build_document(results, "comparison"))
-        files["report.html"].write_text(page, encoding="utf-8")
-        files["results.json"].write_text(results.to_json(), encoding="utf-8")
+        files = {name: Path(place) / name for name in (*texts, "journal.jsonl")}
+        for name, text in texts.items():
+            files[name].write_text(text, encoding="utf-8")
         files["journal.jsonl"].write_bytes(folder.journal_path(run.attempt).read_bytes())
         yield files
 
