@@ -9,7 +9,7 @@ from sendings import calls, send
 import fake_backends as fakes
 from boosters_eval import OBSERVERS, WORKLOADS, ConfigError, Repeat, RunError, TrainingConfig, execute, track_run
 from boosters_eval.engine.kinds import RUN_KINDS, RunKind, kind_of_run
-from boosters_eval.engine.observer import ObserverSettings
+from boosters_eval.engine.observer import ObserverSettings, watching
 from boosters_eval.engine.plan import Plan
 from boosters_eval.engine.runs import find_run
 from boosters_eval.preparing import prepare_importances
@@ -20,7 +20,7 @@ from boosters_eval.programs.parity.method import METHODS
 from boosters_eval.programs.parity.running import ParityRequest, run_parity
 from boosters_eval.running import run_importances
 from boosters_eval.tracking.observer import WAIT_VARIABLE
-from tiny import TINY, prepare_tiny, shared_pool, tiny_config
+from tiny import TINY, prepare_tiny, run_tiny, shared_pool, tiny_config
 
 FUNCTIONS = """
 def good(seed): return {"accuracy": 0.9 + seed / 1e6}
@@ -220,6 +220,39 @@ def test_run_that_its_program_cannot_read_is_refused_before_anything_is_sent(not
     with pytest.raises(RunError, match="has no benchmark results: it follows a paper"):
         track_run("last", noting.NotingTracker)
     assert not noting.noted()
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_all_runs_of_one_session_are_sent_to_their_end(noting, monkeypatch, alone):
+    """A bisection makes several."""
+    monkeypatch.setenv(WAIT_VARIABLE, "600")
+    said, settings = [], {"timing_mode": alone, "threads": 1}
+    track = ObserverSettings(say=said.append, track=noting.NotingTracker)
+    with watching(["tracking"], track) as observer:
+        first = run_tiny(tiny_config("none"), observer=observer, **settings)
+        more = prepare_tiny(tiny_config("none"), seeds=2, **settings)
+        facts = {"kind": "benchmark", "extends": first.run_id}
+        looked = execute(more.plan, shared_pool(), locate=more.inputs, observer=observer, facts=facts)
+        second = run_tiny(tiny_config("segfault"), observer=observer, **settings)
+    assert said[-1] == f"NotingTracker: page of tiny {second.run_id[:8]}"
+    (ended, failed) = calls(noting, "end")
+    assert (ended["status"], failed["status"]) == ("finished", "failed")
+    assert ended["competitors"]["tiny/none|faulty"]["cells"] == 2
+    begun = [call["facts"]["run_id"] for call in calls(noting, "begin")]
+    assert [begun[-1], begun[-2]] == [second.run_id, looked.plan.run_id]
+
+
+def test_runs_that_a_tracker_lacks_are_all_named(noting, monkeypatch):
+    monkeypatch.setenv(WAIT_VARIABLE, "600")
+    with (
+        pytest.warns(match="The tracker 'RefusingTracker' failed|does not have all of runs") as warned,
+        watching(["tracking"], ObserverSettings(track=noting.RefusingTracker)) as observer,
+    ):
+        ids = [run_tiny(tiny_config(fault), observer=observer).run_id for fault in ("none", "segfault")]
+    assert str(warned[-1].message) == (
+        f"The tracker 'RefusingTracker' does not have all of runs {ids[0]}, {ids[1]}: PermissionError: 401: who are"
+        " you?. Send the rest with 'track_run(\"RUN\", RefusingTracker)'."
+    )
 
 
 def test_observer_of_trackers_needs_some():

@@ -274,14 +274,14 @@ def test_nothing_runs_beside_cells_whose_times_are_measured(noting, monkeypatch,
         run_prepared(prepared, observer=[Observers(Watch(), tracking)], executor=shared_pool())
     assert seen == ([0, 0] if timed else [1, 1])
     (outpost,) = Fake.made
-    begin = {"folder": str(find_run("last").path.absolute()), "attempt": 1}
+    begin = {"folder": str(find_run("last").path.absolute()), "attempt": 1, "run": 0}
     assert outpost.told == ([{**begin, "ended": True}, "end"] if timed else [begin, {}, {}, "end"])
 
 
 def test_end_of_the_program_however_it_comes_is_the_end_of_sending(noting):
     with pytest.raises(KeyboardInterrupt):
         run_tiny(tiny_config("none"), seeds=2, observer=Stop(1), jobs=1)
-    place = {"folder": str(find_run("last").path), "attempt": 1}
+    place = {"folder": str(find_run("last").path), "attempt": 1, "run": 0}
     said = []
     sending = Sending(lambda key: noting.NotingTracker(find_run("last").path / key), lambda **_: None)
     code = attend(sending, News(io.BytesIO(json.dumps(place).encode() + b"\n{}\n")), lambda **r: said.append(r))
@@ -291,7 +291,7 @@ def test_end_of_the_program_however_it_comes_is_the_end_of_sending(noting):
 
 def test_fault_at_the_end_is_told_and_is_the_exit_status(noting):
     run_tiny(tiny_config("none"))
-    place = {"folder": str(find_run("last").path), "attempt": 1}
+    place = {"folder": str(find_run("last").path), "attempt": 1, "run": 0}
     said = []
     sending = Sending(noting.RefusingTracker, lambda **_: None)
     code = attend(sending, News(io.BytesIO(json.dumps(place).encode() + b"\n")), lambda **r: said.append(r))
@@ -351,7 +351,7 @@ def test_process_keeps_others_from_sending_the_same_and_hanging_ends_itself_wher
     folder = find_run("last")
     outpost = Outpost("HangingTracker", noting.HangingTracker, states=tmp_path, wait=0.0)
     try:
-        outpost.tell(folder=str(folder.path), attempt=1)  # not the end: what hangs is a sending on the way
+        outpost.tell(folder=str(folder.path), attempt=1, run=0)  # not the end: what hangs is a sending on the way
         while not calls(noting, "hang"):
             assert outpost.listen()
             time.sleep(0.02)

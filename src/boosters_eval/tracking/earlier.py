@@ -32,7 +32,7 @@ def send_run(
     attempt = folder.shown()
     kind_of_run(folder.load(attempt), folder).findings  # noqa: B018 (refuses what cannot be read, or was changed)
     observer = TrackingObserver(trackers, where, say=say, wait=timeout)
-    observer.follow(folder.path, folder.run_id, attempt)
+    observer.follow(folder.path, attempt)
     lacking = observer.finish(timeout)
     if lacking:
         raise RunError(" ".join(lacking))
