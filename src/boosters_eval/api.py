@@ -139,6 +139,7 @@ def importances(
     verbose: bool = False,
     observer: Observer | str | Sequence[Observer | str] | None = None,
     executor: Executor | str | None = None,
+    track: Trackers = None,
     **settings: Unpack[RunOptions],
 ) -> Explanations:
     """What the model of each library relies on, and each library with itself over seeds.
@@ -168,7 +169,7 @@ def importances(
             **_placed(importances, settings, executor),
         )
     _warn_of_data(prepared)
-    found = run_importances(prepared, observer=observer, verbose=verbose, executor=executor)
+    found = run_importances(prepared, observer=observer, verbose=verbose, executor=executor, track=track)
     _checked(found.collection)
     return found
 

@@ -65,12 +65,11 @@ def run_importances(
 def _watched(
     prepared: PreparedRun, given: Any, *, verbose: bool, say: Callable[[str], None], track: Trackers
 ) -> AbstractContextManager[Observer]:
-    """What was asked for, or the progress of a verbose run; the history; and trackers, if any."""
+    """What was asked for, or the progress of a verbose run, with all that watches any run."""
     from boosters_eval.engine.observer import ObserverSettings, watching  # noqa: PLC0415 (keeps start-up fast)
 
     wanted = several(given) or ([progress(prepared=prepared)] if verbose else [])
-    settings = ObserverSettings(prepared.settings.home, say, track)
-    return watching([*wanted, "history", *(["tracking"] if track else [])], settings)
+    return watching(wanted, ObserverSettings(prepared.settings.home, say, track))
 
 
 def check_names(executor: Any = None, observer: Any = None, track: Any = None) -> None:

@@ -228,7 +228,7 @@ def test_all_runs_of_one_session_are_sent_to_their_end(noting, monkeypatch, alon
     monkeypatch.setenv(WAIT_VARIABLE, "600")
     said, settings = [], {"timing_mode": alone, "threads": 1}
     track = ObserverSettings(say=said.append, track=noting.NotingTracker)
-    with watching(["tracking"], track) as observer:
+    with watching([], track) as observer:
         first = run_tiny(tiny_config("none"), observer=observer, **settings)
         more = prepare_tiny(tiny_config("none"), seeds=2, **settings)
         facts = {"kind": "benchmark", "extends": first.run_id}
@@ -246,7 +246,7 @@ def test_runs_that_a_tracker_lacks_are_all_named(noting, monkeypatch):
     monkeypatch.setenv(WAIT_VARIABLE, "600")
     with (
         pytest.warns(match="The tracker 'RefusingTracker' failed|does not have all of runs") as warned,
-        watching(["tracking"], ObserverSettings(track=noting.RefusingTracker)) as observer,
+        watching([], ObserverSettings(track=noting.RefusingTracker)) as observer,
     ):
         ids = [run_tiny(tiny_config(fault), observer=observer).run_id for fault in ("none", "segfault")]
     assert str(warned[-1].message) == (

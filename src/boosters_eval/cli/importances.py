@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -30,7 +31,7 @@ from boosters_eval.core.text import counted
     data=DataOptions,
     execution=Execution,
     presentation=Presentation,
-    without=("test", "highlight_significant", "format", "track"),  # trackers know scores and times alone
+    without=("test", "highlight_significant", "format"),
 )
 def importances(
     data: DataOptions,
@@ -99,7 +100,9 @@ def importances(
         profile=profile,
         **settings_of(execution),
     )
-    found = carried_out(prepared, execution, presentation, run_importances)
+    tell = (lambda _: None) if presentation.quiet else note
+    run_plan = partial(run_importances, say=tell, track=execution.track)
+    found = carried_out(prepared, execution, presentation, run_plan)
     show(found, presentation, top)
     return exit_code(found.collection, continue_on_error=execution.continue_on_error)
 

@@ -52,7 +52,7 @@ PaperNameOption = Annotated[
 ]
 PaperQuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 _TAKEN = ("jobs", "timeout", "resume", "rerun_failed")
-PAPER_LEAVES_OUT = all_but(Execution, *_TAKEN, *CLUSTER)
+PAPER_LEAVES_OUT = all_but(Execution, *_TAKEN, *CLUSTER, "track")
 
 
 @with_options(execution=Execution, without=PAPER_LEAVES_OUT)
@@ -94,19 +94,20 @@ def run(
 
 def run_targets(spec: Path, output: Path, execution: Execution, *, quiet: bool, **options: Any) -> Any:
     """Run, show the progress, and write DIR/results.json. An interruption prints how to go on."""
-    from boosters_eval.engine.observer import watching
+    from boosters_eval.engine.observer import ObserverSettings, watching
     from boosters_eval.programs.paper.running import RESULTS, run_specification, write_results
     from boosters_eval.running import progress
 
     check_output(output / RESULTS)
-    shown = [] if quiet else [progress()]
-    with watching([*shown, "history"]) as observer, resumable(), executor_of(execution) as executor:
+    tell = (lambda _: None) if quiet else note
+    watched = watching([] if quiet else [progress()], ObserverSettings(say=tell, track=execution.track))
+    with watched as observer, resumable(), executor_of(execution) as executor:
         results = run_specification(
             spec,
             executor=executor,
             observer=observer,
             command=tuple(typed()),
-            say=(lambda _: None) if quiet else (lambda text: note(f"Note: {text}.")),
+            say=lambda text: tell(f"Note: {text}."),
             **{name: getattr(execution, name) for name in _TAKEN},
             **options,
         )

@@ -44,7 +44,7 @@ OraclesOption = Annotated[
 
 
 @parity.command()
-@with_options(execution=Execution, without=all_but(Execution, *CLUSTER))
+@with_options(execution=Execution, without=all_but(Execution, *CLUSTER, "track"))
 def run(
     *,
     execution: Execution,
@@ -80,7 +80,7 @@ def run(
 
     Exit 0 if every cell that could run has a result, 2 if one failed. Whether they agree is the gate's question.
     """
-    from boosters_eval.engine.observer import watching
+    from boosters_eval.engine.observer import ObserverSettings, watching
     from boosters_eval.engine.runs import check_name
     from boosters_eval.programs.parity.running import ParityRequest, run_parity, selected
     from boosters_eval.running import progress
@@ -110,8 +110,9 @@ def run(
         name=None if name is None else check_name(name),
         registry=tuple(map(str, registry or ())),
     )
-    shown = [] if quiet else [progress()]
-    with watching([*shown, "history"]) as observer, resumable(without=("--force",)), executor_of(execution) as executor:
+    tell = (lambda _: None) if quiet else note
+    watched = watching([] if quiet else [progress()], ObserverSettings(say=tell, track=execution.track))
+    with watched as observer, resumable(without=("--force",)), executor_of(execution) as executor:
         rows = run_parity(request, observer, executor=executor)
     _show(rows)
     if not quiet:
@@ -263,7 +264,7 @@ def refresh(
             continue
         backends = (oracle.backend, METHODS[name].canonical)
         request = ParityRequest(methods=(name,), backends=backends, max_runs=1, force=True, oracles=folder)
-        with watching([progress(), "history"]) as observer:
+        with watching([progress()]) as observer:
             rows += run_parity(request, observer)
     _show(rows)
     stored = [row for row in rows if row.status.value == "ok" and row.verdict and row.verdict.value != "oracle_missing"]
