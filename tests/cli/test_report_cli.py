@@ -138,7 +138,10 @@ def test_open_shows_the_page(place, monkeypatch):
         (["--results", "missing.json"], "missing.json does not exist"),
         (["--suite", "quik"], "Did you mean 'quick'"),
         (["--run", "0000"], "No run '0000'"),
-        (["--results", "RESULTS", "--type", "speed"], "The '--type' option must be quality, performance or comparison."),
+        (
+            ["--results", "RESULTS", "--type", "speed"],
+            "The '--type' option must be quality, performance or comparison.",
+        ),
         (["--results", "RESULTS", "--format", "pdf"], "The '--format' option must be md, markdown, json or html."),
         (["--results", "RESULTS", "--format", ","], "The '--format' option must be md, markdown, json or html."),
         (["--results", "RESULTS", "--test", "welsh"], "Did you mean 'welch'"),

@@ -214,8 +214,8 @@ class Bisector:
         for item in prepared.plan.excluded:
             raise _UnusableError(f"{item.target} cannot do this: {item.reason}")
         rule = self.rule.seeds
-        shown = [self.observer] if self.observer else []
-        with opened(self.executor, prepared) as used, watching([*shown, "history"]) as observer:
+        given = [self.observer] if self.observer else []
+        with opened(self.executor, prepared) as used, watching(given) as observer:
             run = run_once(
                 prepared,
                 used,
