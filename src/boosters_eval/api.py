@@ -144,8 +144,11 @@ R = TypeVar("R", bound="Request")
 
 def answer(request: Request) -> Findings:
     """What the program of a request finds. Nothing is printed, unless somebody listens."""
-    module, _, function = request.program.partition(":")
-    found: Findings = getattr(import_module(module), function)(request)
+    program = type(request).program
+    if isinstance(program, str):
+        module, _, function = program.partition(":")
+        program = getattr(import_module(module), function)
+    found: Findings = program(request)
     return found
 
 

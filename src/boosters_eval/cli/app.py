@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from boosters_eval import api
 from boosters_eval.cli.completion import COMPLETE, completion_options
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, note, say, terminal_width
@@ -63,6 +62,8 @@ def _version_option() -> click.Option:
 
 def answer(kind: type[Request], given: dict[str, Any]) -> int:
     """Make the request, run its program, and show what it found."""
+    from boosters_eval import api
+
     if issubclass(kind, RunSettings):
         # A command ends with its run, so nothing stays loaded for the next one.
         given = {"executor": "local", **given, "command_line": tuple(typed())}

@@ -10,7 +10,7 @@ import click
 
 from boosters_eval.cli.commands import COMMANDS, GROUPS
 from boosters_eval.core.errors import ConfigError, suggest
-from boosters_eval.core.request import FLAG, options_of
+from boosters_eval.core.request import FLAG, PROGRAMS, options_of
 from boosters_eval.core.terms import speaking_of
 
 if TYPE_CHECKING:
@@ -108,7 +108,9 @@ class RequestGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         start = f"{self._path} " if self._path else ""
-        below = [name.removeprefix(start) for name in (*COMMANDS, *GROUPS) if name and name.startswith(start)]
+        foreign = () if self._path else PROGRAMS
+        every = (*COMMANDS, *GROUPS, *foreign)
+        below = [name.removeprefix(start) for name in every if name and name.startswith(start)]
         return list(dict.fromkeys(name.split()[0] for name in below))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -128,10 +130,11 @@ def command_at(path: str, answer: Answer) -> click.Command | None:
 
 
 def _request_command(path: str, answer: Answer) -> RequestCommand | None:
-    if path not in COMMANDS:
-        return None
-    module, _, name = COMMANDS[path].partition(":")
-    return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
+    if path in COMMANDS:
+        module, _, name = COMMANDS[path].partition(":")
+        return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
+    foreign = PROGRAMS.get(path) if path else None
+    return None if foreign is None else RequestCommand(foreign, answer)
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
