@@ -12,7 +12,7 @@ from boosters_eval.programs.benchmark.looks import Growth, grow
 from boosters_eval.programs.benchmark.planning import PreparedRun
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.config import derive_seeds
-from boosters_eval.runners.installation import Installation
+from boosters_eval.engine.cell import Installation
 from boosters_eval.runners.targets import forget, known_as
 
 NOISE = (0.04, -0.03, 0.01, -0.01, 0.02, -0.02, 0.03, -0.04, 0.0, 0.0)

@@ -23,7 +23,7 @@ from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.commits import build_commit, commits_between, kept_wheels
 from boosters_eval.runners.builds.install import released_versions
 from boosters_eval.runners.builds.pip import PipResult
-from boosters_eval.runners.installation import Installation
+from boosters_eval.engine.cell import Installation
 from boosters_eval.runners.resolve import library_name
 from boosters_eval.runners.targets import forget, known_as
 

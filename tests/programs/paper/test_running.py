@@ -31,7 +31,7 @@ from boosters_eval.programs.paper.specification import PaperSpecification
 from boosters_eval.programs.paper.targets import known_metrics, obstacle, paper_targets
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
-from boosters_eval.runners.installation import Installation
+from boosters_eval.engine.cell import Installation
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.targets import known_as
 from stamping import SLOW, Stamping, by_seed

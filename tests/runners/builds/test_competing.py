@@ -26,7 +26,7 @@ from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds import pip
 from boosters_eval.runners.builds.resolve import competitor_names, resolve_build
 from boosters_eval.runners.builds.store import find_build, remove_build
-from boosters_eval.runners.installation import Installation
+from boosters_eval.engine.cell import Installation
 from boosters_eval.runners.measure import request_for
 from boosters_eval.runners.targets import known_as, runner_of
 from factories import config, suite

@@ -13,13 +13,12 @@ from boosters_eval.engine.session import check_names
 from boosters_eval.programs.baseline.check import check
 from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.baseline.snapshot import Snapshot
-from boosters_eval.programs.benchmark.benchmarks import benchmarks_of, library_names
+from boosters_eval.programs.benchmark.benchmarks import benchmarks_of, competing
 from boosters_eval.programs.benchmark.planning import prepare, seed_count
 from boosters_eval.programs.benchmark.suites import SUITES, resolve_suite
-from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from boosters_eval.engine.cell import Build
     from boosters_eval.programs.baseline.findings import CheckRules, Finding
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite
+    from boosters_eval.runners.base import Runner
     from boosters_eval.stats.sequential import SequentialRule
     from boosters_eval.stats.significance import Comparison, Verdict
 
@@ -65,15 +65,15 @@ def plan_run(
     check_names(request)
     recorded = baseline.config.suite if baseline else None
     chosen = _registered(recorded or DEFAULT_SUITE) if request.suite is None else request.suite
-    suite = resolve_suite(chosen, builds=request.libraries is None, home=request.home)
-    libraries = library_names(request.libraries, request.home)
-    benchmarks = benchmarks_of(suite, libraries)
+    suite, runners = resolve_suite(chosen, builds=request.libraries is None, home=request.home)
+    libraries = competing(request.libraries, request.home)
+    benchmarks = benchmarks_of(suite, libraries, runners)
     if baseline is not None and recorded_only and request.libraries is None:
         benchmarks = _recorded_only(benchmarks, baseline)
     if baseline is not None and request.libraries is None:
         benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_recorded_builds(baseline)))
     if baseline is not None:
-        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_unrecorded_builds(baseline, libraries or ())))
+        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_unrecorded_builds(baseline, libraries or {})))
     n_seeds, most = wanted_seeds(request.seeds), None
     if isinstance(request, CheckRequest) and request.seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
@@ -117,11 +117,11 @@ def _recorded_builds(baseline: Baseline) -> Iterator[str]:
         )
 
 
-def _unrecorded_builds(baseline: Baseline, names: Sequence[str]) -> Iterator[str]:
+def _unrecorded_builds(baseline: Baseline, runners: Mapping[str, type[Runner]]) -> Iterator[str]:
     """Which builds will not be judged, although the baseline has their library: it knows them by another name."""
     recorded = {result.library for result in baseline.results}
-    for name in names:
-        library = library_of(name)
+    for name, runner in runners.items():
+        library = runner.library()
         if name not in recorded and library in recorded:
             again = f"{library}={name if name.startswith(f'{library}==') else f'{library}@PATH'}"
             yield (

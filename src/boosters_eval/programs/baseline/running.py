@@ -97,7 +97,7 @@ class PreparedCheck:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Every (config, library) pair that will run, and every one of the baseline."""
-        found = [(cell.spec.name, cell.target) for cell in self.run.plan.cells]
+        found = [(cell.spec.name, cell.target.name) for cell in self.run.plan.cells]
         recorded = [result.key for result in self.baseline.results] if self.baseline else []
         return list(dict.fromkeys([*found, *recorded]))
 
@@ -198,7 +198,7 @@ def _prepare(
     rules = rules_of(request, **asdict(restriction))
     if baseline is None:
         return PreparedCheck(prepared, rules)
-    pairs = [(cell.spec.name, cell.target) for cell in prepared.plan.cells]
+    pairs = [(cell.spec.name, cell.target.name) for cell in prepared.plan.cells]
     check_names(Snapshot.of_baseline(baseline), pairs, rules)
     return PreparedCheck(until_decided(prepared, baseline, rules), rules, baseline, name)
 

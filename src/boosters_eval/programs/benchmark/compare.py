@@ -158,7 +158,7 @@ def _growth_notes(prepared: PreparedRun) -> tuple[str, ...]:
 
 def _check_against(name: str, prepared: PreparedRun) -> None:
     """Refuse a name that is no competitor, and a run that has no other."""
-    cells = [(cell.target, getattr(cell.spec, "variant", None)) for cell in prepared.plan.cells]
+    cells = [(cell.target.name, getattr(cell.spec, "variant", None)) for cell in prepared.plan.cells]
     running = {target if variant is None else f"{target} {variant}" for target, variant in cells}
     absent = {item.target for item in (*prepared.plan.excluded, *prepared.benchmarks.unavailable)}
     check_competitor(name, [*running, *absent])

@@ -142,7 +142,7 @@ def cases_of_run(
 def planned_records(plan: Plan) -> list[Record]:
     """The cells of a plan, whether they ran or not."""
     return [
-        Record(**identity_of(spec_of(cell)), library=cell.target, seed=cell.repeat.seed, fold=cell.repeat.fold)
+        Record(**identity_of(spec_of(cell)), library=cell.target.name, seed=cell.repeat.seed, fold=cell.repeat.fold)
         for cell in plan.cells
     ]
 

@@ -22,7 +22,6 @@ from boosters_eval.programs.paper.targets import paper_targets, selected
 from boosters_eval.programs.paper.units import canonical
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.result import BenchmarkResult
-from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -176,8 +175,8 @@ def _reason(outcomes: Sequence[Outcome | Failure | None]) -> str:
 def _versions(planned: PlannedTarget, run: Run) -> dict[str, str]:
     """The library's, or those of what a function needs. What a program is made of is not known."""
     workload = planned.spec.workload if planned.spec else ""
-    version = run.plan.builds[workload][planned.carrier].version
-    library = library_of(planned.carrier)
+    carrier = run.plan.target(workload, planned.carrier)
+    version, library = carrier.build.version, carrier.library
     if library in RUNNERS:
         return {library: version}
     parts = () if planned.carrier == "command" else (part.rpartition(" ") for part in version.split(", "))

@@ -73,8 +73,8 @@ class Judge:
             outcome = run.outcomes.get(cell.key)
             if isinstance(outcome, BindingOutcome) and specs[cell.spec.name].n_threads == 1:
                 with contextlib.suppress(RunError):  # its array is gone: its own row says so
-                    self._keep(specs[cell.spec.name], cell.target, outcome)
-        return [self._row(run, specs[cell.spec.name], cell.target, run.outcomes.get(cell.key)) for cell in cells]
+                    self._keep(specs[cell.spec.name], cell.target.name, outcome)
+        return [self._row(run, specs[cell.spec.name], cell.target.name, run.outcomes.get(cell.key)) for cell in cells]
 
     def again(self, row: ParityRow, spec: BindingSpec) -> ParityRow:
         """A row of an earlier run under today's references, tolerances and conventions.
