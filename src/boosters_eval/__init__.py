@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell as Cell
     from boosters_eval.engine.cell import Lane as Lane
     from boosters_eval.engine.cell import Spec as Spec
+    from boosters_eval.engine.cell import Target as Target
     from boosters_eval.engine.clock import Clock as Clock
     from boosters_eval.engine.execute import Mode as Mode
     from boosters_eval.engine.execute import execute as execute

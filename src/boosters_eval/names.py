@@ -88,6 +88,7 @@ HOME = {
     "StatisticsInputError": "boosters_eval.stats.inference",
     "TRACKERS": "boosters_eval.tracking.tracker",
     "Table": "boosters_eval.datasets",
+    "Target": "boosters_eval.engine.cell",
     "Task": "boosters_eval.metrics.task",
     "Tracker": "boosters_eval.tracking.tracker",
     "TrainingConfig": "boosters_eval.runners.parameters",

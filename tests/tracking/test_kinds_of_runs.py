@@ -4,6 +4,8 @@ import json
 
 import pytest
 import yaml
+from boosters_eval.preparing import prepare_importances
+from boosters_eval.running import run_importances
 from sendings import calls, send
 
 import fake_backends as fakes
@@ -12,13 +14,11 @@ from boosters_eval.engine.kinds import RUN_KINDS, RunKind, kind_of_run
 from boosters_eval.engine.observer import ObserverSettings, watching
 from boosters_eval.engine.plan import Plan
 from boosters_eval.engine.runs import find_run
-from boosters_eval.preparing import prepare_importances
 from boosters_eval.programs.paper.running import run_specification
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.data import GENERATORS
 from boosters_eval.programs.parity.method import METHODS
 from boosters_eval.programs.parity.running import ParityRequest, run_parity
-from boosters_eval.running import run_importances
 from boosters_eval.tracking.observer import WAIT_VARIABLE
 from tiny import TINY, prepare_tiny, run_tiny, shared_pool, tiny_config
 

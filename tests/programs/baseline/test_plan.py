@@ -3,7 +3,7 @@ import pytest
 import factories
 from boosters_eval import Settings
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.engine.cell import Build
+from boosters_eval.engine.cell import Build, Installation
 from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.plan import plan_run, until_decided
 from boosters_eval.programs.baseline.request import CheckRequest
@@ -12,8 +12,6 @@ from boosters_eval.programs.benchmark.looks import Growth, grow
 from boosters_eval.programs.benchmark.planning import PreparedRun
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.config import derive_seeds
-from boosters_eval.engine.cell import Installation
-from boosters_eval.runners.targets import forget, known_as
 
 NOISE = (0.04, -0.03, 0.01, -0.01, 0.02, -0.02, 0.03, -0.04, 0.0, 0.0)
 
@@ -131,9 +129,8 @@ def test_a_baseline_with_builds_tells_how_something_takes_their_place(home):
 def test_a_build_of_a_recorded_library_is_judged_only_under_its_name(home):
     baseline = make_baseline(run_of(2, 0.0))
     elsewhere = Installation(library="boosters", version="0.2.0", digest="0" * 16, path=("/nowhere",))
-    known_as("head", RUNNERS["boosters"].at("head", elsewhere))
-    prepared, _ = plan_run(asked("minimal", libraries=("head",), seeds=2), baseline)
-    forget("head")
+    head = RUNNERS["boosters"].at("head", elsewhere)
+    prepared, _ = plan_run(asked("minimal", libraries=(head,), seeds=2), baseline)
     told = "the baseline has boosters, but not head, which is not judged by it; to judge it, give it that name, as in"
     assert f"{told} --library boosters=boosters@PATH" in prepared.notes
     prepared, _ = plan_run(asked("minimal", libraries=("boosters",), seeds=2), baseline)

@@ -196,7 +196,7 @@ def test_executor_is_chosen_by_name_and_an_unknown_one_is_one_sentence(faulty):
 
 
 def shared_by_lane(plan):
-    return shared_imports(identities([Work(cell, plan.build_of(cell)) for cell in plan.cells]))
+    return shared_imports(identities([Work(cell) for cell in plan.cells]))
 
 
 def test_only_what_two_lanes_need_is_imported_in_their_ancestor(home):

@@ -6,14 +6,15 @@ import subprocess
 import sys
 
 import pytest
+from boosters_eval.cli.wording import as_options
 from filelock import FileLock
 
 import boosters_eval as be
 import toys
 from boosters_eval import BenchmarkResult, ConfigError, Failure, RunError, Settings
-from boosters_eval.cli.wording import as_options
 from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import BuildError
+from boosters_eval.engine.cell import Installation
 from boosters_eval.programs.benchmark.spec import identity_of
 from boosters_eval.programs.bisect.candidates import candidates_of
 from boosters_eval.programs.bisect.model import Candidate
@@ -23,7 +24,6 @@ from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.commits import build_commit, commits_between, kept_wheels
 from boosters_eval.runners.builds.install import released_versions
 from boosters_eval.runners.builds.pip import PipResult
-from boosters_eval.engine.cell import Installation
 from boosters_eval.runners.resolve import library_name
 from boosters_eval.runners.targets import forget, known_as
 

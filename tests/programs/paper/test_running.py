@@ -31,9 +31,7 @@ from boosters_eval.programs.paper.specification import PaperSpecification
 from boosters_eval.programs.paper.targets import known_metrics, obstacle, paper_targets
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
-from boosters_eval.engine.cell import Installation
 from boosters_eval.runners.parameters import TrainingConfig
-from boosters_eval.runners.targets import known_as
 from stamping import SLOW, Stamping, by_seed
 from tiny import shared_pool
 
@@ -243,19 +241,11 @@ def test_a_version_that_cannot_be_installed_leaves_the_row_out(home, tmp_path, m
     def refused(names):
         raise BuildError(f"{names[0]} cannot be installed; pip says:", ["ERROR: no such version"])
 
-    monkeypatch.setattr("boosters_eval.programs.paper.planning.competitor_names", refused)
+    monkeypatch.setattr("boosters_eval.programs.paper.planning.resolve_competitors", refused)
     path = write(tmp_path, {"row": {"library": "xgboost==0.0.0"}}, dataset={"name": "Breast_Cancer"})
     planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
     assert not planned.plan.cells
     assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed; pip says: ERROR: no such version"
-
-
-def test_a_row_of_a_library_means_the_installed_one_whatever_took_its_place_before(home, tmp_path):
-    elsewhere = Installation(library="xgboost", version="0.1", digest="0" * 16, path=("/nowhere",))
-    known_as("xgboost", RUNNERS["xgboost"].at("xgboost", elsewhere))
-    path = write(tmp_path, {"row": {"library": "xgboost"}}, dataset={"name": "Breast_Cancer"})
-    planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
-    assert planned.plan.builds["fit"]["xgboost"].library is None
 
 
 @pytest.mark.slow
