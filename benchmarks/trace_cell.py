@@ -1,10 +1,12 @@
 """The way of one cell through the house: which functions of the package run, and in which modules, until it is sent.
 
-    python benchmarks/trace_cell.py [-v]
+    python benchmarks/trace_cell.py
 
-It runs `compare -d california -l xgboost -s 1` in this process with a profiler, as the command line would. `-v` lists all.
+It runs `compare -d california -l xgboost -s 1` in this process with a profiler, as the command line would.
+VERBOSE=1 lists all.
 """
 
+import contextlib
 import inspect
 import os
 import sys
@@ -27,9 +29,9 @@ def trace() -> tuple[list[CodeType], list[CodeType]]:
     def note(frame, event, _):
         code = frame.f_code
         # The bodies of modules and classes are definitions, and a generator expression is a part of its function.
-        if event == "call" and code.co_flags & inspect.CO_OPTIMIZED and code.co_name != "<genexpr>":
-            if code.co_filename.startswith(PACKAGE):
-                seen.setdefault(code)
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and code.co_name != "<genexpr>"
+        if event == "call" and is_function and code.co_filename.startswith(PACKAGE):
+            seen.setdefault(code)
 
     from boosters_eval.cli.app import run
     from boosters_eval.engine.pool import LocalPool
@@ -60,10 +62,9 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as home:
         os.environ["BOOSTERS_EVAL_HOME"] = home
         os.chdir(home)
-        sys.stdout, real = open(os.devnull, "w"), sys.stdout
-        before, whole = trace()
-        sys.stdout = real
-    if "-v" in sys.argv[1:] or os.environ.get("VERBOSE"):
+        with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+            before, whole = trace()
+    if os.environ.get("VERBOSE"):
         for code in before:
             print(f"{Path(code.co_filename).relative_to(PACKAGE)}:{code.co_firstlineno} {code.co_qualname}")
     for what, codes in (("before the first cell is sent", before), ("in all", whole)):

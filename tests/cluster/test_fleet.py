@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval import Build, Cell, Repeat, Spec, Work
+from boosters_eval import Build, Cell, Repeat, Spec, Target, Work
 from boosters_eval.cluster import fleet as fleets
 from boosters_eval.cluster.fleet import Fleet
 from boosters_eval.cluster.messages import Introduction

@@ -17,11 +17,6 @@ SPLITS = 10
 SECTION = "One build and a copy of itself are told apart by their times"
 
 
-@pytest.fixture(autouse=True)
-def _no_copy_is_left():
-    yield
-
-
 @pytest.mark.filterwarnings("ignore::boosters_eval.BoostersEvalWarning")  # this machine may be busy
 @pytest.mark.parametrize("first", ["a copy", "installed"])
 def test_build_and_its_copy_are_told_apart_by_their_times_in_at_most_six_percent(home, tmp_path, simulated, first):
