@@ -149,12 +149,12 @@ def test_what_cannot_be_computed_is_2(at, finished, tmp_path, capsys):
         (["--baseline", "nowhere.json"], "nowhere.json does not exist"),
         (["--library", "lightgbm"], "has no results for 'lightgbm', only for boosters"),
         (["--tier", "golt"], "Did you mean 'gold'"),
-        (["--threshold", "2"], "The '--threshold' option must be above 0 and at most 1. Got 2.0 instead."),
-        (["--threshold", "0"], "The '--threshold' option must be above 0 and at most 1. Got 0.0 instead."),
+        (["--threshold", "2"], "The '--threshold' option must be above 0 and at most 1. Got '2' instead."),
+        (["--threshold", "0"], "The '--threshold' option must be above 0 and at most 1. Got '0' instead."),
         (["--threshold", "much"], "--threshold"),
         (["--min-cases", "3"], "The '--min-cases' option must be at least 10, which tier bronze needs. Got 3 instead."),
         (["--tier", "gold", "--min-cases", "10"], "must be at least 100, which tier gold needs. Got 10 instead."),
-        (["--allow-flaky", "-1"], "The '--allow-flaky' option must be at least 0. Got -1 instead."),
+        (["--allow-flaky", "-1"], "The '--allow-flaky' option must be a count of at least 0. Got '-1' instead."),
         (["--held-out", *DATASETS], "Some data sets must not be held out"),
         (["--held-out", DATASETS[0], "--no-held-out"], "Use either --held-out or --no-held-out"),
         (["--held-out", "nothing"], "Unknown held-out config or data set 'nothing'"),
@@ -174,7 +174,7 @@ def test_a_gate_without_a_source_is_3(tmp_path, monkeypatch, capsys):
     assert run(["gate", "--threshold", "0.9"]) == 3
     assert run(["gate", "--run", "abc", "--threshold", "0.9"]) == 3
     assert run(["gate", "--scores", "s.json"]) == 3
-    assert "Missing option '--threshold'" in capsys.readouterr().err
+    assert "The '--threshold' option is required." in capsys.readouterr().err
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "gate.md"
