@@ -177,6 +177,25 @@ def test_a_gate_without_a_source_is_3(tmp_path, monkeypatch, capsys):
     assert "The '--threshold' option is required." in capsys.readouterr().err
 
 
+def test_a_decision_is_verified_by_its_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.json").write_text(json.dumps({f"c{i}": 1.0 for i in range(10)}), encoding="utf-8")
+    assert run(["gate", "--scores", "s.json", "--threshold", "0.5", "--no-held-out", "-o", "d.json", "-q"]) == 0
+    assert run(["verify", "d.json"]) == 0
+    same = "tier bronze and threshold 0.5 as quoted; compared with s.json"
+    assert capsys.readouterr().out == f"d.json: computed again, with the same bytes ({same})\n"
+    (tmp_path / "t.json").write_text(json.dumps({f"c{i}": 0.9 for i in range(10)}), encoding="utf-8")
+    assert run(["verify", "d.json", "--scores", "t.json"]) == 2
+    assert capsys.readouterr().out == "d.json: what it quotes is not what t.json holds\n"
+    assert run(["verify", "d.json", "--scores", "t.json", "-q"]) == 2
+    assert run(["verify", "s.json"]) == 3
+    assert run(["verify", "last", "--scores", "t.json"]) == 3
+    assert capsys.readouterr().err.splitlines() == [
+        "Error: s.json is not a gate decision.",
+        "Error: --baseline and --scores are only for the file of a gate decision.",
+    ]
+
+
 PAGE = Path(__file__).parents[2] / "docs" / "gate.md"
 TYPED = re.compile(r"^    boosters-eval (.*released\.json.*|run --suite gate)$", re.MULTILINE)
 COMMANDS = [shlex.split(line) for line in TYPED.findall(PAGE.read_text(encoding="utf-8"))]
