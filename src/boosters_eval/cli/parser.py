@@ -54,6 +54,14 @@ class RequestCommand(click.Command):
         with speaking_of(self.names):
             return super().parse_args(ctx, spread(args, self.separators))
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What is given by its position stands above the options."""
+        arguments = [(each.kind.metavar, each.help) for each in self.options if each.argument]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        super().format_options(ctx, formatter)
+
     def invoke(self, ctx: click.Context) -> int:
         """Answer the request that the options make."""
         with speaking_of(self.names):
@@ -159,13 +167,12 @@ def _argument(each: Parameter) -> click.Argument:
         required=each.required,
         type=_Word(each),
         metavar=each.kind.metavar if each.required else f"[{each.kind.metavar}]",
-        help=told(each),
     )
 
 
 def told(each: Parameter) -> str:
     """The help of an option, with its default unless the sentence says it."""
-    plain = each.required or each.default in (None, False, True, ()) or "Default" in each.help
+    plain = each.required or each.default in (None, ()) or isinstance(each.default, bool) or "Default" in each.help
     return each.help if plain else f"{each.help} Default: {each.default}."
 
 

@@ -3,6 +3,7 @@ import pytest
 import factories
 from boosters_eval import Settings
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.terms import speaking_of
 from boosters_eval.engine.cell import Build, Installation
 from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.plan import plan_run, until_decided
@@ -118,12 +119,15 @@ def test_a_baseline_with_builds_tells_how_something_takes_their_place(home):
     baseline = made.model_copy(update={"libraries": {**made.libraries, "head": head}})
     told = "the baseline has builds that no suite has: head (boosters 0.2.0); name what takes their place, as in"
     prepared, _ = plan_run(asked("minimal", seeds=2), baseline)
-    assert any(note.startswith(told) and note.endswith("--library head=boosters==VERSION") for note in prepared.notes)
+    assert f"{told} libraries=['head=boosters==VERSION']" in prepared.notes
+    with speaking_of({"libraries": "--library"}):
+        prepared, _ = plan_run(asked("minimal", seeds=2), baseline)
+    assert f"{told} --library head=boosters==VERSION" in prepared.notes
     prepared, _ = plan_run(asked("minimal", libraries=("boosters",), seeds=2), baseline)
     assert not any(note.startswith(told) for note in prepared.notes)
     unnamed = {"boosters==0.2.0": head, "boosters@0.2.0": head}  # such a label cannot be given as a name
     prepared, _ = plan_run(asked("minimal", seeds=2), baseline.model_copy(update={"libraries": unnamed}))
-    assert any(note.endswith("--library boosters==0.2.0 boosters@PATH") for note in prepared.notes)
+    assert any(note.endswith("libraries=['boosters==0.2.0', 'boosters@PATH']") for note in prepared.notes)
 
 
 def test_a_build_of_a_recorded_library_is_judged_only_under_its_name(home):
@@ -132,6 +136,6 @@ def test_a_build_of_a_recorded_library_is_judged_only_under_its_name(home):
     head = RUNNERS["boosters"].at("head", elsewhere)
     prepared, _ = plan_run(asked("minimal", libraries=(head,), seeds=2), baseline)
     told = "the baseline has boosters, but not head, which is not judged by it; to judge it, give it that name, as in"
-    assert f"{told} --library boosters=boosters@PATH" in prepared.notes
+    assert f"{told} libraries=['boosters=boosters@PATH']" in prepared.notes
     prepared, _ = plan_run(asked("minimal", libraries=("boosters",), seeds=2), baseline)
     assert not any("is not judged by it" in note for note in prepared.notes)

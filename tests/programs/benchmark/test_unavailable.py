@@ -115,7 +115,7 @@ def test_a_check_without_a_recorded_library_says_how_to_leave_it_out(run):
     (skipped,) = [finding for finding in found.findings if finding.library == "catboost"]
     assert skipped.note == (
         f"in the baseline, but catboost is unavailable ({REASON}); to check only other libraries, name them with"
-        " --library"
+        " 'libraries'"
     )
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factories
-from boosters_eval import load_run
+from boosters_eval import decide_gate, load_run
+from boosters_eval import verify_decision as verify
 from boosters_eval.core.errors import (
     BoostersEvalError,
     ConfigError,
@@ -899,3 +900,49 @@ def test_a_bad_scores_file_is_told_in_one_sentence(tmp_path, content, name, mess
 def test_a_report_needs_cases():
     with pytest.raises(BoostersEvalError):
         make_report([], run_id="deadbeef")
+
+
+def test_python_decides_and_verifies_without_writing_anything_itself(home, baseline, tmp_path):
+    run_id = record(home, plan(), loss(0.5))
+    asked = {"threshold": 0.98, "home": home}
+    held = decide_gate(run_id[:8], baseline, **asked, no_held_out=True)
+    assert (held.promoted, held.exit_code) == (False, ExitCode.REGRESSION)
+    assert not (home / "gate").exists()
+    path = tmp_path / "decision.json"
+    path.write_text(held.text(), encoding="utf-8")
+    assert verify(path, home=home).is_good
+    path.write_text(held.text().replace("0.98", "0.4"), encoding="utf-8")
+    changed = verify(str(path), home=home)
+    assert changed.files == ((str(path), "objections is not what the recorded inputs give"),)
+    assert changed.exit_code == ExitCode.EXECUTION_ERROR
+    again = record(home, plan())
+    good = decide_gate(again, str(baseline), **asked, held_out=FIVE, allow_low_coverage=True)
+    assert (good.promoted, good.exit_code) == (True, ExitCode.SUCCESS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "The gate needs 'run' with 'baseline', or 'scores'."),
+        ({"run": "last", "scores": "s"}, "Use either 'scores', or 'run' with 'baseline' (and 'held_out'), not both."),
+        ({"scores": "s", "threshold": 2}, "The 'threshold' parameter must be above 0 and at most 1. Got 2 instead."),
+        (
+            {"scores": "s", "tier": "golt"},
+            "The 'tier' parameter must be bronze, silver or gold. Got 'golt' instead. Did",
+        ),
+        ({"scores": "s", "min_cases": 3}, "The 'min_cases' parameter must be at least 10, which tier bronze needs."),
+        ({"held_out": "a", "no_held_out": True}, "Use either 'held_out' or 'no_held_out', not both."),
+        ({"scores": "none.csv"}, "none.csv does not exist."),
+    ],
+)
+def test_python_is_told_of_the_parameters_of_the_gate(arguments, told):
+    with pytest.raises(ConfigError) as caught:
+        decide_gate(**{"threshold": 0.9, **arguments})
+    assert str(caught.value).startswith(told)
+
+
+def test_what_is_no_decision_is_told_in_python_too(tmp_path):
+    with pytest.raises(ConfigError, match=r"nothing.json does not exist\."):
+        verify(tmp_path / "nothing.json")
+    with pytest.raises(ConfigError, match="is not a gate decision"):
+        verify(V1)

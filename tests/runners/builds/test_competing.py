@@ -10,7 +10,6 @@ import pytest
 from boosters_eval import (
     BuildError,
     ConfigError,
-    Settings,
     load_run,
     prepare_comparison,
     prepare_importances,
@@ -19,7 +18,8 @@ from boosters_eval import (
     run_prepared,
 )
 from boosters_eval.engine.cell import Installation
-from boosters_eval.programs.baseline.plan import Request, plan_run
+from boosters_eval.programs.baseline.plan import plan_run
+from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.benchmark import tables
 from boosters_eval.reports import render_markdown, render_page
 from boosters_eval.runners import RUNNERS
@@ -123,7 +123,7 @@ def test_a_suite_may_name_builds_which_are_not_installed_if_others_are_asked_for
     assert builds_of(prepare_suite(named, 1)).keys() == {"toy@1.0", "new"}
     unbuildable = suite(config(TINY, libraries=("boosters@/nowhere",)))
     assert builds_of(prepare_suite(unbuildable, 1, [toys.old])).keys() == {"toy@1.0"}
-    prepared, restriction = plan_run(Request(named, (f"new={toys.new}",)), Settings())
+    prepared, restriction = plan_run(CheckRequest(suite=named, libraries=(f"new={toys.new}",)))
     assert builds_of(prepared).keys() == {"new"}
     assert restriction.only_libraries == ("new",)
 
