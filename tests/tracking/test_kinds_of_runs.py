@@ -9,12 +9,21 @@ from boosters_eval.running import run_importances
 from sendings import calls, send
 
 import fake_backends as fakes
-from boosters_eval import OBSERVERS, WORKLOADS, ConfigError, Repeat, RunError, TrainingConfig, execute, track_run
+from boosters_eval import (
+    OBSERVERS,
+    WORKLOADS,
+    ConfigError,
+    Repeat,
+    RunError,
+    TrainingConfig,
+    execute,
+    run_paper,
+    track_run,
+)
 from boosters_eval.engine.kinds import RUN_KINDS, RunKind, kind_of_run
 from boosters_eval.engine.observer import ObserverSettings, watching
 from boosters_eval.engine.plan import Plan
 from boosters_eval.engine.runs import find_run
-from boosters_eval.programs.paper.running import run_specification
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.data import GENERATORS
 from boosters_eval.programs.parity.method import METHODS
@@ -83,7 +92,7 @@ def write_specification(folder, *rows):
 
 
 def test_run_of_a_paper_is_sent_with_the_measured_values_of_each_target(noting, tmp_path):
-    results = run_specification(write_specification(tmp_path, "good", "boom"), executor=shared_pool())
+    results = run_paper(write_specification(tmp_path, "good", "boom"), executor=shared_pool())
     send(noting, find_run(results.run_id))
     found, end = competitors(noting)
     told, numbers, ended = found["T:good:D|callable"]

@@ -12,7 +12,15 @@ from boosters_eval.core.saying import is_heard, tell
 from boosters_eval.core.terms import the
 from boosters_eval.engine.execute import Mode, execute, jobs_for, no_inputs
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
-from boosters_eval.engine.observer import OBSERVERS, Observer, Observers, ObserverSettings, watching
+from boosters_eval.engine.observer import (
+    HISTORY,
+    OBSERVERS,
+    TRACKING,
+    Observer,
+    Observers,
+    ObserverSettings,
+    watching,
+)
 from boosters_eval.engine.pool import LocalPool, start_method
 from boosters_eval.engine.progress import Expectation, progress_for
 from boosters_eval.engine.runs import folder_of, run_folders
@@ -29,7 +37,6 @@ if TYPE_CHECKING:
     from boosters_eval.engine.plan import Plan
     from boosters_eval.engine.settings import RunSettings
 
-HISTORY, TRACKING = "history", "tracking"  # observers of every run, and of those that are tracked
 _SHOWN = frozenset({"bar", "lines"})  # observers that show progress
 _RECENT = 20  # how many runs are searched for one with the same cells
 
@@ -155,8 +162,7 @@ def _watching(settings: RunSettings, jobs: int) -> Iterator[Observer]:
     if is_heard() and not settings.quiet and not _SHOWN.intersection(map(str, named)):
         expected = Expectation(lambda plan: expected_seconds(plan, settings), jobs)
         named.insert(0, progress_for(sys.stderr, every_cell=settings.verbose, expected=expected))
-    standing = [HISTORY, *([TRACKING] if settings.track else [])]
-    with watching([*named, *(name for name in standing if name not in named)], _observed(settings)) as observers:
+    with watching(named, _observed(settings)) as observers:
         yield observers
 
 

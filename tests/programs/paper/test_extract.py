@@ -529,7 +529,6 @@ def test_python_extracts_and_writes_too_and_is_told_of_parameters(tmp_path):
     found = extract_paper(str(tmp_path / "paper.md"), tables=["4"], columns="datasets", out=out)
     assert [table.table_id for table in found.tables] == ["Table 4"]
     assert "columns: data sets ('columns')" in found.tables[0].layout
-    assert "parentheses='std|count'" in found.tables[0].unread[0].why
     assert len(read_specification(out).tables) == 1
     with pytest.raises(ConfigError, match=r"The 'out' parameter must name a new file, or be given with 'force'\."):
         extract_paper(tmp_path / "paper.md", out=out)

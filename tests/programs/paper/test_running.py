@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import boosters_eval
-from boosters_eval.api import load_run, run_paper
+from boosters_eval import compare_paper, list_paper_targets, load_run, report_paper, run_paper, validate_paper
 from boosters_eval.cli.app import run as command_line
 from boosters_eval.core.errors import BuildError, ConfigError, RunError
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset
@@ -292,9 +292,9 @@ def test_what_cannot_run_here_says_why(home, tmp_path):
     reasons = {
         "library": ({"library": "xgbost"}, "There is no library 'xgbost' here. Did you mean 'xgboost'?"),
         "step": ({"library": "xgboost", "preprocessing": ["onehot"]}, "Did you mean 'one-hot'?"),
-        "pickle": ({"model": "model.pkl"}, "pass --allow-pickle."),
+        "pickle": ({"model": "model.pkl"}, "pass allow_pickle=True."),
         "format": ({"model": "functions.py"}, "name it by 'format' (xgboost,"),
-        "link": ({"model": "link.ubj"}, "leads out of the specification's folder: give it with --model."),
+        "link": ({"model": "link.ubj"}, "leads out of the specification's folder: give it with 'model'."),
         "module": ({"callable": "absent_module:f"}, "There is no module 'absent_module'"),
         "program": ({"command": ["no-such-program"]}, "The program 'no-such-program' is not there."),
         "data": ({"library": "xgboost"}, "There is no data set 'd' here: name one by 'use'."),
@@ -349,8 +349,51 @@ def test_only_names_targets_and_suggests_the_nearest(home, tmp_path):
     path = write(tmp_path, {"good": call("good"), "boom": call("boom")})
     found, _ = ran(path, only=["T:good"], seeds=1)
     assert list(found) == ["good"]
-    with pytest.raises(ConfigError, match=r"Got 'T:god:D' instead\. Did you mean 'T:good:D'\?"):
-        run_paper(path, only=["T:god:D"])
+    with pytest.raises(ConfigError) as error:
+        run_paper(path, only="T:god:D")
+    assert str(error.value) == (
+        "The 'only' parameter must name a target as TABLE, TABLE:ROW or TABLE:ROW:DATASET. Got 'T:god:D' instead."
+        " Did you mean 'T:good:D'?"
+    )
+
+
+def test_python_validates_lists_compares_and_reports_without_a_file(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, {"good": call("number"), "unbound": None})
+    before = set(tmp_path.iterdir())
+    options = {"seeds": 1, "executor": shared_pool(), "name": "mine"}
+    results = run_paper(str(path), only="T:good", **options)
+    assert find_run("mine").run_id == results.run_id
+    comparison = compare_paper(results, path)
+    assert comparison.targets == validate_paper(path, only=["T:good"], **options).targets
+    assert (comparison.verdict, comparison.exit_code, comparison.files) == ("not reproduced", 1, ())
+    assert report_paper(comparison).startswith("# Benchmark Validation Report\n")
+    assert report_paper(comparison, format="html").startswith("<!doctype html>")
+    good, unbound = list_paper_targets(path)
+    assert (good.runnable, good.runs_by, good.dataset) == (True, "callable functions:number", "D")
+    assert unbound.reason == "Nothing is bound to this row: give it a 'run', or its model with 'model'."
+    assert set(tmp_path.iterdir()) - before == {home, tmp_path / "imported"}
+
+
+def test_python_is_told_of_parameters(tmp_path):
+    path = write(tmp_path, {"good": call("good")})
+    for options, sentence in (
+        ({"resume": True, "rerun_failed": True}, "Use either 'resume' or 'rerun_failed', not both."),
+        ({"jobs": 0}, "The 'jobs' parameter must be a count from 1 to 4096. Got 0 instead."),
+        ({"threads": 0}, "The 'threads' parameter must be at least 1, or -1 for all cores. Got 0 instead."),
+        ({"output": "x"}, "run_paper() has no parameter 'output'."),
+    ):
+        with pytest.raises(ConfigError) as error:
+            run_paper(path, **options)
+        assert str(error.value) == sentence
+    with pytest.raises(
+        ConfigError, match=r"The 'results' parameter must be a file of results, or what run_paper\(\) gives"
+    ):
+        compare_paper(5, path)
+    with pytest.raises(ConfigError, match=r"Unknown format 'pdf'\. Known: html, json, markdown, yaml\."):
+        report_paper(
+            compare_paper(run_paper(path, seeds=1, home=tmp_path / "home", executor=shared_pool()), path), format="pdf"
+        )
 
 
 def test_the_command_exits_2_unless_all_targets_ran(home, tmp_path, kept_pool, monkeypatch, capsys):
