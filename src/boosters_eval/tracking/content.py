@@ -12,10 +12,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.repeat import Repeat
+from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.programs.benchmark.planning import fit_specs
+from boosters_eval.programs.benchmark.spec import FitSpec
 from boosters_eval.runners.result import BenchmarkResult
 from boosters_eval.tracking.tracker import (
     CompetitorEnd,
@@ -28,13 +29,15 @@ from boosters_eval.tracking.tracker import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from boosters_eval.engine.cell import Spec
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.plan import Plan
-    from boosters_eval.programs.benchmark.spec import FitSpec
 
 CONTENT_VERSION = 1  # another one is sent again
 _COUNTS = ("n_trees_trained", "n_leaves_total")
+_IDENTITY = frozenset({"seed", "fold", "failed_before"})  # numbers that are no results
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,16 @@ class TrackedContent:
 
 def content_of(run: Run, folder: RunFolder, *, sealed: bool, ended: bool) -> TrackedContent:
     """What there is to send. A run that ended without its seal was interrupted."""
-    specs = fit_specs(run.plan)
+    specs = {spec.name: spec for spec in run.plan.specs}
     planned = Counter((run.plan.specs[ref.spec].name, ref.target) for ref in run.plan.refs)
     competitors, cells, ends = [], {}, {}
     for (name, target), found in _grouped(run).items():
-        results = [item for item in found if isinstance(item, BenchmarkResult)]
-        competitor = _competitor(run, specs[name], target, results)
+        results = {repeat: item for repeat, item in found.items() if not isinstance(item, Failure)}
+        competitor = _competitor(run, specs[name], target, next(iter(results.values()), None))
         competitors.append(competitor)
-        steps = (_cell(result, specs[name]) for result in results)
+        steps = (_cell(item, specs[name], target, repeat) for repeat, item in results.items())
         cells[competitor.key] = tuple(sorted(steps, key=lambda cell: cell.step))
-        ends[competitor.key] = _end(cells[competitor.key], found, planned[name, target])
+        ends[competitor.key] = _end(cells[competitor.key], found.values(), planned[name, target])
     status = _status(run.missing, len(run.failures)) if sealed else TrackingStatus.INTERRUPTED
     whole = sealed and ended
     tracked = TrackedRun(
@@ -109,14 +112,14 @@ def _seconds(at: str) -> float:
     return datetime.fromisoformat(at).timestamp() if at else 0.0
 
 
-def _grouped(run: Run) -> dict[tuple[str, str], list[BenchmarkResult | Failure]]:
+def _grouped(run: Run) -> dict[tuple[str, str], dict[Repeat, Outcome | Failure]]:
     """The outcomes of each competitor that has any, in the plan's order."""
     names = [spec.name for spec in run.plan.specs]
-    found: dict[tuple[str, str], list[BenchmarkResult | Failure]] = {}
+    found: dict[tuple[str, str], dict[Repeat, Outcome | Failure]] = {}
     for key, ref in zip(run.plan.keys, run.plan.refs, strict=True):
         outcome = run.outcomes.get(key)
-        if isinstance(outcome, BenchmarkResult | Failure):
-            found.setdefault((names[ref.spec], ref.target), []).append(outcome)
+        if outcome is not None:
+            found.setdefault((names[ref.spec], ref.target), {})[Repeat(ref.seed, ref.fold)] = outcome
     return found
 
 
@@ -167,10 +170,27 @@ def _versions(plan: Plan) -> list[tuple[str, str]]:
     return [(target, build.version) for builds in plan.builds.values() for target, build in builds.items()]
 
 
-def _competitor(run: Run, spec: FitSpec, target: str, results: list[BenchmarkResult]) -> TrackedCompetitor:
-    first = results[0] if results else None
+def _competitor(run: Run, spec: Spec, target: str, first: Outcome | None) -> TrackedCompetitor:
     build = run.plan.builds[spec.workload][target]
-    parameters = {
+    parameters = _parameters(spec) | (_mapped(first) if isinstance(first, BenchmarkResult) else {})
+    parameters.pop("seed", None)  # each cell has its own
+    facts = {
+        "run_id": run.plan.run_id,
+        "library": build.library,  # of a build by another name
+        "version": build.version,
+        "build": build.digest,
+        "data_digest": getattr(spec, "data_digest", None),
+        "nondeterministic": first.nondeterministic if isinstance(first, BenchmarkResult) else None,
+        **_common_facts(run.facts),
+    }
+    return TrackedCompetitor(spec.name, target, _texts(parameters), _texts(facts))
+
+
+def _parameters(spec: Spec) -> dict[str, Any]:
+    """What a benchmark was asked to do in the words of its reports, and any other spec in those of its plan."""
+    if not isinstance(spec, FitSpec):
+        return spec.identity()
+    return {
         "dataset": spec.dataset,
         "task": spec.task.value,
         "booster": spec.booster_type.value,
@@ -181,19 +201,7 @@ def _competitor(run: Run, spec: FitSpec, target: str, results: list[BenchmarkRes
         "n_threads": spec.n_threads,  # resolved: -1 has become a number
         "timing_mode": spec.alone,
         **{f"split.{name}": value for name, value in spec.split.model_dump(mode="json").items()},
-        **({} if first is None else _mapped(first)),
     }
-    parameters.pop("seed", None)  # each cell has its own
-    facts = {
-        "run_id": run.plan.run_id,
-        "library": build.library,  # of a build by another name
-        "version": build.version,
-        "build": build.digest,
-        "data_digest": spec.data_digest,
-        "nondeterministic": first and first.nondeterministic,
-        **_common_facts(run.facts),
-    }
-    return TrackedCompetitor(spec.name, target, _texts(parameters), _texts(facts))
 
 
 def _mapped(result: BenchmarkResult) -> dict[str, Any]:
@@ -217,19 +225,26 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _cell(result: BenchmarkResult, spec: FitSpec) -> TrackedCell:
-    seed, fold = result.repeat
-    numbers: dict[str, float | None] = {
-        **result.metrics,
-        **{name: getattr(result, name) for name in (*RESOURCES, *_COUNTS)},
-        "failed_before": result.failed_before or None,
-    }
+def _cell(result: Outcome, spec: Spec, target: str, repeat: Repeat) -> TrackedCell:
+    seed, fold = repeat
+    numbers = {**_numbers(result), "failed_before": result.failed_before or None}
     metrics = {name: float(value) for name, value in numbers.items() if value is not None and math.isfinite(value)}
-    step = seed if fold is None else seed * (spec.split.folds or 1) + fold
-    return TrackedCell(result.key, step, seed, fold, metrics)
+    folds = spec.split.folds if isinstance(spec, FitSpec) else None
+    step = seed if fold is None else seed * (folds or 1) + fold
+    return TrackedCell(cell_key(spec.name, target, seed, fold), step, seed, fold, metrics)
 
 
-def _end(cells: tuple[TrackedCell, ...], found: Iterable[BenchmarkResult | Failure], planned: int) -> CompetitorEnd:
+def _numbers(result: Outcome) -> dict[str, float | None]:
+    """The metrics of a cell, and its times and sizes; of any other outcome than a fit's, whatever numbers it has."""
+    metrics: dict[str, float | None] = dict(getattr(result, "metrics", {}))
+    if isinstance(result, BenchmarkResult):
+        return metrics | {name: getattr(result, name) for name in (*RESOURCES, *_COUNTS)}
+    fields = type(result).model_fields.keys() - _IDENTITY
+    numbers = {name: getattr(result, name) for name in sorted(fields)}
+    return metrics | {name: value for name, value in numbers.items() if type(value) in (int, float)}
+
+
+def _end(cells: tuple[TrackedCell, ...], found: Iterable[Outcome | Failure], planned: int) -> CompetitorEnd:
     failures = {
         str(Repeat(item.seed, item.fold)): f"{item.error_type}: {item.error_message}".partition("\n")[0]
         for item in found

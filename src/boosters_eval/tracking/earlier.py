@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import RunError
 from boosters_eval.engine.runs import find_run
 from boosters_eval.engine.summaries import is_running
-from boosters_eval.programs.benchmark.running import BENCHMARK, collect
+from boosters_eval.programs.benchmark.running import BENCHMARK
 from boosters_eval.tracking.observer import TrackingObserver
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ def send_run(
     timeout: float,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Send a run of a benchmark, the latest finished attempt of several; sending it again changes nothing."""
+    """Send a run, the latest finished attempt of several; `last` is a benchmark. Sending it again changes nothing."""
     folder = find_run(reference, where, kind=BENCHMARK)
     if is_running(folder.path):
         raise RunError(f"Run {folder.run_id} is being executed by another process; wait for it or stop it.")
     attempt = folder.shown()
-    collect(folder.load(attempt))  # refuses what is no benchmark, or was changed
+    folder.load(attempt)  # refuses what was changed
     observer = TrackingObserver(trackers, where, say=say, wait=timeout)
     observer.follow(folder.path, folder.run_id, attempt)
     lacking = observer.finish(timeout)

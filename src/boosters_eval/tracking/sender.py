@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filelock import FileLock
 
+from boosters_eval.core.errors import RunError
 from boosters_eval.core.modules import at_address
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
@@ -97,21 +98,29 @@ def _load(folder: RunFolder, attempt: int) -> tuple[Run, bool]:
 
 @contextlib.contextmanager
 def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Mapping[str, Path]]:
-    """The report, the results and the journal of a run that came to its end."""
+    """The journal of a run that came to its end; of a benchmark, its report and results too."""
     if content.status is TrackingStatus.INTERRUPTED:
         yield {}
         return
+    with tempfile.TemporaryDirectory(prefix="boosters-eval-") as place:
+        texts = _results(run)
+        files = {name: Path(place) / name for name in (*texts, "journal.jsonl")}
+        for name, text in texts.items():
+            files[name].write_text(text, encoding="utf-8")
+        files["journal.jsonl"].write_bytes(folder.journal_path(run.attempt).read_bytes())
+        yield files
+
+
+def _results(run: Run) -> dict[str, str]:
     from boosters_eval import reports  # noqa: PLC0415 (only at the end)
     from boosters_eval.programs.benchmark import tables  # noqa: PLC0415
 
-    results = collect(run)
-    with tempfile.TemporaryDirectory(prefix="boosters-eval-") as place:
-        files = {name: Path(place) / name for name in ("report.html", "results.json", "journal.jsonl")}
-        page = reports.render_page(tables.build_document(results, "comparison"))
-        files["report.html"].write_text(page, encoding="utf-8")
-        files["results.json"].write_text(results.to_json(), encoding="utf-8")
-        files["journal.jsonl"].write_bytes(folder.journal_path(run.attempt).read_bytes())
-        yield files
+    try:
+        results = collect(run)
+    except RunError:  # it is of another kind, and has reports of its own
+        return {}
+    page = reports.render_page(tables.build_document(results, "comparison"))
+    return {"report.html": page, "results.json": results.to_json()}
 
 
 class News:
