@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import load_importances as load_importances
     from boosters_eval.api import load_results as load_results
     from boosters_eval.api import load_run as load_run
+    from boosters_eval.api import prepare_bisection as prepare_bisection
     from boosters_eval.api import prepare_comparison as prepare_comparison
     from boosters_eval.api import prepare_importances as prepare_importances
     from boosters_eval.api import prepare_suite as prepare_suite

@@ -119,6 +119,7 @@ HOME = {
     "load_results": "boosters_eval.api",
     "load_run": "boosters_eval.api",
     "metric_from_callable": "boosters_eval.metrics",
+    "prepare_bisection": "boosters_eval.api",
     "prepare_comparison": "boosters_eval.api",
     "prepare_importances": "boosters_eval.api",
     "prepare_suite": "boosters_eval.api",

@@ -21,6 +21,7 @@ COMMANDS = {
     "datasets show": "datasets.request:ShowDatasetRequest",
     "datasets init": "datasets.request:InitDatasetRequest",
     "explain": "explain.request:ExplainRequest",
+    "bisect": "bisect.request:BisectRequest",
     "importances": "importances.request:ImportancesRequest",
     "parity run": "parity.request:ParityRequest",
     "parity gate": "parity.request:ParityGateRequest",

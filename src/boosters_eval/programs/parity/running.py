@@ -17,7 +17,7 @@ from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.runs import folder_of, run_folders
-from boosters_eval.engine.session import check_names, opened
+from boosters_eval.engine.session import check_names, continuing, opened
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, availability
 from boosters_eval.programs.parity.binding import BindingSpec
 from boosters_eval.programs.parity.data import GENERATORS, ensure_data
@@ -341,7 +341,9 @@ def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
     judge = _judge(request)
     judged: list[ParityRow] = []
     if planned.plan.refs:
-        with opened(_continued(request, planned), planned.plan) as session:
+        part = planned.kept or request.max_cells is not None
+        settings = continuing(request, planned.plan) if part else request
+        with opened(settings, planned.plan) as session:
             try:
                 facts = {"unavailable": planned.unavailable}
                 run = session.run(planned.plan, PARITY, _Inputs(root_of(request)), facts=facts)
@@ -354,14 +356,6 @@ def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
 
 def _judge(request: ParityRequest) -> Judge:
     return Judge(store_of(request), root_of(request))
-
-
-def _continued(request: ParityRequest, planned: ParityPlan) -> ParityRequest:
-    """Whether a run is continued; that the rest of a plan, whose other rows are kept, has not run yet is no news."""
-    rest = planned.kept or request.max_cells is not None
-    if rest and folder_of(planned.plan, request.home) is None:
-        return request.replace(resume=False, rerun_failed=False)
-    return request
 
 
 def _written(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: list[ParityRow]) -> list[ParityRow]:
