@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from boosters_eval.api import load_results as load_results
     from boosters_eval.api import load_run as load_run
     from boosters_eval.api import open_run as open_run
+    from boosters_eval.api import prepare_bisection as prepare_bisection
     from boosters_eval.api import prepare_check as prepare_check
     from boosters_eval.api import prepare_comparison as prepare_comparison
     from boosters_eval.api import prepare_importances as prepare_importances

@@ -26,6 +26,7 @@ from boosters_eval.programs.baseline.request import (
     RecordRequest,
 )
 from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
+from boosters_eval.programs.bisect.request import BisectRequest
 from boosters_eval.programs.builds.request import (
     AddBuildsRequest,
     ListBuildsRequest,
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.programs.bisect.model import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
+    from boosters_eval.programs.bisect.running import Bisector
     from boosters_eval.programs.builds.keeping import AddedBuilds, ListedBuilds, ShownBuild
     from boosters_eval.programs.datasets.describe import DescribedDataset, FetchedDatasets, WrittenSettings
     from boosters_eval.programs.explain.mappings import Mappings
@@ -410,7 +412,15 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     after each step. A version that cannot be installed or trained is passed over. All other options are those of
     `compare`.
     """
-    raise NotImplementedError
+    found: Bisection = _answer(BisectRequest, "bisect", {"library": library, **options})
+    return found
+
+
+def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bisector:
+    """A bisection that is ready to `run()`: the versions, the data and the metric are known, nothing is installed."""
+    from boosters_eval.programs.bisect import running  # noqa: PLC0415 (keeps start-up fast)
+
+    return running.prepare_bisection(_request(BisectRequest, "prepare_bisection", {"library": library, **options}))
 
 
 def run_parity(
@@ -854,6 +864,8 @@ DOORS: dict[str, type[Request]] = {
     "compare": CompareRequest,
     "run_suite": SuiteRequest,
     "importances": ImportancesRequest,
+    "bisect": BisectRequest,
+    "prepare_bisection": BisectRequest,
     "run_parity": ParityRequest,
     "decide_parity_gate": ParityGateRequest,
     "render_parity": ParityRenderRequest,

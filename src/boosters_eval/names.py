@@ -138,6 +138,7 @@ HOME = {
     "load_run": "boosters_eval.api",
     "metric_from_callable": "boosters_eval.metrics",
     "open_run": "boosters_eval.api",
+    "prepare_bisection": "boosters_eval.api",
     "prepare_check": "boosters_eval.api",
     "prepare_comparison": "boosters_eval.api",
     "prepare_importances": "boosters_eval.api",

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from boosters_eval.cli.bisect import _GrowingTable
 from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
 from boosters_eval.programs.bisect.running import Bisector
+from boosters_eval.programs.bisect.wording import step_lines
 from boosters_eval.reports.numbers import MISSING
 
 VERSIONS = ("bisect", "-l", "lightgbm", "--versions", "4.3.0", "4.5.0", "4.7.0", "-d", "diabetes")
@@ -54,9 +54,7 @@ def searched(monkeypatch):
     def answer(result):
         def run(self):
             for step in result.steps:
-                self.on_step(step) if self.on_step else None
-            if isinstance(result, BaseException):
-                raise result
+                self._end(step)
             return result
 
         monkeypatch.setattr(Bisector, "run", run)
@@ -81,6 +79,27 @@ def searched(monkeypatch):
             "'--dataset' option of bisect must be a single",
         ),
         (("-l", "lightgbm", "--versions", "1", "2", "-v", "-q"), "Use either --verbose or --quiet, not both."),
+        ((), "The '--library' option is required."),
+        (
+            ("-l", "lightgbm", "--versions", "1", "2", "--commits", "a..b"),
+            "The '--commits' option must come with a folder",
+        ),
+        (
+            ("-l", "lightgbm", "--folder", "."),
+            "The '--commits' option must be GOOD..BAD, such as v1.2..main. Got none.",
+        ),
+        (("-l", "lightgbm", "--folder", ".", "--commits", "a"), "The '--commits' option must be GOOD..BAD"),
+        (("-l", "lightgbm", "--versions", "1", "--wheels", "a.whl"), "Got --versions and --wheels."),
+        (("-l", "lightgbm", "--versions", "1", "2", "--alpha", "0.5"), "The '--alpha' option must be a chance above 0"),
+        (
+            ("-l", "lightgbm", "--versions", "1", "2", "--resume", "--rerun-failed"),
+            "Use either --resume or --rerun-failed",
+        ),
+        (("-l", "lightgbm", "--versions", "1", "2", "--observer", "lnes"), "Unknown observer 'lnes'."),
+        (
+            ("-l", "lightgbm", "--versions", "1", "2", "-o", "a.csv"),
+            "The '--output' option must end in .md, .txt or .json",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(boosters_eval, place, arguments, sentence):
@@ -120,11 +139,9 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("width", [60, 80])
 def test_steps_become_records_where_a_terminal_has_no_room_for_their_columns(monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setattr("sys.stderr", shown := Terminal())
-    table = _GrowingTable()
-    for step in (END, SKIPPED):
-        table(step)
-    assert shown.getvalue().splitlines() == [
+    monkeypatch.setattr("sys.stderr", Terminal())
+    lines = [line for number, step in enumerate((END, SKIPPED), 1) for line in step_lines(number, step)]
+    assert lines == [
         "1, both ends",
         "  Between  4.3.0 .. 4.7.0",
         "  Value    0.4500, 0.4600",
@@ -140,9 +157,8 @@ def test_steps_become_records_where_a_terminal_has_no_room_for_their_columns(mon
 
 def test_answers_of_steps_are_broken_within_their_column(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("sys.stderr", shown := Terminal())
-    _GrowingTable()(END)
-    heading, *lines = shown.getvalue().splitlines()
+    monkeypatch.setattr("sys.stderr", Terminal())
+    heading, *lines = step_lines(1, END)
     place = heading.index("Answer")
     assert [line[place:] for line in lines] == ["changed: +2.0 % (+1.5 % to", "+2.5 %)"]
     assert lines[1][:place].strip() == ""

@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import psutil
 import pytest
-from boosters_eval.preparing import prepare_bisection
 from dask import config as dask_config
 from distributed import Client, Security
 
@@ -29,6 +28,7 @@ from boosters_eval import (
     compare,
     execute,
     importances,
+    prepare_bisection,
     prepare_comparison,
     run_parity,
 )
@@ -36,6 +36,7 @@ from boosters_eval.cluster.link import Link
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
+from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.programs.parity.verdicts import BindingStatus
 from dask_clusters import alive, children, until
 from processes import PLUGINS
@@ -471,4 +472,4 @@ def test_device_of_this_machine_does_not_count_where_an_executor_runs_cells_on_o
 
 def test_bisection_on_other_machines_makes_plans_for_those(home):
     bisector = prepare_bisection("xgboost", versions=["2.0.0", "2.1.0"], executor=Away(None, "failure"))
-    assert bisector.request.settings.elsewhere
+    assert is_elsewhere(bisector.request)

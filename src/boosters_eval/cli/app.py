@@ -14,7 +14,7 @@ import click
 
 from boosters_eval.cli.completion import COMPLETE, completion_options
 from boosters_eval.cli.installing import shown_installing
-from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, note, say, terminal_width
+from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, note, say
 from boosters_eval.cli.parser import RequestGroup, command_at
 from boosters_eval.cli.streams import steady
 from boosters_eval.core.errors import (
@@ -28,7 +28,7 @@ from boosters_eval.core.errors import (
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.findings import Removal
 from boosters_eval.core.saying import listening
-from boosters_eval.core.text import encodable
+from boosters_eval.core.text import encodable, terminal_width
 from boosters_eval.core.version import __version__
 from boosters_eval.engine.settings import RunSettings
 
@@ -75,7 +75,7 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
         for each in kind.parameters.values():
             if each.written and (file := getattr(request, each.name)) is not None:
                 check_writable(file)
-    with _interruptible(), listening(None if screen.quiet else screen.note):
+    with _interruptible(), listening(None) if screen.quiet else contextlib.nullcontext():
         findings = api.answer(request)
     if form is None or dry:
         findings.show(screen)

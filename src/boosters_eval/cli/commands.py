@@ -33,6 +33,7 @@ COMMANDS = {
     "datasets init": "datasets.request:InitDatasetRequest",
     "explain": "explain.request:ExplainRequest",
     "gate": "gate.request:GateRequest",
+    "bisect": "bisect.request:BisectRequest",
     "importances": "importances.request:ImportancesRequest",
     "verify": "runs.request:VerifyRequest",
     "paper extract": "paper.request:ExtractPaperRequest",

@@ -13,7 +13,7 @@ from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Screen
 from boosters_eval.core.terms import named, the
-from boosters_eval.core.text import as_json, clean, clean_lines, counted, message
+from boosters_eval.core.text import as_json, clean, clean_lines, counted, message, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Removal
 
-_USUAL_WIDTH, _USUAL_HEIGHT = 80, 25  # of a terminal that does not tell; the height is not used
+_USUAL_HEIGHT = 25  # of a terminal; it is not used
 
 
 def say(text: str) -> None:
@@ -55,20 +55,6 @@ def console() -> Console:
 
     size = {"width": terminal_width(sys.stdout), "height": _USUAL_HEIGHT} if sys.stdout.isatty() else {}
     return Console(**size, highlight=False)  # type: ignore[arg-type]
-
-
-def terminal_width(stream: TextIO) -> int:
-    """As wide as told by the environment or by the terminal itself.
-
-    Rich takes any dumb terminal for 80 columns wide, and shutil would ask a stream that is detached by now.
-    """
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given):
-        return int(given)
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
-    except (OSError, ValueError):
-        return _USUAL_WIDTH
 
 
 def print_json(value: Any) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
-from typing import Any
+from typing import Any, TextIO
 
 MAX_MESSAGE = 4_000  # characters; sentences of our own are shorter
 _REPLACEMENT = "\ufffd"
@@ -13,6 +14,7 @@ _REPLACEMENT = "\ufffd"
 _HARMFUL = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _NONCHARACTERS = "\ufffe\uffff"  # which XML does not allow
 _FORMULA = ("=", "+", "-", "@")
+_USUAL_WIDTH = 80  # of a terminal that does not tell
 _NUMBER = re.compile(r"[+-]?\d[\d.]*(e[+-]?\d+)?( ± \d[\d.]*(e[+-]?\d+)?)?")
 
 
@@ -98,3 +100,17 @@ _ASCII_HARMFUL = tuple(char for char in map(chr, range(128)) if _is_harmful(char
 def _escaped(char: str) -> str:
     units = char.encode("utf-16-be", errors="surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def terminal_width(stream: TextIO) -> int:
+    """As wide as told by the environment or by the terminal itself.
+
+    Rich takes any dumb terminal for 80 columns wide, and shutil would ask a stream that is detached by now.
+    """
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
+    except (OSError, ValueError):
+        return _USUAL_WIDTH

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from boosters_eval.core.errors import ConfigError, InterruptedRunError
 from boosters_eval.core.saying import is_heard, tell
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from boosters_eval.engine.outcome import Failure, Outcome
     from boosters_eval.engine.plan import Plan
     from boosters_eval.engine.settings import RunSettings
+
+S = TypeVar("S", bound="RunSettings")
 
 _SHOWN = frozenset({"bar", "lines"})  # observers that show progress
 _RECENT = 20  # how many runs are searched for one with the same cells
@@ -109,6 +111,13 @@ def opened(settings: RunSettings, plan: Plan) -> Iterator[Session]:
 def mode_of(settings: RunSettings) -> Mode:
     """What is done with an earlier attempt."""
     return Mode.RERUN_FAILED if settings.rerun_failed else Mode.RESUME if settings.resume else Mode.NEW
+
+
+def continuing(settings: S, plan: Plan) -> S:
+    """The settings of a part of the work: where it has no attempt yet, that is no news, and nothing is continued."""
+    if folder_of(plan, settings.home) is None:
+        return settings.replace(resume=False, rerun_failed=False)
+    return settings
 
 
 def is_elsewhere(settings: RunSettings) -> bool:

@@ -6,26 +6,27 @@ import subprocess
 import sys
 
 import pytest
-from boosters_eval.cli.wording import as_options
 from filelock import FileLock
 
 import boosters_eval as be
 import toys
-from boosters_eval import BenchmarkResult, ConfigError, Failure, RunError, Settings
+from boosters_eval import BenchmarkResult, ConfigError, Failure, RunError
 from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import BuildError
+from boosters_eval.core.saying import listening
+from boosters_eval.core.terms import speaking_of
 from boosters_eval.engine.cell import Installation
+from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.benchmark.spec import identity_of
 from boosters_eval.programs.bisect.candidates import candidates_of
 from boosters_eval.programs.bisect.model import Candidate
-from boosters_eval.programs.bisect.request import BisectionRequest
+from boosters_eval.programs.bisect.request import BisectRequest
 from boosters_eval.programs.bisect.running import make_bisector
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.commits import build_commit, commits_between, kept_wheels
 from boosters_eval.runners.builds.install import released_versions
 from boosters_eval.runners.builds.pip import PipResult
 from boosters_eval.runners.resolve import library_name
-from boosters_eval.runners.targets import forget, known_as
 
 BAD = 300.0  # what a bad version predicts too high
 
@@ -85,34 +86,33 @@ class MadeUp(be.Executor):
 BUSY = 0.01  # the noise of a machine on which other programs run
 
 
+def asked(**given):
+    return BisectRequest(**{"library": "toy", "versions": ["0", "1"], "dataset": "diabetes", "max_seeds": 10, **given})
+
+
 @pytest.fixture
 def bisect(toy, monkeypatch):
     """Bisect versions 0, 1, ..., each given by its number; None cannot be imported, "fails" cannot be trained."""
     monkeypatch.setattr("boosters_eval.core.disturbance.disturbances", tuple)
-    labels = []
 
     def candidate(number, value, code):
-        def resolve(say):
+        def resolve():
             if value is None:
                 raise BuildError("it cannot be imported")
             where = Installation(library="toy", version=f"1.{number}", digest=code, path=("/nowhere",))
-            labels.append(f"toy-{number}")
-            known_as(labels[-1], RUNNERS[library_name(toy)].at(labels[-1], where))
-            return labels[-1]
+            return RUNNERS[library_name(toy)].at(f"toy-{number}", where)
 
         return Candidate(str(number), resolve)
 
-    def run(*numbers, metric=None, tolerance=None, settings=None, noise=0.001, codes=None, **given):
-        request = BisectionRequest("toy", "diabetes", Settings(**(settings or {})), metric, tolerance, max_seeds=10)
+    def run(*numbers, noise=0.001, codes=None, **given):
+        request = asked(**{"executor": MadeUp(numbers, noise), **given})
         versions = [
             candidate(number, value, codes[number] if codes else f"code {number}")
             for number, value in enumerate(numbers)
         ]
-        return make_bisector(request, versions, **{"executor": MadeUp(numbers, noise), **given}).run()
+        return make_bisector(request, versions).run()
 
     yield run
-    for label in labels:
-        forget(label)
 
 
 class Counting(be.Observer):
@@ -180,7 +180,9 @@ def test_what_cannot_be_told_is_said(bisect):
     found = bisect(78.0, 78.78, noise=0.3)
     assert (found.state, found.exit_code) == ("undecided", 1)
     assert found.answer.startswith("It cannot be told whether rmse of toy on diabetes changed by more than 1.0 %")
-    assert "Use more seeds, such as --max-seeds 20, or" in as_options(found.answer)
+    assert "Use more seeds, such as max_seeds=20, or" in found.answer
+    with speaking_of({}):
+        assert "Use more seeds, such as --max-seeds 20, or" in bisect(78.0, 78.78, noise=0.3).answer
 
 
 def test_a_change_that_is_not_the_whole_difference_is_said_to_be_a_part(bisect):
@@ -197,9 +199,9 @@ def test_a_number_that_fell_is_found_as_well(bisect):
 
 @pytest.mark.parametrize(("metric", "timed", "measured"), [("memory", True, True), ("rmse", False, False)])
 def test_memory_is_measured_in_timing_mode(metric, timed, measured):
-    versions = [Candidate(name, lambda _: "never resolved") for name in "ab"]
-    settings = make_bisector(BisectionRequest("toy", "diabetes", Settings(), metric), versions).request.settings
-    assert (settings.timing_mode, settings.measure_memory) == (timed, measured)
+    versions = [Candidate(name, lambda: "never resolved") for name in "ab"]
+    request = make_bisector(asked(metric=metric), versions).request
+    assert (request.timing_mode, request.measure_memory) == (timed, measured)
 
 
 def test_of_a_drift_within_the_tolerance_no_version_is_named(bisect):
@@ -235,9 +237,27 @@ def test_a_bisection_that_was_interrupted_runs_only_what_is_left(bisect):
     counting = Counting()
     with pytest.raises(KeyboardInterrupt):
         bisect(78.0, 79.0, 300.0, observer=Stop())
-    found = bisect(78.0, 79.0, 300.0, observer=counting, settings={"resume": True})
+    found = bisect(78.0, 79.0, 300.0, observer=counting, resume=True)
     assert (found.earlier, found.later) == ("1", "2")
     assert sum(todo for todo, _ in counting.begun) == 5  # those of the candidate
+
+
+def test_the_settings_of_every_run_are_those_of_a_bisection(bisect):
+    found = bisect(78.0, 79.0, 300.0, name="mine", resume=True, timeout=60, memory_limit=4000)
+    with pytest.warns(be.BoostersEvalWarning, match="mine"):  # each step has the name
+        assert find_run("mine").run_id == found.steps[-1].runs[-1]
+
+
+def test_whoever_listens_hears_of_the_steps_and_only_once_that_nothing_is_continued(bisect):
+    told = []
+    with listening(told.append):
+        bisect(78.0, 79.0, 300.0, resume=True, observer="lines")
+    assert [text for text in told if text.startswith("Note")] == [
+        "Note: there is no earlier attempt at this plan, so everything runs."
+    ]
+    steps = told[1:]
+    assert [line.split()[0] for line in steps] == ["Step", "1", "2"]
+    assert "changed: +285 %" in steps[1]
 
 
 def git(folder, *words):
@@ -365,7 +385,7 @@ def test_only_first_parents_are_searched(repository):
     ("given", "sentence"),
     [
         ({}, "Use either 'versions', 'wheels' or 'folder' to say which versions to search. Got none of them"),
-        ({"versions": "1..2", "folder": "."}, "Got versions and folder"),
+        ({"versions": "1..2", "folder": "."}, "Got 'versions' and 'folder'."),
         ({"versions": "1..2", "commits": "a..b"}, "'commits' parameter must come with a folder"),
         ({"versions": "4.3"}, "'versions' parameter must be A..B, such as 4.3..4.7. Got '4.3'"),
         ({"versions": "4.7..4.3"}, "with A before B"),
@@ -377,7 +397,7 @@ def test_only_first_parents_are_searched(repository):
 )
 def test_versions_that_cannot_be_searched_are_refused_in_a_sentence(given, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        candidates_of("lightgbm", **given)
+        be.prepare_bisection("lightgbm", **given)
 
 
 @pytest.mark.parametrize(
@@ -401,10 +421,10 @@ def test_what_no_search_can_be_made_with_is_refused_before_anything_is_installed
 def test_releases_are_chosen_by_their_version_ends_included(monkeypatch):
     known = ["4.2.0", "4.3.0", "4.9.0", "4.10.0", "4.11.0"]
     monkeypatch.setattr("boosters_eval.programs.bisect.candidates.released_versions", lambda library: known)
-    found = candidates_of("lightgbm", versions="4.3..4.10")
+    found = candidates_of(asked(library="lightgbm", versions="4.3..4.10"))
     assert [candidate.name for candidate in found] == ["4.3.0", "4.9.0", "4.10.0"]
     with pytest.raises(ConfigError, match=r"at least two released versions .* pip finds 4\.2\.0 to 4\.11\.0"):
-        candidates_of("lightgbm", versions="4.4..4.5")
+        be.prepare_bisection("lightgbm", versions="4.4..4.5")
 
 
 def test_the_releases_are_those_of_all_distributions_of_a_library(monkeypatch):
@@ -428,7 +448,10 @@ def test_the_releases_are_those_of_all_distributions_of_a_library(monkeypatch):
 
 def test_wheels_of_one_version_are_told_apart_by_their_place(toy, tmp_path):
     paths = [toys.write_wheel(tmp_path / name, "1.0") for name in ("a", "b")]
-    assert [candidate.name for candidate in candidates_of(toy, wheels=paths)] == ["1-1.0", "2-1.0"]
+    assert [candidate.name for candidate in candidates_of(asked(library=toy, versions=None, wheels=paths))] == [
+        "1-1.0",
+        "2-1.0",
+    ]
 
 
 class Stopped(MadeUp):
@@ -451,7 +474,7 @@ def test_a_search_of_times_that_was_interrupted_twice_measures_the_torn_repeat_a
 
     def search(after=None, home="home", **settings):
         executor = Stopped(numbers, after)
-        given = {"metric": "train_time_s", "executor": executor, "settings": {"home": tmp_path / home, **settings}}
+        given = {"metric": "train_time_s", "executor": executor, "home": tmp_path / home, **settings}
         try:
             return bisect(*numbers, **given), executor.ran
         except KeyboardInterrupt:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +20,7 @@ from boosters_eval.programs.parity.gate import decide
 from boosters_eval.programs.parity.method import METHODS, Convention
 from boosters_eval.programs.parity.rows import ParityRow, read_rows, write_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
+from processes import PLUGINS
 from stamping import FAST, SLOW, Stamping
 
 if TYPE_CHECKING:
@@ -359,3 +362,25 @@ def test_references_are_refreshed_as_one_run(pool: Executor, tmp_path: Path) -> 
     for path in (tmp_path / "parity" / "oracles").glob("arrays/*/*.npy"):
         path.write_bytes(b"damaged")
     assert verify_oracles(home=tmp_path).exit_code == 2
+
+
+def test_a_run_of_any_kind_can_be_tracked(pool: Executor, tmp_path: Path, noting: Any) -> None:
+    METHODS.register("sum", fakes.method(fakes.Refuses, parameters={"k": 3}), replace=True)
+    found = run_parity("sum", home=tmp_path, max_runs=2, executor=pool, track=noting.NotingTracker)
+    called = {(call["what"], call.get("competitor")): call for call in noting.noted()}
+    parameters = called["describe", "sums"]["parameters"]
+    assert json.loads(parameters["method"])["parameters"] == {"k": 3}
+    (cell,) = called["log", None]["cells"]
+    assert cell["metrics"]["reported_ms"] == found.rows[0].reported_ms
+    end = called["end", None]
+    assert (end["status"], set(end["sizes"])) == ("failed", {"journal.jsonl"})
+    assert "It does not do sums." in str(end["competitors"]["sum/20x3@1|refuses"]["failures"])
+
+
+@pytest.fixture
+def noting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A tracker that notes what it is told."""
+    monkeypatch.setenv("NOTED", str(tmp_path / "noted.jsonl"))
+    monkeypatch.syspath_prepend(str(PLUGINS))
+    yield importlib.import_module("noting_tracker")
+    sys.modules.pop("noting_tracker", None)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
-from boosters_eval.core.errors import ConfigError, require
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.terms import the
 from boosters_eval.programs.bisect.model import Candidate
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.commits import build_commit, commits_between
@@ -19,42 +20,25 @@ from boosters_eval.runners.builds.resolve import resolve_build
 from boosters_eval.runners.resolve import library_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from boosters_eval.programs.bisect.request import BisectRequest
+    from boosters_eval.runners.base import Runner
 
 
-def candidates_of(
-    library: str,
-    *,
-    versions: str | Sequence[str] | None = None,
-    wheels: Sequence[str | Path] | None = None,
-    folder: str | Path | None = None,
-    commits: str | None = None,
-    build_command: str | None = None,
-    home: Path | None = None,
-    isolated: bool = False,
-) -> list[Candidate]:
+def candidates_of(request: BisectRequest) -> list[Candidate]:
     """The candidates of the one source that was given."""
-    library = RUNNERS[library_name(library)].name  # a file is registered, and known by its name from then on
-    given = [name for name, value in (("versions", versions), ("wheels", wheels), ("folder", folder)) if value]
-    if len(given) != 1:
-        got = " and ".join(given) or "none of them"
-        raise ConfigError(f"Use either 'versions', 'wheels' or 'folder' to say which versions to search. Got {got}.")
-    if folder is None and (commits is not None or build_command is not None):
-        name = "commits" if commits is not None else "build_command"
-        raise ConfigError(f"The '{name}' parameter must come with a folder of a git repository. Got none.")
-    if versions:
-        return releases(library, versions, home=home, isolated=isolated)
-    if wheels:
-        return of_wheels(library, wheels, home=home, isolated=isolated)
-    require("commits", commits, str, "GOOD..BAD, such as v1.2..main")
-    require("folder", folder, (str, Path), "a folder of a git repository")
-    where = Path(str(folder)).expanduser().absolute()
-    return of_commits(library, where, str(commits), build_command, home=home, isolated=isolated)
+    library = RUNNERS[library_name(request.library)].name  # a file is registered, and known by its name from then on
+
+    def install(reference: str) -> type[Runner]:
+        return resolve_build(reference, home=request.home, isolated=request.isolated)
+
+    if request.versions:
+        return _releases(library, request.versions, install)
+    return _of_wheels(library, request.wheels, install) if request.wheels else _of_commits(library, request, install)
 
 
-def releases(
-    library: str, versions: str | Sequence[str], *, home: Path | None = None, isolated: bool = False
-) -> list[Candidate]:
+def _releases(library: str, versions: str | Sequence[str], install: Callable[[str], type[Runner]]) -> list[Candidate]:
     """The released versions from A to B, both included, or exactly those that are listed."""
     if isinstance(versions, str):
         low, high = _ends(versions)
@@ -63,60 +47,45 @@ def releases(
         if len(chosen) < 2:
             there = f"pip finds {known[0]} to {known[-1]}" if known else "pip finds none"
             raise ConfigError(
-                f"The 'versions' parameter must include at least two released versions of {library}. Got '{versions}'"
-                f" instead; {there}."
+                f"{the('versions')} must include at least two released versions of {library}. Got '{versions}' instead;"
+                f" {there}."
             )
     else:
         chosen = [str(version) for version in versions]
         for version in chosen:
             parse_reference(f"{library}=={version}")  # refuses what is no exact version
-    return [
-        Candidate(version, partial(_installed, f"{library}=={version}", home, isolated)) for version in _once(chosen)
-    ]
+    return [Candidate(version, partial(install, f"{library}=={version}")) for version in _once(chosen)]
 
 
-def of_wheels(
-    library: str, wheels: Sequence[str | Path], *, home: Path | None = None, isolated: bool = False
-) -> list[Candidate]:
+def _of_wheels(library: str, wheels: Sequence[Path], install: Callable[[str], type[Runner]]) -> list[Candidate]:
     """The wheels in the order that they are given in; each is called by its version or its file."""
-    paths = [Path(wheel).expanduser().absolute() for wheel in wheels]
+    paths = [wheel.expanduser().absolute() for wheel in wheels]
     for path in paths:
         parse_reference(f"{library}@{path}")  # refuses what is no wheel of this library
     versions = [wheel_parts(path)[1] for path in paths]
     if len(set(versions)) == len(versions):
         return [
-            Candidate(version, partial(_installed, f"{library}@{path}", home, isolated))
+            Candidate(version, partial(install, f"{library}@{path}"))
             for version, path in zip(versions, paths, strict=True)
         ]
     return [
-        Candidate(name, partial(_installed, f"{_label(library, name)}={library}@{path}", home, isolated))
+        Candidate(name, partial(install, f"{_label(library, name)}={library}@{path}"))
         for name, path in zip(_file_names(paths), paths, strict=True)
     ]
 
 
-def of_commits(
-    library: str,
-    folder: Path,
-    commits: str,
-    command: str | None = None,
-    *,
-    home: Path | None = None,
-    isolated: bool = False,
-) -> list[Candidate]:
+def _of_commits(library: str, request: BisectRequest, install: Callable[[str], type[Runner]]) -> list[Candidate]:
     """The commits from GOOD to BAD, each built when it is needed."""
+    folder = Path(request.folder or "").expanduser().absolute()
 
-    def resolve(sha: str, short: str) -> str:
-        wheel = build_commit(folder, sha, command, home=home)
-        return _installed(f"{_label(library, short)}={library}@{wheel}", home, isolated)
+    def resolve(sha: str, short: str) -> type[Runner]:
+        wheel = build_commit(folder, sha, request.build_command, home=request.home)
+        return install(f"{_label(library, short)}={library}@{wheel}")
 
     return [
         Candidate(commit.short, partial(resolve, commit.sha, commit.short), commit.subject)
-        for commit in commits_between(folder, commits)
+        for commit in commits_between(folder, request.commits or "")
     ]
-
-
-def _installed(text: str, home: Path | None, isolated: bool) -> str:
-    return resolve_build(text, home=home, isolated=isolated).name
 
 
 def _label(library: str, name: str) -> str:
@@ -144,7 +113,7 @@ def _ends(text: str) -> tuple[Version, Version]:
     try:
         low, high = Version(first), Version(last)
     except InvalidVersion:
-        raise ConfigError(f"The 'versions' parameter must be A..B, such as 4.3..4.7. Got '{text}' instead.") from None
+        raise ConfigError(f"{the('versions')} must be A..B, such as 4.3..4.7. Got '{text}' instead.") from None
     if low >= high:
-        raise ConfigError(f"The 'versions' parameter must be A..B with A before B. Got '{text}' instead.")
+        raise ConfigError(f"{the('versions')} must be A..B with A before B. Got '{text}' instead.")
     return low, high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -9,11 +10,14 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.runners.base import Runner
 
 SCHEMA_VERSION = 1
 StepAnswer = Literal["changed", "unchanged", "undecided", "earlier", "later", "unusable"]
@@ -24,7 +28,7 @@ class Candidate:
     """One version of the library: what it is called, and how it becomes a competitor."""
 
     name: str  # in the answer: "4.5.0", or a commit
-    resolve: Callable[[], str]  # builds and installs it; the label of the competitor
+    resolve: Callable[[], type[Runner]]  # builds and installs it
     detail: str = ""  # the first line of a commit's message
 
 
@@ -51,7 +55,7 @@ class NumberShift(Model):
     percent_high: float | None = None
 
 
-class Bisection(Model):
+class Bisection(Findings, Model):
     """The answer of a bisection."""
 
     schema_version: int = SCHEMA_VERSION
@@ -77,3 +81,19 @@ class Bisection(Model):
     def exit_code(self) -> int:
         """0 if it is known where the number changed, or that it did not; 1 if it cannot be told."""
         return int(ExitCode.REGRESSION if self.state == "undecided" else ExitCode.SUCCESS)
+
+    def show(self, screen: Screen) -> None:
+        """The answer, and the steps unless they are on the screen already."""
+        from boosters_eval.programs.bisect.wording import COLUMNS, row, skipped_sentence  # noqa: PLC0415 (loads rich)
+
+        screen.say(self.answer)
+        if self.unusable:
+            screen.say(skipped_sentence(self.unusable))
+        if not screen.is_terminal or screen.quiet or not sys.stderr.isatty():
+            screen.rows(COLUMNS, [row(number, step) for number, step in enumerate(self.steps, 1)], keys=2)
+
+    def render(self, form: str) -> str:
+        """The same as JSON, or as Markdown."""
+        from boosters_eval.programs.bisect.wording import render_markdown  # noqa: PLC0415 (loads rich)
+
+        return self.model_dump_json(indent=2) + "\n" if form == "json" else render_markdown(self)

@@ -1,37 +1,205 @@
-"""What is to be found out: the options of a bisection, read and checked."""
+"""What `bisect` is asked for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.core.errors import ConfigError, require, suggest
-from boosters_eval.programs.benchmark.looks import Growth
-from boosters_eval.programs.benchmark.settings import RunOptions, Settings
-from boosters_eval.programs.bisect.candidates import candidates_of
-from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.resolve import library_name
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.repeat import MAX_SEEDS
+from boosters_eval.core.request import (
+    FLAG,
+    Kind,
+    OutputOptions,
+    Request,
+    anything,
+    count,
+    number,
+    parameter,
+    path,
+    text,
+)
+from boosters_eval.core.terms import named, the
+from boosters_eval.engine.settings import OUTPUT
+from boosters_eval.programs.benchmark.request import (
+    BEFORE_A_LIBRARY,
+    BEFORE_A_NAME,
+    DataParameters,
+    MeasuringOptions,
+    Settings,
+    TrainingParameters,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
-    from boosters_eval.programs.bisect.model import BisectionStep, Candidate
+    from boosters_eval.programs.bisect.model import BisectionStep
 
-_SOURCE = ("versions", "wheels", "folder", "commits", "build_command", "isolated")
-_BENCHMARK = ("booster", "training", "task", "data", "target", "split", "profile")
-_EVEN = 0.5  # an even chance of being wrong is no answer
-_CHANCE = f"a chance above 0 and below {_EVEN}"
-_SHARE = "a share from 0 to below 1"
-_SEARCH = ("metric", "tolerance", "alpha", "max_seeds")
+_SOURCES = ("versions", "wheels", "folder")
 
 
-class BisectionOptions(RunOptions, total=False):
+def _single(name: str, words: str, *types: type, metavar: str = "NAME") -> Kind:
+    """One of what other commands take several of."""
+    single = anything(words, *types, metavar=metavar)
+
+    def of(value: Any) -> Any:
+        if not isinstance(value, tuple) or not all(isinstance(word, str) for word in value):
+            return single.of(value)
+        if len(value) != 1:
+            raise ConfigError(f"{the(name)} of bisect must be a single one. Got {', '.join(value)} instead.")
+        return single.of(value[0])
+
+    return Kind(words, of, str, metavar)
+
+
+def _versions(value: Any) -> str | Sequence[str]:
+    """A range, or versions in order."""
+    if isinstance(value, tuple) and len(value) == 1:  # as a command line gives it
+        return str(value[0])
+    if not isinstance(value, (str, list, tuple)):
+        raise ValueError  # noqa: TRY004 (the request makes the sentence)
+    return value
+
+
+class BisectRequest(Settings, OutputOptions, TrainingParameters, DataParameters, Request):
+    """The version with which a number changed."""
+
+    command: ClassVar = "bisect"
+    help: ClassVar = """Find the version of a library with which a number changed.
+
+    The two ends are compared first; then the version in the middle is compared with both, and so on. Each step adds
+    seeds until it is decided. Exit 0 if the version was found or nothing changed, 1 if it cannot be told.
+    """
+    program: ClassVar = "boosters_eval.programs.bisect.running:bisect"
+    formats: ClassVar = ("markdown", "json")
+
+    library: str = parameter(
+        short="-l",
+        kind=_single("library", "the name of a library", str),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_LIBRARY,
+        help="The library, or path/to/file.py:Class.",
+    )
+    versions: str | Sequence[str] | None = parameter(
+        None,
+        kind=Kind("A..B, such as 4.3..4.7, or versions in order", _versions, str, "A..B"),
+        several=True,
+        raw=True,
+        help="Released versions: A..B, both included, or a list in order.",
+    )
+    wheels: Sequence[Path] = parameter(
+        (), kind=path("wheels"), several=True, separator=None, help="Wheels of the library, in order."
+    )
+    folder: Path | None = parameter(
+        None,
+        kind=path("a folder of a git repository", "FOLDER"),
+        help="A folder of a git repository, with --commits.",
+    )
+    commits: str | None = parameter(
+        None,
+        kind=text("GOOD..BAD, such as v1.2..main", "GOOD..BAD"),
+        help="The commits of --folder; of merges only the first parents.",
+    )
+    build_command: str | None = parameter(
+        None,
+        kind=text("a command", "COMMAND"),
+        help="What builds a wheel of a commit, in a shell; {wheels} is a folder for it. Default: pip wheel.",
+    )
+    isolated: bool = parameter(False, kind=FLAG, help="Install each version with dependencies of its own.")
+    dataset: Any = parameter(
+        "california",
+        short="-d",
+        kind=_single("dataset", "a data set"),
+        several=True,
+        raw=True,
+        help="A data set by name, or FILE.csv:TARGET.",
+    )
+    metric: Any = parameter(
+        None,
+        short="-m",
+        kind=_single("metric", "a metric"),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_NAME,
+        help="The number: a metric, train_time_s, predict_time_s or another time (with --timing-mode), or memory."
+        " Default: the metric that decides by the task.",
+    )
+    tolerance: float | None = parameter(
+        None,
+        kind=number("a share from 0 to below 1", least=0, below=1),
+        help="The smallest relative change that counts. Default: 0.01, and 0.05 for times.",
+    )
+    alpha: float = parameter(
+        0.05,
+        kind=number("a chance above 0 and below 0.5", above=0, below=0.5),  # an even chance of being wrong is no answer
+        help="The chance, at most, of naming a wrong version.",
+    )
+    max_seeds: int = parameter(50, kind=count(2, MAX_SEEDS), help="The most seeds that a step may use.")
+    booster: Any = parameter(
+        "gbdt",
+        short="-b",
+        kind=_single("booster", "a booster"),
+        several=True,
+        raw=True,
+        help="The booster: gbdt, gblinear or linear_trees.",
+    )
+    split: str | None = parameter(
+        None,
+        kind=text("random or group:COLUMN", "random|group:COLUMN"),
+        help="How rows are split: random, or group:COLUMN (no group on both sides).",
+    )
+    task: Any = parameter(
+        None, kind=anything("a task", metavar="TASK"), help="The task of a FILE, instead of inferring it."
+    )
+    target: str | None = parameter(
+        None, kind=text("the name of a column"), door="python", help="The column of a data frame that is predicted."
+    )
+    profile: Any = parameter(
+        "parity",
+        kind=anything("a profile", metavar="parity|defaults"),
+        help="parity (mapped by meaning) or defaults (the library's own).",
+    )
+    on_step: Callable[[BisectionStep], None] | None = parameter(
+        None, kind=anything("a function"), door="python", help="Is called with each step when it has ended."
+    )
+    output: Path | None = parameter(
+        None,
+        short="-o",
+        kind=path(),
+        panel=OUTPUT,
+        door="options",
+        written=True,
+        help="File for the answer: .md or .txt (both Markdown) or .json. Default: stdout.",
+    )
+    format: str | None = parameter(
+        None,
+        short="-f",
+        panel=OUTPUT,
+        door="options",
+        help="markdown (or md) or json. Default: by the ending of --output.",
+    )
+
+    def check(self) -> None:
+        """Refuse versions from nowhere, and from two places."""
+        super().check()
+        given = [name for name in _SOURCES if getattr(self, name)]
+        if len(given) != 1:
+            first, second, third = map(named, _SOURCES)
+            got = " and ".join(map(named, given)) or "none of them"
+            raise ConfigError(f"Use either {first}, {second} or {third} to say which versions to search. Got {got}.")
+        for name in ("commits", "build_command"):
+            if self.folder is None and getattr(self, name) is not None:
+                raise ConfigError(f"{the(name)} must come with a folder of a git repository. Got none.")
+        if self.folder is not None and self.commits is None:
+            raise ConfigError(f"{the('commits')} must be GOOD..BAD, such as v1.2..main. Got none.")
+
+
+class BisectionOptions(MeasuringOptions, total=False):
     """The keyword arguments of `bisect`, so that editors can complete them."""
 
     versions: str | Sequence[str] | None
-    wheels: Sequence[str | Path] | None
+    wheels: str | Path | Sequence[str | Path]
     folder: str | Path | None
     commits: str | None
     build_command: str | None
@@ -48,53 +216,4 @@ class BisectionOptions(RunOptions, total=False):
     target: str | None
     split: str | None
     profile: Any
-    verbose: bool
-    observer: Any
-    executor: Any
-    say: Callable[[str], None] | None
     on_step: Callable[[BisectionStep], None] | None
-
-
-@dataclass(frozen=True)
-class BisectionRequest:
-    """What is to be found out, besides the versions."""
-
-    library: str
-    dataset: Any
-    settings: Settings
-    metric: Any = None
-    tolerance: float | None = None  # None: the default of the metric's kind
-    alpha: float = 0.05
-    max_seeds: int = 50
-    benchmark: Mapping[str, Any] = field(default_factory=dict)  # further arguments of `comparison`
-
-    def __post_init__(self) -> None:
-        """Refuse what no search could be made with."""
-        tolerance, alpha = self.tolerance, self.alpha
-        require("alpha", alpha, Real, _CHANCE)
-        if not 0 < alpha < _EVEN:
-            raise ConfigError(f"The 'alpha' parameter must be {_CHANCE}. Got {alpha} instead.")
-        if tolerance is not None:
-            require("tolerance", tolerance, Real, _SHARE)
-            if not 0 <= tolerance < 1:
-                raise ConfigError(f"The 'tolerance' parameter must be {_SHARE}. Got {tolerance} instead.")
-        Growth.of(self.max_seeds)  # refuses a number of seeds that no run can have
-
-
-def read_request(library: str, options: BisectionOptions) -> tuple[BisectionRequest, list[Candidate]]:
-    """The request and the versions, from the keyword arguments of `bisect`."""
-    given: dict[str, Any] = dict(options)
-    for name in given.keys() - BisectionOptions.__annotations__.keys() - Settings.model_fields.keys():
-        raise ConfigError(f"bisect() has no parameter '{name}'.{suggest(name, BisectionOptions.__annotations__)}")
-    require("library", library, str, "the name of a library")
-    name = RUNNERS[library_name(library)].name
-    settings = Settings(**{name: value for name, value in given.items() if name in Settings.model_fields})
-    request = BisectionRequest(
-        name,
-        given.get("dataset", "california"),
-        settings,
-        **{name: given[name] for name in _SEARCH if name in given},
-        benchmark={name: given[name] for name in _BENCHMARK if name in given},
-    )
-    source = {name: given[name] for name in _SOURCE if name in given}
-    return request, candidates_of(library, **source, home=settings.home)

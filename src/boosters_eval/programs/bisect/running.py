@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boosters_eval.core import disturbance
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, BuildError, ConfigError, RunError
-from boosters_eval.engine.observer import watching
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.saying import is_heard, tell
+from boosters_eval.core.text import counted
+from boosters_eval.engine.session import Known, check_names, continuing, is_elsewhere, opened
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.benchmarks import comparison
-from boosters_eval.programs.benchmark.fit import Fit
+from boosters_eval.programs.benchmark.compare import data_of, training_of
 from boosters_eval.programs.benchmark.observations import observe
 from boosters_eval.programs.benchmark.planning import fit_specs, prepare_seeds
-from boosters_eval.programs.benchmark.running import collect, opened, run_once
+from boosters_eval.programs.benchmark.running import collect, run_once
 from boosters_eval.programs.benchmark.splitting import check_growth
 from boosters_eval.programs.benchmark.usermetrics import from_spec, metric_names
 from boosters_eval.programs.bisect import wording
+from boosters_eval.programs.bisect.candidates import candidates_of
 from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
 from boosters_eval.programs.bisect.search import Located, locate
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.installed import installed_build
+from boosters_eval.runners.resolve import library_name
 from boosters_eval.stats.shifts import SearchRule, Shift, Yardstick, find_shift, place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boosters_eval.core.disturbance import Disturbance
+    from boosters_eval.core.findings import Screen
     from boosters_eval.core.machine import MachineInfo
-    from boosters_eval.engine.executor import Executor
-    from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.folder import Run
     from boosters_eval.engine.outcome import Failure, Outcome
+    from boosters_eval.engine.session import Session
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
-    from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.bisect.model import Candidate, StepAnswer
-    from boosters_eval.programs.bisect.request import BisectionRequest
-    from boosters_eval.programs.bisect.search import Answer
+    from boosters_eval.programs.bisect.request import BisectRequest
+    from boosters_eval.programs.bisect.search import CandidateAnswer
+    from boosters_eval.runners.base import Runner
     from boosters_eval.stats.observations import Side
     from boosters_eval.stats.shifts import Likeness
 
@@ -47,6 +57,38 @@ TIMES = tuple(name for name in RESOURCES if name.endswith("_time_s"))
 _ALIASES = {"memory": MEMORY}
 _NUMBERS = (*TIMES, MEMORY, "model_size_mb")  # besides the metrics; what the first use takes is measured only once
 _ANY_LIBRARY = "sklearn"  # is always installed; the versions take its place
+
+
+def bisect(request: BisectRequest) -> Findings:
+    """Find the version of a library with which a number changed."""
+    bisector = prepare_bisection(request)
+    if request.dry_run:
+        return PlannedBisection(bisector)
+    tell(bisector.sentence)
+    found = bisector.run()
+    if request.output is not None:
+        tell(found.answer)
+    return found
+
+
+def prepare_bisection(request: BisectRequest) -> Bisector:
+    """A search that is ready to run: the versions, the data and the metric are known, but nothing is installed."""
+    check_names(request)
+    name = RUNNERS[library_name(request.library)].name
+    return make_bisector(request.replace(library=name), candidates_of(request))
+
+
+@dataclass(frozen=True)
+class PlannedBisection(Findings):
+    """A search of which nothing was run."""
+
+    bisector: Bisector
+
+    def show(self, screen: Screen) -> None:
+        """The versions, and how many steps they take at most."""
+        screen.say(self.bisector.sentence)
+        for candidate in self.bisector.candidates:
+            screen.say(f"  {candidate.name} {candidate.detail}".rstrip())
 
 
 class _UnusableError(BoostersEvalError):
@@ -67,17 +109,14 @@ class _Look:
 class Bisector:
     """Judges versions by runs, and keeps what they showed."""
 
-    request: BisectionRequest
+    request: BisectRequest
     candidates: Sequence[Candidate]
     benchmarks: Benchmarks
     yardstick: Yardstick
-    observer: Observer | None = None
-    executor: Executor | str | None = None
-    on_step: Callable[[BisectionStep], None] | None = None
     disturbances: tuple[Disturbance, ...] = ()
     steps: list[BisectionStep] = field(default_factory=list)
     unusable: dict[str, str] = field(default_factory=dict)
-    _labels: dict[int, str] = field(default_factory=dict)
+    _runners: dict[int, type[Runner]] = field(default_factory=dict)
     _known: dict[str, Outcome | Failure] = field(default_factory=dict)
     _machines: dict[str, MachineInfo] = field(default_factory=dict)  # that these name
     _margin: float = 0.0
@@ -88,6 +127,16 @@ class Bisector:
     def rule(self) -> SearchRule:
         """How the error rate is shared."""
         return SearchRule(len(self.candidates), self.request.alpha, self.request.max_seeds)
+
+    @property
+    def sentence(self) -> str:
+        """What it is going to do."""
+        names = [candidate.name for candidate in self.candidates]
+        looks = ", ".join(map(str, self.rule.seeds.schedule))
+        return (
+            f"{counted(len(names), 'version')} of {self.request.library} from {names[0]} to {names[-1]}: at most"
+            f" {counted(1 + self.rule.tries, 'step')}, each decided with {looks} seeds."
+        )
 
     def run(self) -> Bisection:
         """Compare the ends; if they differ, search between them."""
@@ -101,7 +150,8 @@ class Bisector:
 
     def _look_at_machine(self) -> None:
         """Refuse to take times that nobody could judge, before a version is installed."""
-        self.disturbances = disturbance.disturbances() if self.request.settings.timing_mode else ()
+        here = self.request.timing_mode and not is_elsewhere(self.request)
+        self.disturbances = disturbance.disturbances() if here else ()
         for item in self.disturbances:
             if self.yardstick.metric in TIMES and not item.judged:
                 raise RunError(f"Times cannot be judged on this machine now: {item.text}; {item.remedy}.")
@@ -110,7 +160,7 @@ class Bisector:
     def _ends(self, first: int, last: int) -> tuple[Shift, int]:
         for position in (first, last):
             try:
-                self._label(position)
+                self._runner(position)
             except BuildError as error:
                 which = f"{self._name(position)}, an end of the search, cannot be used"
                 raise BuildError(f"{which}: {error.sentence}", error.said) from error
@@ -136,10 +186,10 @@ class Bisector:
         self._keep(first, last, last, shift.outcome, wording.end_reason(shift, tolerance), look)
         return shift, look.seeds
 
-    def _judge(self, low: int, candidate: int, high: int) -> Answer:
+    def _judge(self, low: int, candidate: int, high: int) -> CandidateAnswer:
         names = self._name(candidate), self._name(low), self._name(high)
         try:
-            self._label(candidate)
+            self._runner(candidate)
             likeness: Likeness | None = (
                 "earlier" if self._same_code(candidate, low) else "later" if self._same_code(candidate, high) else None
             )
@@ -182,64 +232,67 @@ class Bisector:
         return likeness
 
     def _same_code(self, a: int, b: int) -> bool:
-        return Fit.build(self._label(a)).digest == Fit.build(self._label(b)).digest
+        return installed_build(self._runner(a)).digest == installed_build(self._runner(b)).digest
 
     def _look_until(
         self, judge: Callable[[list[Side]], Found], settled: Callable[[Found], bool], positions: tuple[int, ...]
     ) -> tuple[Found, _Look]:
         """Add seeds until the step is decided, or no more are allowed."""
-        labels = [self._label(position) for position in positions]
+        runners = {runner.name: runner for runner in map(self._runner, positions)}
+        labels = list(runners)
         is_time = self.yardstick.metric in TIMES
         known = {} if is_time else self._known  # a time belongs to its minute
         runs: tuple[str, ...] = ()
         schedule = self.rule.seeds.schedule
-        for seeds in schedule:
-            results = self._run(labels, seeds, known, runs[-1] if runs else "")
-            fair = [result for result in results.results if result.fairly_timed or not is_time]
-            by_label = [[result for result in fair if result.library == label] for label in labels]
-            sides = [observe(found, self.yardstick.metric) for found in by_label]
-            runs = (*runs, results.run_id or "")
-            left_out = len(results.results) - len(fair)
-            found = judge(sides)
-            if settled(found) or seeds == schedule[-1]:
-                return found, _Look(sides, seeds, runs, left_out)
-        raise AssertionError("the last look of a schedule always ends the step")
+        with contextlib.ExitStack() as stack:
+            session: Session | None = None
+            for seeds in schedule:
+                prepared = self._prepared(runners, seeds)
+                if session is None:
+                    settings = continuing(self.request, prepared.plan) if self.steps else self.request
+                    session = stack.enter_context(opened(settings, prepared.plan))
+                run = self._run(session, prepared, known, runs[-1] if runs else "")
+                if run.failures:
+                    break
+                results = collect(run)
+                fair = [result for result in results.results if result.fairly_timed or not is_time]
+                by_label = [[result for result in fair if result.library == label] for label in labels]
+                sides = [observe(found, self.yardstick.metric) for found in by_label]
+                runs = (*runs, results.run_id or "")
+                left_out = len(results.results) - len(fair)
+                found = judge(sides)
+                if settled(found) or seeds == schedule[-1]:
+                    return found, _Look(sides, seeds, runs, left_out)
+        raise _failed(run.failures[0], labels)
 
-    def _run(
-        self, labels: list[str], seeds: int, known: dict[str, Outcome | Failure], extends: str
-    ) -> ResultCollection:
-        configs = tuple(config.replace(libraries=tuple(labels)) for config in self.benchmarks.configs)
-        prepared = prepare_seeds(replace(self.benchmarks, configs=configs), seeds, self.request.settings)
+    def _prepared(self, runners: Mapping[str, type[Runner]], seeds: int) -> PreparedRun:
+        configs = tuple(config.replace(libraries=tuple(runners)) for config in self.benchmarks.configs)
+        prepared = prepare_seeds(replace(self.benchmarks, configs=configs, runners=runners), seeds, self.request)
         check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
         for item in prepared.plan.excluded:
             raise _UnusableError(f"{item.target} cannot do this: {item.reason}")
+        return prepared
+
+    def _run(self, session: Session, prepared: PreparedRun, known: dict[str, Outcome | Failure], extends: str) -> Run:
         rule = self.rule.seeds
-        given = [self.observer] if self.observer else []
-        with opened(self.executor, prepared) as used, watching(given) as observer:
-            run = run_once(
-                prepared,
-                used,
-                observer,
-                self.disturbances,
-                known=dict(known),
-                machines=dict(self._machines),
-                alpha=rule.level,
-                rule=f"seeds were added by a bisection, each look at alpha = {rule.level:.2g}",
-                extends=extends,
-            )
+        run = run_once(
+            session,
+            prepared,
+            self.disturbances,
+            known=Known(dict(known), dict(self._machines)),
+            alpha=rule.level,
+            rule=f"seeds were added by a bisection, each look at alpha = {rule.level:.2g}",
+            extends=extends,
+        )
         known.update(run.outcomes)
         self._machines.update(run.machines)
-        for failure in run.failures:
-            text = " ".join(f"{failure.error_type}: {failure.error_message}".split()).rstrip(".")
-            sentence = f"{failure.target} failed in phase '{failure.phase}' with {text}."
-            raise (RunError if failure.target in (labels[0], labels[-1]) else _UnusableError)(sentence)
-        return collect(run)
+        return run
 
-    def _label(self, position: int) -> str:
-        """The competitor's label; the version is installed on first use."""
-        if position not in self._labels:
-            self._labels[position] = self.candidates[position].resolve()
-        return self._labels[position]
+    def _runner(self, position: int) -> type[Runner]:
+        """The competitor; the version is installed on first use."""
+        if position not in self._runners:
+            self._runners[position] = self.candidates[position].resolve()
+        return self._runners[position]
 
     def _name(self, position: int) -> str:
         return self.candidates[position].name
@@ -256,19 +309,27 @@ class Bisector:
             for position, side in zip(positions, sides, strict=False)
             if side
         }
-        step = BisectionStep(
-            earlier=self._name(low),
-            candidate=self._name(candidate),
-            later=self._name(high),
-            answer=answer,
-            reason=reason,
-            seeds=0 if look is None else look.seeds,
-            values=values,
-            runs=() if look is None else look.runs,
+        self._end(
+            BisectionStep(
+                earlier=self._name(low),
+                candidate=self._name(candidate),
+                later=self._name(high),
+                answer=answer,
+                reason=reason,
+                seeds=0 if look is None else look.seeds,
+                values=values,
+                runs=() if look is None else look.runs,
+            )
         )
+
+    def _end(self, step: BisectionStep) -> None:
+        """Keep a step, and tell of it."""
         self.steps.append(step)
-        if self.on_step is not None:
-            self.on_step(step)
+        if is_heard():
+            for line in wording.step_lines(len(self.steps), step):
+                tell(line)
+        if self.request.on_step is not None:
+            self.request.on_step(step)
 
     def _answer(self, whole: Shift, seeds: int, found: Located) -> Bisection:
         names = [candidate.name for candidate in self.candidates]
@@ -318,6 +379,13 @@ class Bisector:
         )
 
 
+def _failed(failure: Failure, labels: list[str]) -> BoostersEvalError:
+    """A candidate that fails is passed over; one that worked before ends the search."""
+    text = " ".join(f"{failure.error_type}: {failure.error_message}".split()).rstrip(".")
+    sentence = f"{failure.target} failed in phase '{failure.phase}' with {text}."
+    return (RunError if failure.target in (labels[0], labels[-1]) else _UnusableError)(sentence)
+
+
 def _number(shift: Shift) -> NumberShift | None:
     found = shift.comparison
     if found is None or found.mean_a is None or found.mean_b is None:
@@ -328,13 +396,25 @@ def _number(shift: Shift) -> NumberShift | None:
     )
 
 
-def make_bisector(request: BisectionRequest, candidates: Sequence[Candidate], **given: Any) -> Bisector:
+def make_bisector(request: BisectRequest, candidates: Sequence[Candidate]) -> Bisector:
     """Everything that can be refused is refused here, before a version is installed."""
     if len(candidates) < 2:
         raise ConfigError(f"A bisection needs at least two versions. Got {len(candidates)}.")
     named = _metric_name(request.metric)
     extra = [] if named is None or named in _NUMBERS else [named]
-    benchmarks = comparison(request.dataset, _ANY_LIBRARY, metrics=extra, **request.benchmark)
+    benchmarks = comparison(
+        request.dataset,
+        _ANY_LIBRARY,
+        request.booster,
+        training=training_of(request),
+        metrics=extra,
+        task=request.task,
+        data=data_of(request),
+        target=request.target,
+        split=request.split,
+        profile=request.profile,
+        home=request.home,
+    )
     if len(benchmarks.configs) != 1:
         raise ConfigError(f"A bisection is on one data set and one booster. Got {len(benchmarks.configs)} of them.")
     config = benchmarks.configs[0]
@@ -350,19 +430,14 @@ def make_bisector(request: BisectionRequest, candidates: Sequence[Candidate], **
         if metric in usual:
             benchmarks = replace(benchmarks, configs=(config.replace(metrics=()),))
         better = user.higher_is_better if user is not None else higher_is_better(metric)
-    timed = metric in TIMES or metric == MEMORY or request.settings.timing_mode
-    settings = request.settings.replace(
-        timing_mode=timed, measure_memory=request.settings.measure_memory or metric == MEMORY
+    measured = request.replace(
+        timing_mode=metric in TIMES or metric == MEMORY or request.timing_mode,
+        measure_memory=request.measure_memory or metric == MEMORY,
     )
     usual_tolerance = DEFAULT_TIME_TOLERANCE if metric in TIMES else DEFAULT_TOLERANCE
     tolerance = usual_tolerance if request.tolerance is None else request.tolerance
-    return Bisector(
-        replace(request, settings=settings),
-        candidates,
-        replace(benchmarks, name="bisect"),
-        Yardstick(metric, better, metric in _NUMBERS, tolerance),
-        **given,
-    )
+    yardstick = Yardstick(metric, better, metric in _NUMBERS, tolerance)
+    return Bisector(measured, candidates, replace(benchmarks, name="bisect"), yardstick)
 
 
 def _metric_name(given: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    Answer = Literal["earlier", "later", "undecided", "unusable"]
+    CandidateAnswer = Literal["earlier", "later", "undecided", "unusable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Located:
         return range(self.low + 1, self.high)
 
 
-def locate(count: int, judge: Callable[[int, int, int], Answer], tries: int) -> Located:
+def locate(count: int, judge: Callable[[int, int, int], CandidateAnswer], tries: int) -> Located:
     """Halve the positions 0 to count - 1, whose ends are known to differ.
 
     `judge(low, candidate, high)` says which of the two the candidate is like. One that is unusable or undecided is

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.text import counted
+from boosters_eval.core.terms import given
+from boosters_eval.core.text import counted, terminal_width
 from boosters_eval.reports import numbers
+from boosters_eval.reports.layout import Grid, Span, stack, wrapped
 from boosters_eval.reports.text import escape, markdown_table
 
 if TYPE_CHECKING:
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 COLUMNS = ("Step", "Candidate", "Between", "Value", "Seeds", "Answer")
 _WHOLE = (0.8, 1.25)  # shares of the whole difference that need no remark
 _FEW = 3  # names that are listed
+_WIDTHS = (4, 12, 24, 16, 5)  # of the columns of the table that grows, except the last
+_NARROWEST_ANSWER = 20  # columns for the last one
 
 
 def row(number: int, step: BisectionStep) -> tuple[str, ...]:
@@ -31,6 +36,31 @@ def row(number: int, step: BisectionStep) -> tuple[str, ...]:
         str(step.seeds or numbers.MISSING),
         step.reason,
     )
+
+
+def step_lines(number: int, step: BisectionStep) -> list[str]:
+    """A step as it ends: below a heading, or as a record where a terminal has no room for the columns."""
+    width = terminal_width(sys.stderr) if sys.stderr.isatty() else None
+    headings = _table_lines(COLUMNS, width) if number == 1 else []
+    cells = row(number, step)
+    return [*headings, *(_table_lines(cells, width) or _record_lines(cells, width))]
+
+
+def _table_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
+    """A row of the table that grows, its last cell broken into lines; none if there is no room for it."""
+    start = "".join(f"{cell:<{room}}  " for cell, room in zip(cells, _WIDTHS, strict=False))
+    if width is None:
+        return [start + cells[-1]]
+    if width - len(start) < _NARROWEST_ANSWER:
+        return []
+    first, *rest = wrapped(cells[-1], width - len(start))
+    return [start + first, *(" " * len(start) + line for line in rest)]
+
+
+def _record_lines(cells: tuple[str, ...], width: int | None) -> list[str]:
+    """The same row as other tables show theirs on a narrow terminal."""
+    grid = Grid(COLUMNS, (tuple(map(Span, cells)),), keys=2)
+    return [line.plain for line in stack(grid, width or sum(_WIDTHS))]
 
 
 def end_reason(shift: Shift, tolerance: float) -> str:
@@ -129,7 +159,7 @@ def undecided_sentence(subject: str, shift: Shift, tolerance: float, ends: tuple
     return (
         f"It cannot be told whether {subject} changed by more than {numbers.percent(tolerance, sign=False)} between"
         f" {ends[0]} and {ends[1]}: {measured(shift)} with {counted(seeds, 'seed')}."
-        f" Use more seeds, such as max_seeds={2 * seeds}, or another tolerance."
+        f" Use more seeds, such as {given('max_seeds', 2 * seeds)}, or another tolerance."
     )
 
 

@@ -17,7 +17,7 @@ from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.runs import folder_of, run_folders
-from boosters_eval.engine.session import check_names, opened
+from boosters_eval.engine.session import check_names, continuing, opened
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, availability
 from boosters_eval.programs.parity.binding import BindingSpec
 from boosters_eval.programs.parity.data import GENERATORS, ensure_data
@@ -154,8 +154,8 @@ class PlannedParity(PlannedRun):
     @classmethod
     def of_rows(cls, planned: ParityPlan, settings: RunSettings) -> PlannedParity:
         """What would be done with each row."""
-        kept = [f"{_place(row)}: kept" for row in planned.kept]
-        absent = [f"{_place(row)}: {row.status.value}: {row.message}" for row in planned.absent]
+        kept = [f"{spec_of(row)} {row.backend}: kept" for row in planned.kept]
+        absent = [f"{spec_of(row)} {row.backend}: {row.status.value}: {row.message}" for row in planned.absent]
         return replace(cls.of(planned.plan, settings), known=(*kept, *absent))
 
     @property
@@ -170,10 +170,6 @@ class PlannedParity(PlannedRun):
             screen.say(f"  {line}")
 
 
-def _place(row: ParityRow) -> str:
-    return f"{spec_name(row.method, Size(row.n, row.p), row.threads)} {row.backend}"
-
-
 @dataclass(frozen=True)
 class ParityPlan:
     """The cells to run, and the rows that are known without running anything."""
@@ -186,23 +182,23 @@ class ParityPlan:
 
     def spec_of(self, row: ParityRow) -> BindingSpec:
         """The spec of a row's cell."""
-        return self.specs[spec_name(row.method, Size(row.n, row.p), row.threads)]
+        return self.specs[spec_of(row)]
 
     @property
     def unavailable(self) -> tuple[Exclusion, ...]:
         """What was asked for but is not here, for the record of the run."""
         gone = (row for row in self.absent if row.status is BindingStatus.NOT_AVAILABLE)
-        return tuple(
-            Exclusion(
-                spec=spec_name(row.method, Size(row.n, row.p), row.threads), target=row.backend, reason=row.message
-            )
-            for row in gone
-        )
+        return tuple(Exclusion(spec=spec_of(row), target=row.backend, reason=row.message) for row in gone)
 
 
 def spec_name(method: str, size: Size, threads: int) -> str:
     """The name of a spec: what is done on how much data, with how many threads."""
     return f"{method}/{size}@{threads}"
+
+
+def spec_of(row: ParityRow) -> str:
+    """The name of the spec of a row."""
+    return spec_name(row.method, Size(row.n, row.p), row.threads)
 
 
 def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | None = None) -> ParityPlan:
@@ -345,7 +341,9 @@ def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
     judge = _judge(request)
     judged: list[ParityRow] = []
     if planned.plan.refs:
-        with opened(_continued(request, planned), planned.plan) as session:
+        part = planned.kept or request.max_cells is not None
+        settings = continuing(request, planned.plan) if part else request
+        with opened(settings, planned.plan) as session:
             try:
                 facts = {"unavailable": planned.unavailable}
                 run = session.run(planned.plan, PARITY, _Inputs(root_of(request)), facts=facts)
@@ -358,14 +356,6 @@ def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
 
 def _judge(request: ParityRequest) -> Judge:
     return Judge(store_of(request), root_of(request))
-
-
-def _continued(request: ParityRequest, planned: ParityPlan) -> ParityRequest:
-    """Whether a run is continued; that the rest of a plan, whose other rows are kept, has not run yet is no news."""
-    rest = planned.kept or request.max_cells is not None
-    if rest and folder_of(planned.plan, request.home) is None:
-        return request.replace(resume=False, rerun_failed=False)
-    return request
 
 
 def _written(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: list[ParityRow]) -> list[ParityRow]:

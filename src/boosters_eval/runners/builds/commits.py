@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from boosters_eval.core.errors import BuildError, ConfigError
 from boosters_eval.core.home import home as home_of
 from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,13 +48,13 @@ def commits_between(folder: Path, text: str) -> list[Commit]:
     """The commits of `GOOD..BAD` in order, GOOD included; of merges only the line that they were merged into."""
     good, dots, bad = text.partition("..")
     if not dots or not good or not bad or bad.startswith("."):
-        raise ConfigError(f"The 'commits' parameter must be GOOD..BAD, such as v1.2..main. Got '{text}' instead.")
+        raise ConfigError(f"{the('commits')} must be GOOD..BAD, such as v1.2..main. Got '{text}' instead.")
     if not folder.is_dir():
-        raise ConfigError(f"The 'folder' parameter must be a folder of a git repository. Got '{folder}' instead.")
+        raise ConfigError(f"{the('folder')} must be a folder of a git repository. Got '{folder}' instead.")
     first, last = (_commit(folder, name) for name in (good, bad))
     if not _succeeds(folder, "merge-base", "--is-ancestor", first, last):
         cut = _shallow(folder)
-        raise ConfigError(f"The 'commits' parameter must be in order: '{good}' is not an ancestor of '{bad}'{cut}.")
+        raise ConfigError(f"{the('commits')} must be in order: '{good}' is not an ancestor of '{bad}'{cut}.")
     # If GOOD was merged from a side branch, what is on the line before that merge does not contain it.
     line = ("--first-parent", "--ancestry-path", "--reverse", "--format=%H %s")
     lines = _git(folder, "log", *line, f"{first}..{last}").splitlines()
