@@ -446,8 +446,8 @@ DOORS: dict[str, type[Request]] = {
 
 def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
     """The request that the arguments of a function make."""
-    given = {**given, **given.pop("settings", {})}
-    return kind.of(function, given)
+    settings = given.pop("settings", {})
+    return kind.of(function, {**given, **settings})
 
 
 def _prepare(program: str, request: RunRequest) -> PreparedRun:

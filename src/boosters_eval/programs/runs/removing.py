@@ -33,7 +33,7 @@ def choose(request: RemoveRunsRequest) -> RunRemoval:
     else:
         folders = {folder.run_id: folder for folder in (any_run(one, request.home) for one in request.references)}
         chosen = list(map(summarise, folders.values()))
-    return RunRemoval(tuple(chosen), request.home)
+    return RunRemoval(tuple(sorted(chosen, key=lambda run: run.written, reverse=True)), request.home)
 
 
 @dataclass(frozen=True)
