@@ -9,13 +9,15 @@ from statistics import fmean, stdev
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.baseline.model import Baseline, BaselineResult, MetricStats
-from boosters_eval.programs.benchmark.config import BenchmarkConfig, BenchmarkSuite, derive_seeds
-from boosters_eval.programs.benchmark.records import BenchmarkError, BenchmarkResult, RunMetadata
+from boosters_eval.programs.benchmark.records import BenchmarkError, RunMetadata
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.gate import Case
+from boosters_eval.programs.benchmark.suites import BenchmarkSuite
+from boosters_eval.programs.gate.model import Case
 from boosters_eval.programs.paper.results import Measured, PaperResults
 from boosters_eval.programs.paper.specification import PaperSpecification
+from boosters_eval.runners.config import BenchmarkConfig, derive_seeds
 from boosters_eval.runners.parameters import TrainingConfig
+from boosters_eval.runners.result import BenchmarkResult
 
 CONFIG = "toy/gbdt"
 RECORDED_AT = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -19,7 +19,6 @@ import factories
 import parity_rows
 from boosters_eval import BenchmarkResult, Executor
 from boosters_eval.cli.app import parser, run
-from boosters_eval.cli.arguments import spread
 from boosters_eval.datasets import DATASETS, open_stored
 from boosters_eval.engine.artifacts import save_array
 from boosters_eval.engine.executor import EXECUTORS
@@ -45,8 +44,7 @@ SNIPPET = re.compile(r"(?<!-->\n)```python\n(.*?)```", re.DOTALL)  # marked exam
 # Of entry points.
 GROUPS = {
     *("backends", "datasets", "executors", "generators", "methods", "observers", "preprocessing", "runners", "suites"),
-    "trackers",
-    "workloads",
+    *("kinds", "trackers", "workloads"),
 }
 # Placeholders, and what is put in their place.
 STANDS_FOR = {"NAME": "minimal", "RUN": "last", "RUN_ID": "last", "FILE": "scores.csv"}
@@ -226,7 +224,7 @@ def words(command):
 
 def parse(arguments):
     """Let the real command line read the arguments without running anything."""
-    command, context, rest = parser(), None, spread(arguments)
+    command, context, rest = parser(), None, arguments
     while True:
         context = command.make_context(command.name, list(rest), parent=context)
         if not hasattr(command, "resolve_command") or not context._protected_args:

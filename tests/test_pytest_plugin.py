@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import boosters_eval
-from boosters_eval.programs.baseline import load_baseline, make_baseline, save_baseline
+from boosters_eval.programs.baseline.model import load_baseline, save_baseline
+from boosters_eval.programs.baseline.snapshot import make_baseline
 from tiny import shared_pool
 
 pytest_plugins = ["pytester"]

@@ -1,26 +1,341 @@
 """What RFC-0015 and RFC-0003 write down works as they write it."""
 
+import inspect
 import json
+import math
+import re
+import subprocess
+import sys
+from operator import attrgetter
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
+import boosters_eval
 import factories
 from boosters_eval import (
+    COMPARISON_DEPTHWISE,
+    COMPARISON_LEAFWISE,
+    DATASETS,
+    METRIC_DIRECTION,
+    RUNNERS,
+    SUITES,
+    Baseline,
     BenchmarkConfig,
     BenchmarkError,
     BenchmarkResult,
+    BenchmarkSuite,
     BoosterType,
+    ConfigError,
+    DatasetConfig,
+    GrowthStrategy,
     ResultCollection,
     Task,
+    TrainingConfig,
+    XGBoostRunner,
+    compute_metrics,
+    create_ablation_suite,
+    derive_seed,
+    generate_report,
     is_regression,
+    load_baseline,
+    register_dataset,
+    save_baseline,
 )
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.metrics import get
-from boosters_eval.programs.baseline import Baseline, read_baseline
-from boosters_eval.programs.benchmark.tables import build_document, generate_report
+from boosters_eval.programs.baseline.sources import read_baseline
+from boosters_eval.programs.benchmark.spec import model_seed
+from boosters_eval.programs.benchmark.tables import build_document
 from boosters_eval.reports.full_markdown import render_report
-from boosters_eval.runners.parameters import TrainingConfig
+from tiny import plan_of, tiny_config
+
+# The classes that RFC-0015 writes down, with the fields that it gives them, in its order.
+FIELDS = {
+    "TrainingConfig": (
+        *("n_estimators", "learning_rate", "max_depth", "n_leaves", "min_samples_leaf", "l1", "l2", "subsample"),
+        *("colsample", "n_threads", "seed", "growth_strategy"),
+    ),
+    "BenchmarkConfig": (
+        *("name", "dataset", "task", "booster_type", "training", "libraries", "validation_fraction", "seeds"),
+    ),
+    "BenchmarkSuite": ("name", "configs", "default_seeds"),
+    "DatasetConfig": (
+        *("name", "task", "loader", "n_classes", "n_features", "n_samples", "subsample", "description", "source"),
+    ),
+    "MachineInfo": ("cpu_model", "cpu_cores", "cpu_threads", "memory_gb", "os", "blas_backend", "build_type"),
+    "MetricStats": ("mean", "std", "n"),
+    "BaselineResult": ("config", "library", "task", "primary_metric", "metrics"),
+    "Baseline": ("schema_version", "boosters_version", "recorded_at", "git_sha", "config", "results"),
+    "BenchmarkResult": (
+        *("config_name", "library", "seed", "task", "booster_type", "dataset_name", "metrics", "train_time_s"),
+        *("predict_time_s", "peak_memory_mb", "model_size_mb", "n_trees_trained"),
+    ),
+    "BenchmarkError": ("config_name", "library", "seed", "error_type", "error_message", "traceback"),
+}
+# Its functions and methods, with the parameters that it calls them by.
+PARAMETERS = {
+    "compare": ("datasets", "libraries", "booster", "seeds"),
+    "run_suite": ("suite", "seeds"),
+    "register_dataset": ("config",),
+    "create_ablation_suite": ("name", "dataset", "library", "variants"),
+    "compute_metrics": ("task", "y_true", "y_pred", "n_classes"),
+    "generate_report": ("results", "report_type", "output_dir"),
+    "load_baseline": ("path",),
+    "is_regression": ("baseline_mean", "current_mean", "tolerance", "lower_is_better"),
+    "derive_seed": ("base_seed", "config_name", "library"),
+    "MachineInfo.collect": (),
+    "Runner.supports": ("config",),
+    "Runner.run": ("config", "x_train", "y_train", "x_valid", "y_valid", "seed"),
+    "ResultCollection.to_dataframe": (),
+    "ResultCollection.filter": ("library", "dataset", "booster", "task"),
+    "ResultCollection.best": ("metric",),
+    "ResultCollection.is_significant": ("library_a", "library_b", "metric", "alpha"),
+    "ResultCollection.summary": ("group_by",),
+    "ResultCollection.to_markdown": ("highlight_best", "require_significance", "alpha"),
+    "ResultCollection.to_json": ("path",),
+    "ResultCollection.to_csv": ("path",),
+    "ResultCollection.save_partial": ("path",),
+    "ResultCollection.load_partial": ("path",),
+}
+# Its suites by name, and its runners with the boosters that it says they have; it plans that of scikit-learn.
+SUITES_BY_NAME = {
+    "minimal": "MINIMAL_SUITE",
+    "quick": "QUICK_SUITE",
+    "full": "FULL_SUITE",
+    "comparison-depthwise": "COMPARISON_DEPTHWISE",
+    "comparison-leafwise": "COMPARISON_LEAFWISE",
+    "ablation-growth": "ABLATION_GROWTH_SUITE",
+    "ablation-threading": "ABLATION_THREADING",
+    "ablation-device": "ABLATION_DEVICE",
+    "gate": "GATE_SUITE",
+}
+BOOSTERS = {
+    "BoostersRunner": {"gbdt", "gblinear", "linear_trees"},
+    "XGBoostRunner": {"gbdt", "gblinear"},
+    "LightGBMRunner": {"gbdt", "linear_trees"},
+    "CatBoostRunner": {"gbdt"},
+    "SklearnRunner": {"gbdt"},
+}
+DIRECTIONS = {
+    **dict.fromkeys(("rmse", "mae", "logloss", "mlogloss"), "lower_better"),
+    **dict.fromkeys(("train_time_s", "predict_time_s", "peak_memory_mb"), "lower_better"),
+    **dict.fromkeys(("r2", "accuracy", "auc_roc"), "higher_better"),
+}
+BASELINE = """
+{
+  "schema_version": 1,
+  "boosters_version": "0.1.0",
+  "recorded_at": "2025-12-27T10:30:00Z",
+  "git_sha": "abc123def",
+  "config": {"seeds": [42, 1379, 2716, 4053, 5390], "suite": "full"},
+  "results": [
+    {
+      "config": "california/gbdt",
+      "library": "boosters",
+      "task": "regression",
+      "primary_metric": "rmse",
+      "metrics": {
+        "rmse": {"mean": 0.4521, "std": 0.0102, "n": 5},
+        "mae": {"mean": 0.3012, "std": 0.0087, "n": 5}
+      }
+    }
+  ]
+}
+"""
+
+
+@pytest.mark.parametrize(("name", "fields"), FIELDS.items())
+def test_a_class_of_the_rfc_has_its_fields(name, fields):
+    known = list(getattr(boosters_eval, name).model_fields)
+    assert set(fields) <= set(known)
+    if name in {"TrainingConfig", "BenchmarkConfig", "DatasetConfig", "MachineInfo"}:  # may be given by position
+        assert tuple(known[: len(fields)]) == fields
+
+
+@pytest.mark.parametrize(("name", "parameters"), PARAMETERS.items())
+def test_a_function_of_the_rfc_takes_its_parameters_in_its_order(name, parameters):
+    taken = inspect.signature(attrgetter(name)(boosters_eval)).parameters.values()
+    by_place = [item for item in taken if item.kind is item.POSITIONAL_OR_KEYWORD and item.name != "self"]
+    assert tuple(item.name for item in by_place[: len(parameters)]) == parameters
+    assert {item.name for item in by_place if item.default is item.empty} <= set(parameters)
+
+
+@pytest.mark.parametrize(("name", "constant"), SUITES_BY_NAME.items())
+def test_a_suite_of_the_rfc_is_the_one_that_run_takes_by_its_name(name, constant):
+    suite = getattr(boosters_eval, constant)
+    assert isinstance(suite, BenchmarkSuite)
+    assert SUITES[name] is suite
+
+
+def test_all_suites_are_at_the_root():
+    assert set(SUITES_BY_NAME) == set(SUITES)
+
+
+@pytest.mark.parametrize(("name", "boosters"), BOOSTERS.items())
+def test_a_runner_of_the_rfc_supports_its_boosters(name, boosters):
+    runner = getattr(boosters_eval, name)
+    assert RUNNERS[runner.name] is runner
+    configs = {booster: factories.config(factories.dataset(), booster_type=booster) for booster in BoosterType}
+    assert {booster.value for booster, config in configs.items() if runner.supports(config)} == boosters
+
+
+def test_a_runner_from_the_root_runs_as_the_rfc_calls_it():
+    if XGBoostRunner.missing():
+        pytest.skip(XGBoostRunner.missing())
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((200, 3)).astype(np.float32)
+    rows = (x[:150], x[:150, 0], x[150:], x[150:, 0])
+    config = factories.config(factories.dataset())
+    first, again = (XGBoostRunner.run(config, *rows, seed=42) for _ in range(2))
+    assert isinstance(first, BenchmarkResult)
+    assert (first.library, first.seed) == ("xgboost", 42)
+    assert first.metrics == again.metrics
+
+
+def test_directions_and_kinds_are_those_of_the_rfc():
+    assert DIRECTIONS.items() <= METRIC_DIRECTION.items()
+    assert {"regression", "binary", "multiclass", "ranking"} <= {task.value for task in Task}
+    assert {growth.name: growth.value for growth in GrowthStrategy} == {
+        "DEPTHWISE": "depthwise",
+        "LEAFWISE": "leafwise",
+    }
+    for suite, growth in ((COMPARISON_DEPTHWISE, "DEPTHWISE"), (COMPARISON_LEAFWISE, "LEAFWISE")):
+        assert {config.training.growth_strategy for config in suite.configs} == {GrowthStrategy[growth]}
+    assert compute_metrics(Task.REGRESSION, [1.0, 2.0], [1.0, 4.0]) == {
+        "rmse": pytest.approx(math.sqrt(2)),
+        "mae": 1.0,
+        "r2": pytest.approx(-7.0),
+    }
+
+
+def test_a_data_set_of_ones_own_is_registered_as_in_the_rfc():
+    def load_my_dataset():
+        return np.zeros((4, 2), dtype=np.float32), np.array([0, 1, 0, 1], dtype=np.float32)
+
+    register_dataset(
+        DatasetConfig(
+            name="my_dataset",
+            task=Task.BINARY,
+            loader=load_my_dataset,
+            description="Custom binary classification dataset",
+        )
+    )
+    try:
+        assert DATASETS["my_dataset"].loader is load_my_dataset
+    finally:
+        DATASETS.unregister("my_dataset")
+
+
+def test_a_suite_is_written_as_in_the_rfc():
+    suite = BenchmarkSuite(
+        name="quick",
+        default_seeds=3,
+        configs=[
+            BenchmarkConfig(
+                name="california/gbdt",
+                dataset=DATASETS["california"],
+                task=Task.REGRESSION,
+                booster_type=BoosterType.GBDT,
+                training=TrainingConfig(n_estimators=50, max_depth=4),
+                libraries=["boosters", "xgboost", "lightgbm"],
+            )
+        ],
+    )
+    (of_the_package,) = [config for config in SUITES["quick"].configs if config.name == "california/gbdt"]
+    assert suite.configs[0].replace(libraries=of_the_package.libraries) == of_the_package
+    threading = create_ablation_suite(
+        name="ablation-threading",
+        dataset="california",
+        library="boosters",
+        variants={
+            "single": TrainingConfig(n_threads=1),
+            "multi-4": TrainingConfig(n_threads=4),
+            "multi-auto": TrainingConfig(n_threads=-1),
+        },
+    )
+    assert threading.configs == SUITES["ablation-threading"].configs
+
+
+def test_a_result_needs_only_what_the_runner_of_the_rfc_gives_it():
+    result = BenchmarkResult(
+        config_name="toy/gbdt", library="x", seed=1, task=Task.BINARY, metrics={"logloss": 0.5}, train_time_s=1.0
+    )
+    assert (result.booster_type, result.predict_time_s) == ("gbdt", None)
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path])
+def test_the_baseline_of_the_rfc_is_read_and_saved_by_path_and_by_text(kind, tmp_path):
+    path = kind(tmp_path / "v0.1.0.json")
+    (tmp_path / "v0.1.0.json").write_text(BASELINE)
+    baseline = load_baseline(path)
+    assert baseline.results[0].metrics["rmse"].mean == 0.4521
+    assert baseline.config.seeds == (42, 1379, 2716, 4053, 5390)
+    assert Baseline.model_validate(json.loads(BASELINE)).results == baseline.results
+    save_baseline(baseline, path)
+    assert load_baseline(path) == baseline
+
+
+def test_what_is_no_path_or_no_baseline_gets_a_sentence(tmp_path):
+    with pytest.raises(ConfigError, match="The 'path' parameter must be a path"):
+        load_baseline(5)
+    with pytest.raises(ConfigError, match="The 'baseline' parameter must be a Baseline"):
+        save_baseline({}, tmp_path / "baseline.json")
+    with pytest.raises(ConfigError, match="The 'results' parameter must be a ResultCollection"):
+        generate_report([])
+    with pytest.raises(ConfigError, match="The 'output_dir' parameter must be a folder"):
+        generate_report(factories.collection(), "quality", None)
+
+
+def test_results_are_explored_as_in_the_rfc(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    worse = {"boosters": 0.0, "xgboost": 0.1}
+    results = factories.collection(
+        factories.grid(lambda _, library, i: 0.5 + worse[library] * (1 + i / 100), libraries=worse, seeds=5)
+    )
+    assert set(results.filter(library="boosters").to_dataframe()["library"]) == {"boosters"}
+    assert len(results.filter(task=Task.REGRESSION)) == 10
+    assert results.best(metric="rmse")["best"].tolist() == ["boosters"]
+    assert results.is_significant("boosters", "xgboost", "rmse", alpha=0.05)[0]
+    assert len(results.summary(group_by=["dataset", "booster", "library"])) == 2
+    assert "**" in results.to_markdown(highlight_best=True, require_significance=True, alpha=0.05)
+    results.to_csv("results.csv")
+    results.to_json("results.json")
+    results.save_partial(tmp_path / "partial.json")
+    assert ResultCollection.load_partial(tmp_path / "partial.json").results == results.results
+    assert {path.name for path in tmp_path.iterdir()} == {"results.csv", "results.json", "partial.json"}
+
+
+def test_best_takes_the_level_by_the_name_of_the_rfc():
+    noisy = [0.50, 0.52, 0.49, 0.53, 0.51]
+    results = factories.collection(
+        factories.grid(lambda _, library, i: noisy[i] + 0.02 * (library == "xgboost") * i, seeds=5)
+    )
+    _, p_value = results.is_significant("boosters", "xgboost", "rmse")
+    for level, best in ((p_value / 2, "tie"), ((1 + p_value) / 2, "boosters")):
+        assert results.best("rmse", significance_level=level)["best"].tolist() == [best]
+        assert results.best("rmse", alpha=level).equals(results.best("rmse", significance_level=level))
+    with pytest.raises(ConfigError, match="'significance_level' is another name of the 'alpha' parameter"):
+        results.best("rmse", 0.05, significance_level=0.05)
+    with pytest.raises(ConfigError, match="The 'significance_level' parameter must be a number between 0 and 1"):
+        results.best("rmse", significance_level="0.05")
+
+
+def test_the_seed_of_a_model_is_the_same_in_every_process(faulty):
+    (cell,) = plan_of(tiny_config(), seeds=1).cells
+    assert derive_seed(42, "tiny/none", "faulty") == model_seed(cell)
+    assert len({derive_seed(42, config, library) for config in "ab" for library in "xy"}) == 4
+    code = "from boosters_eval import derive_seed; print(derive_seed(42, 'tiny/none', 'faulty'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == model_seed(cell)
+
+
+def test_a_report_is_named_by_date_commit_and_type(tmp_path):
+    paths = generate_report(factories.collection(), report_type="comparison", output_dir=tmp_path / "docs")
+    assert [path.suffix for path in paths] == [".md", ".json"]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d-\w+-comparison-report", path.stem) for path in paths)
+    assert {path.parent for path in paths} == {tmp_path / "docs"}
 
 
 def test_an_error_needs_only_the_six_fields_of_the_rfc():

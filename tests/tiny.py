@@ -12,9 +12,9 @@ from boosters_eval import DatasetConfig, Executor, LocalPool, Settings, Task, Tr
 from boosters_eval.engine.execute import jobs_for
 from boosters_eval.engine.pool import start_method
 from boosters_eval.programs.benchmark.benchmarks import Benchmarks
-from boosters_eval.programs.benchmark.config import BenchmarkConfig
 from boosters_eval.programs.benchmark.planning import prepare
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.config import BenchmarkConfig
 
 
 def tiny_table():

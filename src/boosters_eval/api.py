@@ -11,16 +11,33 @@ import sys
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, require
+from boosters_eval.core.errors import BoostersEvalWarning, FileFormatError, RunError, require
 from boosters_eval.core.home import given_home
 from boosters_eval.core.saying import listening
-from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
-from boosters_eval.programs.history.request import (
+from boosters_eval.programs.baseline.request import (
+    DEFAULT_TOLERANCE,
+    CheckRequest,
     DiffRequest,
+    RecordRequest,
+)
+from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
+from boosters_eval.programs.builds.request import (
+    AddBuildsRequest,
+    ListBuildsRequest,
+    PruneBuildsRequest,
+    RemoveBuildsRequest,
+    ShowBuildRequest,
+)
+from boosters_eval.programs.datasets.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
+from boosters_eval.programs.explain.request import ExplainRequest
+from boosters_eval.programs.gate.request import GateRequest
+from boosters_eval.programs.history.request import (
+    DiffRunsRequest,
     ExportHistoryRequest,
     ImportHistoryRequest,
     ListHistoryRequest,
@@ -30,29 +47,59 @@ from boosters_eval.programs.history.request import (
 )
 from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
 from boosters_eval.programs.listing.request import DatasetsRequest, LibrariesRequest, MetricsRequest, SuitesRequest
+from boosters_eval.programs.paper.request import (
+    ComparePaperRequest,
+    ExtractPaperRequest,
+    ListPaperRequest,
+    ReportPaperRequest,
+    RunPaperRequest,
+    ValidatePaperRequest,
+)
+from boosters_eval.programs.parity.request import (
+    OraclesListRequest,
+    OraclesRefreshRequest,
+    OraclesVerifyRequest,
+    ParityGateRequest,
+    ParityListRequest,
+    ParityRenderRequest,
+    ParityRequest,
+)
 from boosters_eval.programs.report.request import ReportRequest
-from boosters_eval.programs.runs.request import ListRunsRequest, OpenRunRequest, RemoveRunsRequest, ShowRunRequest
+from boosters_eval.programs.runs.request import (
+    ListRunsRequest,
+    OpenRunRequest,
+    RemoveRunsRequest,
+    ShowRunRequest,
+    VerifyRequest,
+)
 from boosters_eval.programs.track.request import TrackRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from datetime import datetime, timedelta
+    from datetime import datetime
     from typing import Literal, Unpack
 
-    from boosters_eval.core.findings import Findings
+    from boosters_eval.core.findings import Findings, Removal
     from boosters_eval.core.request import Request
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
-    from boosters_eval.engine.settings import RunOptions, RunSettings
+    from boosters_eval.engine.settings import RunOptions
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
+    from boosters_eval.programs.baseline.findings import Check
+    from boosters_eval.programs.baseline.model import Baseline
+    from boosters_eval.programs.baseline.running import PreparedCheck
     from boosters_eval.programs.benchmark.benchmarks import Libraries
-    from boosters_eval.programs.benchmark.config import BenchmarkSuite
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.request import MeasuringOptions
     from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.programs.bisect.model import Bisection
     from boosters_eval.programs.bisect.request import BisectionOptions
+    from boosters_eval.programs.builds.keeping import AddedBuilds, ListedBuilds, ShownBuild
+    from boosters_eval.programs.datasets.describe import DescribedDataset, FetchedDatasets, WrittenSettings
+    from boosters_eval.programs.explain.mappings import Mappings
+    from boosters_eval.programs.gate.model import GateDecision
     from boosters_eval.programs.history.difference import RunDifference
     from boosters_eval.programs.history.index import Reindexed
     from boosters_eval.programs.history.listing import HistoryListing, HistoryRun
@@ -60,10 +107,23 @@ if TYPE_CHECKING:
     from boosters_eval.programs.history.transfer import HistoryExport, HistoryImport
     from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.programs.listing.known import Inventory
+    from boosters_eval.programs.paper.comparison import PaperComparison
+    from boosters_eval.programs.paper.extract import ExtractedPaper, Extraction
+    from boosters_eval.programs.paper.judging import PaperReport
+    from boosters_eval.programs.paper.listing import ListedTarget, ListedTargets
+    from boosters_eval.programs.paper.request import Decimal, Parentheses, Role
+    from boosters_eval.programs.paper.results import PaperResults
+    from boosters_eval.programs.paper.running import PreparedPaper
+    from boosters_eval.programs.parity.gate import ParityDecision
+    from boosters_eval.programs.parity.listing import ParityListing
+    from boosters_eval.programs.parity.references import StoredOracles, VerifiedOracles
+    from boosters_eval.programs.parity.rendering import RenderedParity
+    from boosters_eval.programs.parity.report import ParityReport
+    from boosters_eval.programs.parity.running import ParityRun, RefreshedOracles
     from boosters_eval.programs.report.writing import WrittenReport
     from boosters_eval.programs.runs.opening import RunPage
-    from boosters_eval.programs.runs.removing import RunRemoval
     from boosters_eval.programs.runs.showing import RunDetails, RunListing
+    from boosters_eval.programs.runs.verify import Verification
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.tracking import Tracker
 
@@ -74,6 +134,7 @@ if TYPE_CHECKING:
     # A name, 'path:column', a pandas or polars data frame, arrays (X, y), or a dict that names frames and arrays.
     Data = str | DatasetConfig | Any
     MetricLike = str | Metric | Callable[..., Any]  # a function says which way is better: its `higher_is_better`
+    Files = str | Path | Sequence[str | Path]
     RunRequest = CompareRequest | SuiteRequest | ImportancesRequest
     Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
 
@@ -83,8 +144,11 @@ R = TypeVar("R", bound="Request")
 
 def answer(request: Request) -> Findings:
     """What the program of a request finds. Nothing is printed, unless somebody listens."""
-    module, _, function = request.program.partition(":")
-    found: Findings = getattr(import_module(module), function)(request)
+    program = type(request).program
+    if isinstance(program, str):
+        module, _, function = program.partition(":")
+        program = getattr(import_module(module), function)
+    found: Findings = program(request)
     return found
 
 
@@ -119,7 +183,7 @@ def compare(
     """
     request = _request(CompareRequest, "compare", locals())
     with _heard(request):
-        return _checked(_run(_prepare("benchmark.compare:prepare_comparison", request)))
+        return _checked(_run(_warned(_prepare("benchmark.compare:prepare_comparison", request))))
 
 
 def run_suite(
@@ -135,7 +199,7 @@ def run_suite(
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
     request = _request(SuiteRequest, "run_suite", locals())
     with _heard(request):
-        return _checked(_run(_prepare("benchmark.compare:prepare_suite", request)))
+        return _checked(_run(_warned(_prepare("benchmark.compare:prepare_suite", request))))
 
 
 def importances(
@@ -166,7 +230,7 @@ def importances(
     """
     request = _request(ImportancesRequest, "importances", locals())
     with _heard(request):
-        found = _explain(_prepare("importances.running:prepare_importances", request))
+        found = _explain(_warned(_prepare("importances.running:prepare_importances", request)))
     _checked(found.collection)
     return found
 
@@ -199,6 +263,143 @@ def run_importances(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> Ex
     return _explain(_with_settings(prepared, settings, "prepare_importances()"))
 
 
+def record_baseline(
+    file: str | Path | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    seeds: int | None = None,
+    run: str | None = None,
+    results: str | Path | ResultCollection | None = None,
+    allow_flaky: int = 0,
+    continue_on_error: bool = False,
+    **settings: Unpack[MeasuringOptions],
+) -> Baseline:
+    """Record the results of a suite, by default of `full`, or of an earlier `run` or `results`, in a file.
+
+    The default file is tests/baselines/baseline.json, or baseline.json in BOOSTERS_EVAL_BASELINE_DIR. A run with errors
+    is a RunError, and so is one with more than `allow_flaky` cells that finished only after failing; with
+    `continue_on_error`, the pairs without a failed cell are recorded, and `absent` of the baseline names the others.
+    """
+    found: Baseline = _answer(RecordRequest, "record_baseline", locals()).baseline
+    return found
+
+
+def check_baseline(
+    baseline: str | Path | Baseline | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    seeds: Seeds | None = None,
+    max_seeds: int | None = None,
+    run: str | None = None,
+    results: str | Path | ResultCollection | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance_for: Mapping[str, float] | None = None,
+    statistical: bool = False,
+    libraries_under_test: Sequence[str] = (),
+    allow_flaky: int = 0,
+    **settings: Unpack[MeasuringOptions],
+) -> Check:
+    """Run a baseline's suite again, with its seeds and libraries unless others are named, and compare.
+
+    With an earlier `run`, or `results`, nothing runs. `tolerance` is how much worse a primary metric may be, and
+    `tolerance_for` that of single metrics or configs. With `statistical`, each change is tested, and seeds="auto" runs
+    as many of the recorded seeds as it takes to decide. `passed` and `exit_code` of the check are its verdict,
+    `findings` has one per pair, and printing it tells it in words.
+    """
+    found: Check = _answer(CheckRequest, "check_baseline", locals()).check
+    return found
+
+
+def diff_baselines(
+    before: str | Path | Baseline,
+    after: str | Path | Baseline,
+    *,
+    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance_for: Mapping[str, float] | None = None,
+    statistical: bool = False,
+    libraries_under_test: Sequence[str] = (),
+    allow_flaky: int = 0,
+) -> Check:
+    """Compare two baselines without running anything, by the rules of `check_baseline`."""
+    found: Check = _answer(DiffRequest, "diff_baselines", locals()).check
+    return found
+
+
+def prepare_check(
+    baseline: str | Path | Baseline | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    seeds: Seeds | None = None,
+    max_seeds: int | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance_for: Mapping[str, float] | None = None,
+    statistical: bool = False,
+    libraries_under_test: Sequence[str] = (),
+    allow_flaky: int = 0,
+    **settings: Unpack[MeasuringOptions],
+) -> PreparedCheck:
+    """The plan of a check, before anything has run: `pairs` are what it will judge.
+
+    All libraries of the suite run, recorded or not; without a baseline, the check finds only failures.
+    """
+    request = _request(CheckRequest, "prepare_check", locals())
+    from boosters_eval.programs.baseline import running  # noqa: PLC0415 (keeps start-up fast)
+
+    return running.prepare_check(request)
+
+
+def run_check(prepared: PreparedCheck) -> Check:
+    """Carry out what `prepare_check` gives."""
+    return prepared.judge(_run(prepared.run))
+
+
+def decide_gate(
+    run: str | None = None,
+    baseline: str | Path | None = None,
+    *,
+    threshold: float,
+    scores: str | Path | None = None,
+    library: str = "boosters",
+    tier: Literal["bronze", "silver", "gold"] = "bronze",
+    min_cases: int | None = None,
+    held_out: str | Sequence[str] = (),
+    no_held_out: bool = False,
+    allow_changed_parameters: bool = False,
+    allow_low_coverage: bool = False,
+    allow_flaky: int = 0,
+    home: str | Path | None = None,
+) -> GateDecision:
+    """Decide whether a version may be released: by a `run` against a `baseline`, or by a file of `scores`.
+
+    `promoted` of the decision is the answer, and `objections` are the reasons against it. Nothing is written: `text()`
+    is what the file of a decision holds, which `verify_decision` computes again.
+    """
+    request = _request(GateRequest, "decide_gate", locals())
+    from boosters_eval.programs.gate import verdict  # noqa: PLC0415 (keeps start-up fast)
+
+    return verdict.decide(request)
+
+
+def verify_decision(
+    reference: str | Path,
+    *,
+    baseline: str | Path | None = None,
+    scores: str | Path | None = None,
+    home: str | Path | None = None,
+) -> Verification:
+    """Compute a gate decision again from its file and the run that it is about; `is_good` if the bytes are the same.
+
+    What it quotes is compared with the `baseline` or the `scores`, or with the file that it names itself.
+    """
+    request = _request(VerifyRequest, "verify_decision", locals())
+    from boosters_eval.programs.runs import verify  # noqa: PLC0415 (keeps start-up fast)
+
+    return verify.verify_decision(request)
+
+
 def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     """The version of a library with which a number changed, by as few runs as the noise allows.
 
@@ -210,6 +411,245 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     `compare`.
     """
     raise NotImplementedError
+
+
+def run_parity(
+    methods: str | Sequence[str] = (),
+    backends: str | Sequence[str] = (),
+    *,
+    sizes: str | Sequence[str | tuple[int, int]] = (),
+    registry_cells: bool = False,
+    threads: int | Sequence[int] = (1,),
+    max_runs: int = 40,
+    max_cells: int | None = None,
+    budget: float | None = None,
+    out_csv: str | Path | None = None,
+    oracles: str | Path | None = None,
+    registry: Files = (),
+    **settings: Unpack[RunOptions],
+) -> ParityRun:
+    """A row for each method, backend, size and number of threads: how it ended, how it agrees, and its times.
+
+    By default all methods run on all their backends, with their own `sizes` such as "1000x50", or only the first of
+    these if `registry_cells` is set. A cell is repeated at most `max_runs` times, and not after `budget` seconds; with
+    `max_cells`, only so many run now. The rows go to the file `out_csv` too, whose other rows stay; with `resume`,
+    those that it has are kept, and with `rerun_failed`, those that did not fail. `registry` names Python files that
+    define further methods, backends and generators, `oracles` the folder of stored references.
+    """
+    found: ParityRun = _answer(ParityRequest, "run_parity", locals())
+    return found
+
+
+def decide_parity_gate(
+    csv: Files, *, strict_external: bool = False, own: str | Sequence[str] = (), allow_absent: bool = False
+) -> ParityDecision:
+    """Whether a project's own bindings agree with each other and with their oracles, by the files of parity runs.
+
+    `own` names those backends, instead of the declared ones; with `strict_external` all others count too. A binding
+    without a result is no pass, nor is one that is not installed unless `allow_absent` is set.
+    """
+    found: ParityDecision = _answer(ParityGateRequest, "decide_parity_gate", locals())
+    return found
+
+
+def render_parity(csv: Files, out: str | Path, *, registry: Files = ()) -> ParityReport:
+    """The report of the files of parity runs, written to `out`: as .md, .html (a dashboard) or .json."""
+    found: RenderedParity = _answer(ParityRenderRequest, "render_parity", locals())
+    return found.report
+
+
+def list_parity(registry: Files = ()) -> ParityListing:
+    """The methods and backends of parity runs, and which of them can be used here."""
+    found: ParityListing = _answer(ParityListRequest, "list_parity", locals())
+    return found
+
+
+def list_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> StoredOracles:
+    """The stored references of parity runs, of a folder or in the home of the runs."""
+    found: StoredOracles = _answer(OraclesListRequest, "list_oracles", locals())
+    return found
+
+
+def verify_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> VerifiedOracles:
+    """What is wrong with each stored reference, by its digest."""
+    found: VerifiedOracles = _answer(OraclesVerifyRequest, "verify_oracles", locals())
+    return found
+
+
+def refresh_oracles(
+    methods: str | Sequence[str] = (),
+    *,
+    oracles: str | Path | None = None,
+    registry: Files = (),
+    **settings: Unpack[RunOptions],
+) -> RefreshedOracles:
+    """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
+    found: RefreshedOracles = _answer(OraclesRefreshRequest, "refresh_oracles", locals())
+    return found
+
+
+def explain_mapping(
+    libraries: Libraries = None,
+    *,
+    every: bool = False,
+    booster: BoosterName | Sequence[BoosterName] = ("gbdt",),
+    task: TaskName = "regression",
+    training: TrainingConfig | None = None,
+    profile: ProfileName = "parity",
+    classes: int = 3,
+    quantiles: Sequence[float] = (0.5,),
+    threads: int = 1,
+    weighted: bool = False,
+    missing: bool = False,
+    categorical: Sequence[int] = (),
+) -> Mappings:
+    """What each library is given for the canonical parameters, and how exactly each of them is matched."""
+    found: Mappings = _answer(ExplainRequest, "explain_mapping", locals())
+    return found
+
+
+def fetch_datasets(names: str | Sequence[str]) -> FetchedDatasets:
+    """Download data sets through pip; they are verified and kept in the cache."""
+    found: FetchedDatasets = _answer(FetchRequest, "fetch_datasets", locals())
+    return found
+
+
+def show_dataset(
+    name: str,
+    *,
+    task: TaskName | None = None,
+    split: str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+) -> DescribedDataset:
+    """Describe a data set, with its audit and the distribution of its target."""
+    found: DescribedDataset = _answer(ShowDatasetRequest, "show_dataset", locals())
+    return found
+
+
+def init_dataset(
+    file: str,
+    *,
+    task: TaskName | None = None,
+    split: str | None = None,
+    data: DataSettings | Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> WrittenSettings:
+    """Write FILE.yaml with what was found in the data file of FILE:TARGET, so that it is always read so."""
+    found: WrittenSettings = _answer(InitDatasetRequest, "init_dataset", locals())
+    return found
+
+
+def add_builds(
+    references: str | Sequence[str], *, isolated: bool = False, home: str | Path | None = None
+) -> AddedBuilds:
+    """Install builds such as 'xgboost==3.0.5', so that a later run need not."""
+    found: AddedBuilds = _answer(AddBuildsRequest, "add_builds", locals())
+    return found
+
+
+def list_builds(home: str | Path | None = None) -> ListedBuilds:
+    """The builds in this home, the latest used first."""
+    found: ListedBuilds = _answer(ListBuildsRequest, "list_builds", locals())
+    return found
+
+
+def show_build(reference: str, home: str | Path | None = None) -> ShownBuild:
+    """What is known of a build, and whether its files are as they were installed."""
+    found: ShownBuild = _answer(ShowBuildRequest, "show_build", locals())
+    return found
+
+
+def remove_builds(references: str | Sequence[str], *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
+    """Remove builds, without asking. Runs and reports that used them stay."""
+    found: Removal = _answer(RemoveBuildsRequest, "remove_builds", locals())
+    return found if dry_run else found.carry_out()
+
+
+def prune_builds(
+    older_than: str | timedelta = timedelta(days=30), *, dry_run: bool = False, home: str | Path | None = None
+) -> Removal:
+    """Remove the builds that were not used for a while, without asking; what is damaged or unfinished goes too."""
+    found: Removal = _answer(PruneBuildsRequest, "prune_builds", locals())
+    return found if dry_run else found.carry_out()
+
+
+def extract_paper(
+    document: str | Path,
+    *,
+    tables: str | Sequence[str] = (),
+    out: str | Path | None = None,
+    force: bool = False,
+    columns: Role | None = None,
+    parentheses: Parentheses | None = None,
+    decimal: Decimal = "point",
+    metric: str | None = None,
+    dataset: str | None = None,
+    model: str | None = None,
+) -> ExtractedPaper:
+    """The tables of results of a paper as Markdown, HTML or LaTeX; what could not be read is in their `unread`.
+
+    `out` is the file for a specification to be completed. A document without any result is a FileFormatError.
+    """
+    found: Extraction = _answer(ExtractPaperRequest, "extract_paper", locals())
+    if found.fault:
+        raise FileFormatError(found.fault)
+    return found.paper
+
+
+def list_paper_targets(
+    files: str | Path | Sequence[str | Path] = (), *, model: str | Path | None = None, allow_pickle: bool = False
+) -> tuple[ListedTarget, ...]:
+    """The targets of specifications, by default of those in examples/papers and here: what can run, and why not."""
+    found: ListedTargets = _answer(ListPaperRequest, "list_paper_targets", locals())
+    return found.targets
+
+
+def run_paper(
+    spec: str | Path,
+    *,
+    model: str | Path | None = None,
+    only: str | Sequence[str] = (),
+    seeds: int | None = None,
+    threads: int | None = None,
+    allow_pickle: bool = False,
+    **settings: Unpack[RunOptions],
+) -> PaperResults:
+    """Run the reproduction targets of a specification; one that failed or cannot run here is told as such.
+
+    Functions and programs that the specification names are executed: run only what you trust.
+    """
+    request = _request(RunPaperRequest, "run_paper", locals())
+    with _heard(request):
+        return _prepared_paper(request).run()
+
+
+def compare_paper(results: str | Path | PaperResults, paper: str | Path) -> PaperComparison:
+    """Results, as `run_paper` gives or 'paper run' writes them, beside what the paper's specification says."""
+    found: PaperReport = _answer(ComparePaperRequest, "compare_paper", locals())
+    return found.comparison
+
+
+def report_paper(comparison: str | Path | PaperComparison, *, format: str | None = None) -> str:  # noqa: A002 (the option)
+    """The report of a comparison as text: markdown, the default, html, json or yaml."""
+    found: PaperReport = _answer(ReportPaperRequest, "report_paper", locals())
+    return found.render(format or "markdown")
+
+
+def validate_paper(
+    spec: str | Path,
+    *,
+    model: str | Path | None = None,
+    only: str | Sequence[str] = (),
+    seeds: int | None = None,
+    threads: int | None = None,
+    allow_pickle: bool = False,
+    **settings: Unpack[RunOptions],
+) -> PaperComparison:
+    """What `run_paper` measures, compared with the paper. `report_paper` makes a report of it; nothing is written."""
+    request = _request(ValidatePaperRequest, "validate_paper", locals())
+    with _heard(request):
+        prepared = _prepared_paper(request)
+        return prepared.compare(prepared.run())
 
 
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
@@ -241,19 +681,9 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
 
     The reference may also be the path of a run's folder, wherever it is.
     """
-    from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415
+    from boosters_eval.programs.runs.verify import verified_files  # noqa: PLC0415 (keeps start-up fast)
 
-    given = Path(_reference(reference))
-    # A folder is meant only where it is named as one: a run of that name comes first.
-    if given.is_dir() and (len(given.parts) > 1 or given.is_absolute()):
-        folder = RunFolder(given.resolve())
-        if not folder.attempts():
-            raise ConfigError(f"{given} is a folder, but not that of a run.")
-    else:
-        folder = find_run(reference, given_home(home))
-    for name, fault in verify(folder):
-        yield f"{folder.run_id}/{name}", fault
+    yield from verified_files(_reference(reference), given_home(home))
 
 
 def list_runs(limit: int | None = None, *, home: str | Path | None = None) -> RunListing:
@@ -277,9 +707,9 @@ def remove_runs(
     older_than: str | timedelta | None = None,
     dry_run: bool = False,
     home: str | Path | None = None,
-) -> RunRemoval:
+) -> Removal:
     """Remove runs, with all their attempts, without asking. `dry_run` removes nothing, but returns the same runs."""
-    chosen = cast("RunRemoval", answer(_request(RemoveRunsRequest, "remove_runs", locals())))
+    chosen = cast("Removal", answer(_request(RemoveRunsRequest, "remove_runs", locals())))
     return chosen if dry_run else chosen.carry_out()
 
 
@@ -310,7 +740,7 @@ def diff_runs(
     before: str, after: str, *, metrics: str | Sequence[str] = (), home: str | Path | None = None
 ) -> RunDifference:
     """Two runs number by number: paired over the splits that both have, and saying so where not."""
-    return cast("RunDifference", answer(_request(DiffRequest, "diff_runs", locals())))
+    return cast("RunDifference", answer(_request(DiffRunsRequest, "diff_runs", locals())))
 
 
 def report_history(
@@ -424,13 +854,40 @@ DOORS: dict[str, type[Request]] = {
     "compare": CompareRequest,
     "run_suite": SuiteRequest,
     "importances": ImportancesRequest,
+    "run_parity": ParityRequest,
+    "decide_parity_gate": ParityGateRequest,
+    "render_parity": ParityRenderRequest,
+    "list_parity": ParityListRequest,
+    "list_oracles": OraclesListRequest,
+    "verify_oracles": OraclesVerifyRequest,
+    "refresh_oracles": OraclesRefreshRequest,
+    "explain_mapping": ExplainRequest,
+    "fetch_datasets": FetchRequest,
+    "show_dataset": ShowDatasetRequest,
+    "init_dataset": InitDatasetRequest,
+    "add_builds": AddBuildsRequest,
+    "list_builds": ListBuildsRequest,
+    "show_build": ShowBuildRequest,
+    "remove_builds": RemoveBuildsRequest,
+    "prune_builds": PruneBuildsRequest,
+    "record_baseline": RecordRequest,
+    "check_baseline": CheckRequest,
+    "diff_baselines": DiffRequest,
+    "decide_gate": GateRequest,
+    "verify_decision": VerifyRequest,
+    "extract_paper": ExtractPaperRequest,
+    "list_paper_targets": ListPaperRequest,
+    "run_paper": RunPaperRequest,
+    "compare_paper": ComparePaperRequest,
+    "report_paper": ReportPaperRequest,
+    "validate_paper": ValidatePaperRequest,
     "list_runs": ListRunsRequest,
     "show_run": ShowRunRequest,
     "open_run": OpenRunRequest,
     "remove_runs": RemoveRunsRequest,
     "list_history": ListHistoryRequest,
     "show_history": ShowHistoryRequest,
-    "diff_runs": DiffRequest,
+    "diff_runs": DiffRunsRequest,
     "report_history": ReportHistoryRequest,
     "import_history": ImportHistoryRequest,
     "export_history": ExportHistoryRequest,
@@ -450,14 +907,31 @@ def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
     return kind.of(function, {**given, **settings})
 
 
+def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
+    """The findings of the request that the arguments of a function make, of the type that it promises."""
+    request = _request(kind, function, given)
+    with _heard(request):
+        return answer(request)
+
+
 def _prepare(program: str, request: RunRequest) -> PreparedRun:
-    """The plan, with a warning for each finding about the data with which scores are too good."""
     module, _, function = program.partition(":")
     prepared: PreparedRun = getattr(import_module(f"boosters_eval.programs.{module}"), function)(request)
+    return prepared
+
+
+def _warned(prepared: PreparedRun) -> PreparedRun:
+    """A warning for each finding about the data with which scores are too good; the others are in `results.audits`."""
     for name, audit in prepared.audits.items():
         for finding in audit.severe:
-            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=4)
+            warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
     return prepared
+
+
+def _prepared_paper(request: RunPaperRequest | ValidatePaperRequest) -> PreparedPaper:
+    from boosters_eval.programs.paper.running import prepare  # noqa: PLC0415 (keeps start-up fast)
+
+    return prepare(request)
 
 
 def _run(prepared: PreparedRun) -> ResultCollection:
@@ -479,9 +953,10 @@ def _with_settings(prepared: PreparedRun, settings: RunOptions, made_by: str) ->
     return replace(prepared, settings=prepared.settings.replace(**settings)) if settings else prepared
 
 
-def _heard(request: RunSettings) -> AbstractContextManager[None]:
+def _heard(request: Request) -> AbstractContextManager[None]:
     """Let a verbose call tell what it does, as the command line does."""
-    return listening(lambda text: print(text, file=sys.stderr)) if request.verbose else nullcontext()  # noqa: T201
+    verbose = getattr(request, "verbose", False)
+    return listening(lambda text: print(text, file=sys.stderr)) if verbose else nullcontext()  # noqa: T201
 
 
 def _checked(results: ResultCollection) -> ResultCollection:

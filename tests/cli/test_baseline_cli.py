@@ -9,10 +9,11 @@ import pytest
 
 import factories
 from boosters_eval.cli.app import run
-from boosters_eval.programs.baseline import Status, load_baseline
 from boosters_eval.programs.baseline.document import CheckDocument
-from boosters_eval.programs.benchmark.config import derive_seeds
+from boosters_eval.programs.baseline.findings import Status
+from boosters_eval.programs.baseline.model import load_baseline
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.runners.config import derive_seeds
 
 V1 = Path(__file__).parent.parent / "fixtures" / "baseline_v1.json"
 

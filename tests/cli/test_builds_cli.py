@@ -92,8 +92,8 @@ def test_a_command_without_what_it_needs_is_refused_in_one_sentence(words, boost
 def test_on_a_terminal_the_seconds_of_an_installation_are_counted(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with shown_installing(quiet=False):
-        tell(None, "Installing xgboost==3.0.5 ...")
-        tell(None, "Installed xgboost==3.0.5.")
+        tell("Installing xgboost==3.0.5 ...")
+        tell("Installed xgboost==3.0.5.")
     shown = capsys.readouterr().err
     assert "Installing xgboost==3.0.5 ... 0 s" in shown
     assert shown.endswith("\r\x1b[2KInstalled xgboost==3.0.5.\n")

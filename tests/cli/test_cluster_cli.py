@@ -39,8 +39,8 @@ reproduction_targets:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--address", "tcp://h:1"], "The --address option needs --executor dask. Got 'local' instead."),
-        (["--workers", "2"], "The --workers option needs --executor dask. Got 'local' instead."),
+        (["--address", "tcp://h:1"], "The '--address' option needs --executor dask. Got 'local' instead."),
+        (["--workers", "2"], "The '--workers' option needs --executor dask. Got 'local' instead."),
         (
             ["--executor", "dask", "--workers", "2", "--address", "tcp://h:1"],
             "Use either --address or --workers, not both: a run has one cluster.",
@@ -60,7 +60,7 @@ def test_options_that_name_no_cluster_or_two_are_refused(boosters_eval, place, o
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--workers", "2"], "The --workers option needs --executor dask. Got 'local' instead."),
+        (["--workers", "2"], "The '--workers' option needs --executor dask. Got 'local' instead."),
         (
             ["--executor", "dask", "--workers", "2", "--address", "tcp://h:1"],
             "Use either --address or --workers, not both: a run has one cluster.",

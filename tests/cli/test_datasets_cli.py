@@ -97,7 +97,7 @@ def test_fetch_of_bundled_data_has_nothing_to_do(capsys):
     [
         (["fetch", "covertyp"], "Did you mean 'covertype'"),
         (["show", "irris"], "Did you mean 'iris'"),
-        (["show", "iris", "--task", "multi"], "The '--task' option must be one of"),
+        (["show", "iris", "--task", "multi"], "The '--task' option must be regression, binary"),
         (["show", "nowhere.csv:y"], "does not exist"),
     ],
 )

@@ -96,9 +96,12 @@ def test_everything_that_decides_a_mark_can_be_said(explain):
     ("arguments", "sentence"),
     [
         (["--library", "xgbost"], "Unknown library 'xgbost'. Did you mean 'xgboost'?"),
-        (["-l", "xgboost", "--task", "multi"], "Unknown task 'multi'."),
+        (["-l", "xgboost", "--task", "multi"], "Got 'multi' instead. Did you mean 'multiclass'?"),
         (["-l", "xgboost", "--booster", "gbd"], "Unknown booster 'gbd'. Did you mean 'gbdt'?"),
-        (["-l", "xgboost", "--growth", "leaf"], "Unknown growth 'leaf'."),
+        (
+            ["-l", "xgboost", "--growth", "leaf"],
+            "The '--growth' option must be depthwise or leafwise. Got 'leaf' instead.",
+        ),
         (["-l", "xgboost", "--profile", "x"], "Unknown profile 'x'."),
         (["-l", "xgboost", "--param", "max_dept=3"], "unknown parameter 'max_dept'. Did you mean 'max_depth'?"),
         (["-l", "xgboost", "--param", "subsample=7"], "'subsample' in the '--param' option must be"),

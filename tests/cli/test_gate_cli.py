@@ -8,8 +8,8 @@ import pytest
 from boosters_eval import compare
 from boosters_eval.cli.app import run
 from boosters_eval.datasets import problems
-from boosters_eval.programs import gate
 from boosters_eval.programs.benchmark.suites import GATE_SUITE
+from boosters_eval.programs.gate.decision import verify_decision
 from boosters_eval.runners.parameters import TrainingConfig
 from tiny import shared_pool
 
@@ -60,7 +60,7 @@ def test_an_unchanged_run_is_promoted_and_its_decision_verifies(at, tmp_path, ca
         "  for people only         mean 1.000, standard deviation 0",
     ]
     assert "Written: out/decision.json" in captured.err
-    assert gate.verify_decision(tmp_path / "out" / "decision.json") == ""
+    assert verify_decision(tmp_path / "out" / "decision.json") == ""
 
 
 def test_a_worse_run_is_held_with_its_worst_cases(at, capsys):

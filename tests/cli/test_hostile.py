@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import factories
-from boosters_eval.programs.benchmark.config import derive_seeds
+from boosters_eval.runners.config import derive_seeds
 from processes import PLUGINS, PROGRAM, environment
 
 EVIL = "a\x1b[31m\x9b2J\u202eb[/red]"

@@ -8,7 +8,7 @@ import pytest
     [
         (["-s", "0"], "The '--seeds' option must be a count from 1 to 10000. Got '0' instead."),
         (["-s", "many"], "The '--seeds' option must be a count from 1 to 10000. Got 'many' instead."),
-        (["-s", "auto"], "The '--seeds' option must be a count. Got 'auto' instead."),
+        (["-s", "auto"], "The '--seeds' option must be a count from 1 to 10000. Got 'auto' instead."),
         (["--kinds", ""], "The '--kinds' option must name one of permutation, gain, split, shap. Got none instead."),
         (["--kinds", ", "], "The '--kinds' option must name one of permutation, gain, split, shap. Got none instead."),
         (
@@ -19,7 +19,7 @@ import pytest
             ["--format", "table", "-o", "a.md"],
             "Use either --format table, which is for a terminal, or --output, not both.",
         ),
-        (["--group", "a=bmi", "a=bp"], "The --group option must be a new NAME=COLUMN,COLUMN. Got 'a=bp' instead."),
+        (["--group", "a=bmi", "a=bp"], "The '--group' option must be a new NAME=COLUMN,COLUMN. Got 'a=bp' instead."),
         (["--kinds", "gian"], "Unknown kind 'gian'. Did you mean 'gain'? Known: gain, permutation, shap, split."),
     ],
 )
@@ -37,7 +37,8 @@ def test_auto_is_named_where_it_is_offered(boosters_eval):
 def test_the_help_offers_what_works_and_nothing_else(boosters_eval):
     told = " ".join(boosters_eval("importances", "--help", check=0).stdout.split())
     assert "markdown (or md), json, csv, html, or table" in told
-    assert "--track" not in told
+    assert "--track" in told
+    assert "--highlight-significant" not in told
 
 
 SMALL = (

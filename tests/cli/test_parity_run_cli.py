@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 
 from boosters_eval.engine.journal import read
+from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.data import GENERATORS
 from boosters_eval.programs.parity.method import METHODS
@@ -36,7 +37,9 @@ def outcomes(place):
 
 
 def test_the_guard_is_a_day_unless_given(boosters_eval):
-    assert "[default: 86400.0]" in " ".join(boosters_eval("parity", "run", "--help", check=0).stdout.split())
+    assert "Default: 86400, which is a day." in " ".join(
+        boosters_eval("parity", "run", "--help", check=0).stdout.split()
+    )
 
 
 def test_a_killed_run_is_resumed_without_repeating_or_losing_a_cell(place):
@@ -92,10 +95,21 @@ def test_an_interruption_prints_a_command_that_continues(boosters_eval, monkeypa
         (("--sizes", "0x3"), "The '--sizes' option must be rows x columns"),
         (("--threads", "0"), "--threads"),
         (("--threads", "two"), "--threads"),
-        (("--timeout", "0"), "The '--timeout' option must be seconds above 0. Got 0 instead."),
-        (("--budget", "nan"), "The '--budget' option must be seconds above 0. Got nan instead."),
+        (("--timeout", "0"), "The '--timeout' option must be seconds above 0. Got '0' instead."),
+        (("--budget", "nan"), "The '--budget' option must be seconds above 0. Got 'nan' instead."),
         (("--max-cells", "0"), "--max-cells"),
-        (("--force", "--resume"), "Use --force to run everything again, or --resume"),
+        (
+            ("--force", "--resume"),
+            "Use --force to run everything again, or --resume or --rerun-failed to keep results.",
+        ),
+        (("--force", "--rerun-failed"), "Use --force to run everything again, or --resume"),
+        (("--resume", "--rerun-failed"), "Use either --resume or --rerun-failed, not both."),
+        (("--verbose", "--quiet"), "Use either --verbose or --quiet, not both."),
+        (("--jobs", "0"), "The '--jobs' option must be a count from 1 to 4096. Got '0' instead."),
+        (("--memory-limit", "0"), "The '--memory-limit' option must be megabytes above 0. Got '0' instead."),
+        (("--name", "last"), "The '--name' option must be up to 64 letters"),
+        (("--observer", "lnes"), "Unknown observer 'lnes'. Did you mean 'lines'"),
+        (("--track", "mlfow"), "Unknown tracker 'mlfow'. Did you mean 'mlflow'"),
         (("--registry", "none.py"), "none.py does not exist."),
         (("--out-csv", "."), "it is a directory"),
     ],
@@ -133,6 +147,85 @@ def test_a_registry_file_that_is_of_no_use_is_refused_in_a_sentence(boosters_eva
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_dry_run_shows_what_would_run_and_what_is_known(boosters_eval, place):
+    plugin = place / "mine.py"
+    plugin.write_text(PLUGIN.format("a"))
+    command = (
+        "parity",
+        "run",
+        "--registry",
+        str(plugin),
+        "--methods",
+        "ones-a",
+        "--max-runs",
+        "1",
+        "--sizes",
+        "4x2,5x2",
+    )
+    shown = boosters_eval(*command, "--dry-run", check=0).stdout.splitlines()
+    assert shown[0].endswith(": 2 cells, 1 at a time")
+    assert [line.split(" (")[0] for line in shown[1:]] == ["  ones-a/4x2@1 ones-a", "  ones-a/5x2@1 ones-a"]
+    assert not (place / "parity.csv").exists()
+    assert not (place / "home" / "runs").exists()
+    boosters_eval(*command, "--max-cells", "1", check=0)
+    shown = boosters_eval(*command, "--resume", "--dry-run", check=0).stdout
+    assert "  ones-a/4x2@1 ones-a: kept\n" in shown
+    assert "  ones-a/5x2@1 ones-a (" in shown
+    boosters_eval(*command, "--resume", check=0)
+    shown = boosters_eval(*command, "--resume", "--dry-run", check=0).stdout
+    assert shown.splitlines()[0].endswith(": 0 cells, 1 at a time")
+
+
+def test_the_settings_of_every_run_are_those_of_parity(boosters_eval, place):
+    plugin = place / "mine.py"
+    plugin.write_text(PLUGIN.format("a"))
+    command = ("parity", "run", "--registry", str(plugin), "--methods", "ones-a", "--max-runs", "1")
+    told = boosters_eval(*command, "--verbose", "--name", "mine", "--memory-limit", "4000", "-j", "3", check=0).stderr
+    assert "ones-a/4x2@1 ones-a seed 1234567890: " in told
+    assert told.endswith("Written: parity.csv\n")
+    assert find_run("mine").facts(1).jobs == 1
+    told = boosters_eval(*command, "--observer", "lines", check=0).stderr
+    assert "1/1 done, 0 failed" in told
+    told = boosters_eval(*command, "--sizes", "7x2", "--resume", "--out-csv", "other.csv", check=0).stderr
+    assert told.startswith("Note: there is no earlier attempt at this plan, so everything runs.\n")
+    told = boosters_eval(*command, "--sizes", "7x2,8x2", "--resume", "--out-csv", "other.csv", check=0).stderr
+    assert "Note" not in told, "one row is kept, and the other is not news"
+    assert [row.n for row in read_rows(place / "other.csv")] == [7, 8]
+
+
+FAILING = """
+
+class Twos(Ones{0}):
+    name = "twos"
+
+    @classmethod
+    def fit(cls, session, prepared):
+        if Path(__file__).with_name("broken").exists():
+            raise ValueError("broken")
+        return prepared["X"]
+
+M = MethodSpec(
+    name="ones-{0}", canonical="ones-{0}", backends=("ones-{0}", "twos"), data="rows-{0}", sizes=(Size(4, 2),)
+)
+"""
+
+
+def test_failed_cells_run_again_with_those_that_have_no_result(boosters_eval, place):
+    plugin = place / "mine.py"
+    plugin.write_text((PLUGIN.partition("\nM = ")[0] + FAILING).format("a"))
+    command = ("parity", "run", "--registry", str(plugin), "--methods", "ones-a", "--max-runs", "1", "-q")
+    (place / "broken").touch()
+    boosters_eval(*command, "--sizes", "4x2", check=2)
+    boosters_eval(*command, "--sizes", "4x2", "--resume", check=2)
+    (place / "broken").unlink()
+    first = {row.backend: row for row in read_rows(place / "parity.csv")}
+    boosters_eval(*command, "--sizes", "4x2,5x2", "--rerun-failed", check=0)
+    rows = {(row.backend, row.n): row for row in read_rows(place / "parity.csv")}
+    assert {row.status.value for row in rows.values()} == {"ok"}
+    assert rows["ones-a", 4].run_id == first["ones-a"].run_id, "what did not fail is kept"
+    assert len(rows) == 4
+
+
 HEADER = "method,backend,n,p,threads,own,status,verdict,binding_verdict,divergence\n"
 
 
@@ -168,6 +261,8 @@ def test_a_comma_may_be_part_of_a_file_name(boosters_eval, place):
 
 
 PLUGIN = """
+from pathlib import Path
+
 import numpy as np
 from boosters_eval.programs.parity.data import GeneratedData, Generator
 from boosters_eval.programs.parity.method import MethodSpec, Size

@@ -9,22 +9,27 @@ import pytest
 from rich.cells import cell_len
 
 import factories
-from boosters_eval.cli import explain
-from boosters_eval.cli.against import tell
 from boosters_eval.cli.app import run
-from boosters_eval.cli.execution import show
-from boosters_eval.cli.options import AgainstOptions, Presentation
-from boosters_eval.cli.output import note
+from boosters_eval.cli.output import Terminal, note
 from boosters_eval.core.registry import Registry
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.baseline import make_baseline, save_baseline
+from boosters_eval.programs.baseline.model import save_baseline
+from boosters_eval.programs.baseline.snapshot import make_baseline
+from boosters_eval.programs.benchmark.compare import ComparisonFindings
 from boosters_eval.programs.benchmark.records import Unsupported
+from boosters_eval.programs.benchmark.request import CompareRequest
+from boosters_eval.programs.explain import mappings
 from boosters_eval.runners.parameters import Mark
 
 WIDTHS = (60, 80, 120)
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
 METRICS = {"rmse": 0.46, "mae": 0.31, "r2": 0.84, "mape": 0.18, "rmsle": 0.12, "median_ae": 0.21}
 MARKS = (Mark(parameter="max_bins", kind="approximated", reason="one bin is kept for zero and one for missing values"),)
+
+
+def show(found, **request):
+    """What `compare` shows of results."""
+    ComparisonFindings(found, CompareRequest(**request)).show(Terminal(quiet=True))
 
 
 class Screen(io.StringIO):
@@ -84,7 +89,7 @@ def results(config="california/gbdt", libraries=LIBRARIES, metrics=tuple(METRICS
 
 def test_a_comparison_of_five_libraries_by_six_metrics(screen):
     found = factories.collection(results(), suite="compare", run_id="0123456789abcdef")
-    screen("compare", lambda: show(found, Presentation(quiet=True)))
+    screen("compare", lambda: show(found))
 
 
 def test_a_comparison_with_failures_and_two_benchmarks(screen):
@@ -101,7 +106,7 @@ def test_a_comparison_with_failures_and_two_benchmarks(screen):
         suite="compare",
         run_id="0123456789abcdef",
     )
-    screen("compare-failures", lambda: show(found, Presentation(quiet=True)))
+    screen("compare-failures", lambda: show(found))
 
 
 def test_a_comparison_of_variants_with_long_names(screen):
@@ -116,7 +121,7 @@ def test_a_comparison_of_variants_with_long_names(screen):
         ],
         suite="compare",
     )
-    screen("compare-variants", lambda: show(found, Presentation(quiet=True)))
+    screen("compare-variants", lambda: show(found))
 
 
 def builds():
@@ -135,13 +140,13 @@ def builds():
 
 
 def test_a_comparison_of_builds_shows_their_versions(screen):
-    screen("compare-builds", lambda: show(builds(), Presentation(quiet=True)))
+    screen("compare-builds", lambda: show(builds()))
 
 
 def test_a_comparison_of_builds_against_one_of_them(screen):
-    found, check = builds(), AgainstOptions(against="xgboost==3.0.5")
-    verdict = found.regressions("xgboost==3.0.5")
-    screen("compare-against", lambda: tell(verdict, found, check, Presentation(quiet=True)))
+    found, request = builds(), CompareRequest(against="xgboost==3.0.5")
+    findings = ComparisonFindings(found, request, found.regressions("xgboost==3.0.5"))
+    screen("compare-against", lambda: findings.conclude(Terminal(quiet=True)))
 
 
 def test_a_check_of_a_baseline(screen, tmp_path):
@@ -174,8 +179,8 @@ def test_the_list_of_data_sets(screen, monkeypatch):
 
 
 def test_an_explanation_of_one_library_and_of_all(screen, monkeypatch):
-    record = explain._record
-    monkeypatch.setattr(explain, "_record", lambda *given: {**record(*given), "version": "1.2.3"})
+    record = mappings._record
+    monkeypatch.setattr(mappings, "_record", lambda *given: {**record(*given), "version": "1.2.3"})
     screen("explain", lambda: run(["explain", "--library", "lightgbm"]))
     screen("explain-all", lambda: run(["explain", "--all"]))
 

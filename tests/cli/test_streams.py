@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import factories
-from boosters_eval.programs.benchmark.config import derive_seeds
+from boosters_eval.runners.config import derive_seeds
 from processes import PLUGINS, environment
 
 PYTHON = f"{sys.executable} -P -m boosters_eval"

@@ -3,32 +3,19 @@
 import pytest
 
 from boosters_eval.cli.output import choose_format
-from boosters_eval.cli.wording import as_options
 from boosters_eval.core.errors import UnknownNameError
+from boosters_eval.core.terms import given, named, speaking_of, the
 from boosters_eval.core.text import counted, in_sentence
+from boosters_eval.programs.benchmark.request import CompareRequest
 
 
-@pytest.mark.parametrize(
-    ("sentence", "typed", "told"),
-    [
-        ("The 'seeds' parameter must be 1.", ["-s", "0"], "The '--seeds' option must be 1."),
-        ("The 'seeds' parameter must be 1.", ["-s0"], "The '--seeds' option must be 1."),
-        (
-            "The 'max_seeds' parameter needs seeds='auto'.",
-            ["--max-seeds=9"],
-            "The '--max-seeds' option needs --seeds auto.",
-        ),
-        ("The 'libraries' parameter of X must be it.", ["-l", "a"], "The '--library' option must be it."),
-        ("The 'max_depth' parameter of X must be 1.", ["-d", "iris"], "The 'max_depth' parameter of X must be 1."),
-        ("Use either 'resume' or 'rerun_failed', not both.", [], "Use either --resume or --rerun-failed, not both."),
-        ("Use either seeds='auto' or folds, not both.", [], "Use either --seeds auto or folds, not both."),
-        ("Unknown data set 'seeds'.", ["-s", "1"], "Unknown data set 'seeds'."),
-        ("free space and use resume=True.", [], "free space and use --resume."),
-        ("find out why, or say allow_flaky=2.", [], "find out why, or say --allow-flaky 2."),
-    ],
-)
-def test_a_parameter_that_was_typed_is_an_option(sentence, typed, told):
-    assert as_options(sentence, typed) == told
+def test_a_parameter_is_named_as_the_caller_knows_it():
+    assert the("seeds") == "The 'seeds' parameter"
+    assert (named("seeds"), given("seeds", "auto"), given("resume")) == ("'seeds'", "seeds='auto'", "resume=True")
+    with speaking_of({"seeds": "--seeds", "resume": "--resume"}):
+        assert the("seeds") == "The '--seeds' option"
+        assert the("max_depth") == "The 'max_depth' parameter"  # of a file, say, which is no option
+        assert (named("seeds"), given("seeds", "auto"), given("resume")) == ("--seeds", "--seeds auto", "--resume")
 
 
 def test_many_known_names_are_shortened_and_few_are_not():
@@ -50,9 +37,9 @@ def test_a_label_inside_a_sentence_begins_small_unless_it_is_an_abbreviation(lab
     assert in_sentence(label) == text
 
 
-@pytest.mark.parametrize("given", ["md", "markdown"])
-def test_both_names_of_markdown_are_accepted(given):
-    assert choose_format(given, None) == "markdown"
+@pytest.mark.parametrize("name", ["md", "markdown"])
+def test_both_names_of_markdown_are_accepted(name):
+    assert choose_format(CompareRequest(format=name)) == "markdown"
 
 
 def test_every_option_of_compare_that_has_a_default_states_it(boosters_eval):

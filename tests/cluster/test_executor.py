@@ -29,13 +29,13 @@ from boosters_eval import (
     execute,
     importances,
     prepare_comparison,
+    run_parity,
 )
 from boosters_eval.cluster.link import Link
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.preparing import prepare_bisection
-from boosters_eval.programs.parity.running import ParityRequest, run_parity
 from boosters_eval.programs.parity.verdicts import BindingStatus
 from boosters_eval.runners.targets import forget
 from dask_clusters import alive, children, until
@@ -427,10 +427,9 @@ def test_files_and_builds_of_the_user_are_used_where_the_node_has_them(home, das
 
 @pytest.mark.slow
 def test_parity_runs_on_nodes_and_its_predictions_come_home(home, dask):
-    request = ParityRequest(methods=("pls",), backends=("sklearn",), registry_cells=True, max_runs=3)
-    (row,) = run_parity(request, executor=dask)
+    (row,) = run_parity("pls", "sklearn", registry_cells=True, max_runs=3, executor=dask).rows
     assert row.status is BindingStatus.OK
-    assert len(list((request.root / "arrays").rglob("*.npy"))) == 1
+    assert len(list((home / "parity" / "arrays").rglob("*.npy"))) == 1
 
 
 @pytest.mark.slow

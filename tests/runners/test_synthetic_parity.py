@@ -6,8 +6,8 @@ import pytest
 from boosters_eval.datasets import DATASETS, split_rows
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.config import derive_seeds
 from boosters_eval.runners import RUNNERS, FitRequest, TrainData
+from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.parameters import GrowthStrategy, TrainingConfig
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from boosters_eval import __version__, api
 from boosters_eval.cli.completion import COMPLETE, completion_options
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, note, say, terminal_width
@@ -23,12 +22,14 @@ from boosters_eval.core.errors import (
     BoostersEvalWarning,
     ExitCode,
     InterruptedRunError,
+    Interruption,
     suggest,
 )
 from boosters_eval.core.files import check_writable
 from boosters_eval.core.findings import Removal
 from boosters_eval.core.saying import listening
 from boosters_eval.core.text import encodable
+from boosters_eval.core.version import __version__
 from boosters_eval.engine.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
 
 _WIDEST_HELP = 78  # columns; longer lines are harder to read
 _CONTINUING = ("--resume", "--rerun-failed", "--force")  # they say what is done with an earlier attempt
-
-
-class _InterruptionError(BoostersEvalError):
-    exit_code = ExitCode.INTERRUPTED
 
 
 def parser() -> click.Group:
@@ -65,6 +62,8 @@ def _version_option() -> click.Option:
 
 def answer(kind: type[Request], given: dict[str, Any]) -> int:
     """Make the request, run its program, and show what it found."""
+    from boosters_eval import api
+
     if issubclass(kind, RunSettings):
         # A command ends with its run, so nothing stays loaded for the next one.
         given = {"executor": "local", **given, "command_line": tuple(typed())}
@@ -83,7 +82,7 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
     else:
         screen.show_format(form, to_file=output is not None)
         emit(findings.render(form), output, quiet=screen.quiet)
-    if isinstance(findings, Removal) and findings.count and not dry:
+    if isinstance(findings, Removal) and findings.things and not dry:
         if not (request.yes or is_agreed(findings)):
             return ExitCode.SUCCESS
         findings = findings.carry_out()
@@ -102,7 +101,7 @@ def _interruptible() -> Iterator[None]:
         note(f"  boosters-eval {shlex.join([*typed(), '--resume'])}")
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
     except KeyboardInterrupt:
-        raise _InterruptionError("Interrupted.") from None
+        raise Interruption("Error: Interrupted.") from None
 
 
 def typed() -> list[str]:
@@ -121,6 +120,9 @@ def run(arguments: Sequence[str]) -> int:
                 complete_var=COMPLETE,
                 terminal_width=min(terminal_width(sys.stdout), _WIDEST_HELP),
             )
+    except Interruption as error:
+        note(str(error))
+        return int(error.exit_code)
     except BoostersEvalError as error:
         first, *others = error.lines
         code = _fail(first, error.exit_code)
@@ -129,7 +131,7 @@ def run(arguments: Sequence[str]) -> int:
         return code
     except click.exceptions.NoArgsIsHelpError as error:
         sys.stdout.write(f"{error.format_message()}\n")
-        return ExitCode.CONFIGURATION_ERROR
+        return int(error.exit_code)
     except click.ClickException as error:
         return _fail(_parser_sentence(error), ExitCode.CONFIGURATION_ERROR)
     except (KeyboardInterrupt, click.Abort):

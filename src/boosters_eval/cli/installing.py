@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from boosters_eval.cli.output import note, terminal_width
-from boosters_eval.core.text import message
 from boosters_eval.core.saying import listening
+from boosters_eval.core.text import message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

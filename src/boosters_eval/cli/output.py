@@ -122,9 +122,8 @@ def choose_format(request: Any) -> str | None:
     if found not in formats and output.parent != Path("/dev/fd"):
         known = ", ".join(_ENDINGS[name] for name in formats if name in _ENDINGS)
         first, _, last = known.rpartition(", ")
-        raise ConfigError(
-            f"{the('output')} must end in {first} or {last} unless {named('format')} is given. Got '{output}' instead."
-        )
+        unless = f" unless {named('format')} is given" if "format" in request.parameters else ""
+        raise ConfigError(f"{the('output')} must end in {first} or {last}{unless}. Got '{output}' instead.")
     return found or "markdown"
 
 
@@ -140,10 +139,10 @@ def emit(text: str, output: Path | None, *, quiet: bool = False) -> None:
 
 def is_agreed(removal: Removal) -> bool:
     """Ask whether to remove what was shown; where nobody can be asked, a user has to say so before."""
-    noun = removal.noun
+    noun, count = removal.noun, len(removal.things)
     if not sys.stdin.isatty():
         raise ConfigError(f"{the('yes')} is needed to remove {noun}s where nobody can be asked.")
-    what = f"this {noun}" if removal.count == 1 else f"these {counted(removal.count, noun)}"
+    what = f"this {noun}" if count == 1 else f"these {counted(count, noun)}"
     return click.confirm(f"Remove {what}?", err=True)
 
 

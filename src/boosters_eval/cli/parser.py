@@ -10,7 +10,7 @@ import click
 
 from boosters_eval.cli.commands import COMMANDS, GROUPS
 from boosters_eval.core.errors import ConfigError, suggest
-from boosters_eval.core.request import FLAG, options_of
+from boosters_eval.core.request import FLAG, PROGRAMS, options_of
 from boosters_eval.core.terms import speaking_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NAMES = {"help_option_names": ["-h", "--help"]}
 
 
-class _Word(click.ParamType):
+class _Word(click.ParamType):  # type: ignore[type-arg]  # generic for type checkers since 8.4 only
     """A word of the command line, read as the parameter declares it."""
 
     def __init__(self, parameter: Parameter) -> None:
@@ -57,7 +57,8 @@ class RequestCommand(click.Command):
     def invoke(self, ctx: click.Context) -> int:
         """Answer the request that the options make."""
         with speaking_of(self.names):
-            return self._answer(self.request, _given(ctx.params))
+            usual = {each.name: each.typed for each in self.options if each.typed is not None}
+            return self._answer(self.request, usual | _given(ctx.params))
 
     @property
     def names(self) -> dict[str, str]:
@@ -67,7 +68,7 @@ class RequestCommand(click.Command):
     @property
     def separators(self) -> dict[str, str | None]:
         """What separates the values of each option that takes several."""
-        several = [each for each in self.options if each.several and not each.argument]
+        several = [each for each in self.options if each.several and each.spread and not each.argument]
         return {name: each.separator for each in several for name in (each.option, each.short) if name}
 
 
@@ -76,7 +77,7 @@ class RequestGroup(click.Group):
 
     def __init__(self, path: str, answer: Answer) -> None:
         self._path, self._answer = path, answer
-        self._own = _request_command(path, answer)
+        self._own = _request_command(path, answer) if path in COMMANDS else None
         super().__init__(
             path.rsplit(maxsplit=1)[-1] if path else "boosters-eval",
             help=GROUPS[path],
@@ -107,7 +108,9 @@ class RequestGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         start = f"{self._path} " if self._path else ""
-        below = [name.removeprefix(start) for name in (*COMMANDS, *GROUPS) if name and name.startswith(start)]
+        foreign = () if self._path else PROGRAMS
+        every = (*COMMANDS, *GROUPS, *foreign)
+        below = [name.removeprefix(start) for name in every if name and name.startswith(start)]
         return list(dict.fromkeys(name.split()[0] for name in below))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -127,10 +130,11 @@ def command_at(path: str, answer: Answer) -> click.Command | None:
 
 
 def _request_command(path: str, answer: Answer) -> RequestCommand | None:
-    if path not in COMMANDS:
-        return None
-    module, _, name = COMMANDS[path].partition(":")
-    return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
+    if path in COMMANDS:
+        module, _, name = COMMANDS[path].partition(":")
+        return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
+    foreign = PROGRAMS.get(path) if path else None
+    return None if foreign is None else RequestCommand(foreign, answer)
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,13 +7,14 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import boosters_eval
 from boosters_eval.cluster.fleet import Fleet
 from boosters_eval.cluster.messages import FORGOTTEN
 from boosters_eval.cluster.news import Answered, Left, Members, Met, Posted, Recalled, Sent
 from boosters_eval.cluster.parcels import Parcels
 from boosters_eval.cluster.requests import CellRequests
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError, RunError
+from boosters_eval.core.terms import the
+from boosters_eval.core.version import __version__
 from boosters_eval.engine.child import RESULT
 from boosters_eval.engine.executor import Executor
 from boosters_eval.engine.outcome import Failure
@@ -65,7 +66,7 @@ class DaskExecutor(Executor):
         if len(named) > 1:
             raise ConfigError(f"The '{named[0]}' and '{named[1]}' parameters exclude each other: name one cluster.")
         if workers is not None and (not isinstance(workers, int) or workers < 1):
-            raise ConfigError(f"The 'workers' parameter must be at least 1. Got {workers!r} instead.")
+            raise ConfigError(f"{the('workers')} must be at least 1. Got {workers!r} instead.")
         self._patience = patience
         self._busy = False
         self._parcels = Parcels()
@@ -146,7 +147,7 @@ class _Run:
         self._fleet = fleet
         self._machines = machines
         self._patience = patience
-        self._requests = CellRequests(works, boosters_eval.__version__, parcels)
+        self._requests = CellRequests(works, __version__, parcels)
         self._question = self._requests.question.model_dump_json()
         self._warned = False
         self._first_hosts: dict[str, str] = {}  # of the outcomes, by the digest of their machine

@@ -9,11 +9,11 @@ import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import boosters_eval
 from boosters_eval.cluster.messages import Introduction, Question
 from boosters_eval.cluster.parcels import digest_of
 from boosters_eval.core.machine import MachineInfo, available_cpus
 from boosters_eval.core.modules import at_address
+from boosters_eval.core.version import __version__
 from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def introduce(question: str) -> Introduction:
     """Who this node is, and why it cannot run the plan, if it cannot."""
     version = str(json.loads(question).get("version"))
-    if version != boosters_eval.__version__:  # whose questions may be others
-        return _refusal(f"the plan is of boosters-eval {version}, the node has {boosters_eval.__version__}")
+    if version != __version__:  # whose questions may be others
+        return _refusal(f"the plan is of boosters-eval {version}, the node has {__version__}")
     try:
         return _introduced(Question.model_validate_json(question))
     except Exception as error:  # noqa: BLE001 (told to the program as text)
@@ -36,7 +36,7 @@ def _introduced(question: Question) -> Introduction:
     faults = [fault for path, digest in question.files.items() if (fault := _file_fault(path, digest))]
     faults += [fault for lane in question.lanes if (fault := _lane_fault(lane))]
     return Introduction(
-        version=boosters_eval.__version__,
+        version=__version__,
         python=platform.python_version(),
         machine=MachineInfo.collect(device=question.device).model_dump(mode="json"),
         host=_host(),
@@ -46,7 +46,7 @@ def _introduced(question: Question) -> Introduction:
 
 
 def _refusal(fault: str) -> Introduction:
-    version, python = boosters_eval.__version__, platform.python_version()
+    version, python = __version__, platform.python_version()
     return Introduction(version=version, python=python, machine={}, host="", cpus=(), faults=(fault,))
 
 

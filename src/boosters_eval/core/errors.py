@@ -6,6 +6,8 @@ import difflib
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from boosters_eval.core.terms import the
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -107,6 +109,12 @@ class BuildError(BoostersEvalError):
         return [self.sentence, *(f"  {line}" for line in self.said)]
 
 
+class Interruption(BoostersEvalError):  # noqa: N818 (nothing went wrong)
+    """The user ended a command that has a word to say about it; it is told as it is."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
 class RunError(BoostersEvalError):
     """The run could not go on: a locked or damaged journal, a disk that is full."""
 
@@ -119,7 +127,7 @@ def require(name: str, value: object, kinds: type | tuple[type, ...], accepts: s
     """Refuse an argument of the wrong Python type in the usual sentence. A bool is no number."""
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-        raise ConfigError(f"The '{name}' parameter must be {accepts}. Got {value!r} instead.")
+        raise ConfigError(f"{the(name)} must be {accepts}. Got {value!r} instead.")
 
 
 def suggest(got: str, valid: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, FileFormatError, RunError
+from boosters_eval.core.errors import ConfigError, FileFormatError, RunError, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,6 +147,12 @@ def check_writable(path: Path) -> None:
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def given_path(path: str | Path) -> Path:
+    """A path that a user passed, or one sentence on what else it is."""
+    require("path", path, (str, Path), "a path")
+    return Path(path)
 
 
 def read_text(path: Path, *, limit: int = MAX_TEXT) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.errors import BoostersEvalError, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
@@ -63,16 +64,49 @@ class Findings:
         """What is said once they were shown or written: where things are, and what went wrong."""
 
 
+class Removable(NamedTuple):
+    """One of the things that are to be removed."""
+
+    name: str
+    line: str  # what is told of it
+    remove: Callable[[], object]
+
+
+@dataclass(frozen=True)
 class Removal(Findings):
     """What is to be removed: it is shown first, and goes once whoever asked has agreed."""
 
-    noun: ClassVar[str]
+    noun: str
+    things: tuple[Removable, ...]
+    removed: tuple[str, ...] = ()  # the names of those that are gone
+    faults: tuple[str, ...] = ()  # why others stay
 
     @property
-    def count(self) -> int:
-        """How many are to be removed."""
-        raise NotImplementedError
+    def exit_code(self) -> int:
+        """What stays, although it was to go, is an error."""
+        return ExitCode.EXECUTION_ERROR if self.faults else ExitCode.SUCCESS
 
-    def carry_out(self) -> Findings:
-        """Remove them."""
-        raise NotImplementedError
+    def carry_out(self) -> Self:
+        """Remove them; what cannot be removed stays, with the reason."""
+        removed, faults = [], []
+        for thing in self.things:
+            try:
+                thing.remove()
+                removed.append(thing.name)
+            except BoostersEvalError as error:
+                faults.append(str(error))
+        return replace(self, removed=tuple(removed), faults=tuple(faults))
+
+    def show(self, screen: Screen) -> None:
+        """A line for each."""
+        for thing in self.things:
+            screen.say(thing.line)
+        if not self.things:
+            screen.note("Note: there is nothing to remove.")
+
+    def conclude(self, screen: Screen) -> None:
+        """What was removed."""
+        for fault in self.faults:
+            screen.note(f"Error: {fault}")
+        if self.removed or self.faults:
+            screen.note(f"Removed: {len(self.removed)} of {len(self.things)} {self.noun}s.")

@@ -12,6 +12,9 @@ SplitKind = Literal["random", "time", "group"]  # how the rows of a repeat are d
 _NAME = re.compile(r"(-?\d+)(?:/(\d+))?")
 
 
+MAX_SEEDS = 10_000  # of one spec
+
+
 class Repeat(NamedTuple):
     """A seed, and the fold where the split has folds."""
 

@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, dataclass_transform
 
 from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
+
+    from boosters_eval.core.findings import Findings
+
 
 _REQUIRED: Any = object()
 
@@ -141,12 +145,14 @@ class Parameter:
     kind: Kind = TEXT
     name: str = ""
     default: Any = _REQUIRED
+    typed: Any = None  # the default of a command line, where that is another
     option: str = ""  # like the name, unless said otherwise
     short: str = ""
     negative: str = ""  # of a flag: the option that turns it off
     several: bool = False
     raw: bool = False  # from Python, one or several of anything, which the program itself takes apart
     separator: str | None = ","  # of several values in one word, as a regular expression; None: a word is one value
+    spread: bool = True  # whether several words may follow the option; False: it is repeated, as before an argument
     argument: bool = False  # given by its position
     panel: str = ""
     door: Door = "both"
@@ -239,7 +245,7 @@ class Request(Declared):
 
     command: ClassVar[str]  # as it is typed: "compare", "baseline check"
     help: ClassVar[str]  # a sentence; more may follow after an empty line
-    program: ClassVar[str]  # "module:function" that answers it with findings
+    program: ClassVar[str | Callable[..., Findings]]  # what answers it: a function, or "module:function"
     formats: ClassVar[tuple[str, ...]] = ()  # in which the findings can be written, besides what a terminal shows
 
     @classmethod
@@ -298,6 +304,5 @@ def options_of(request: type[Declared]) -> list[Parameter]:
     return sorted(found, key=lambda each: (each.panel != "", panels.index(each.panel)))
 
 
-def names_by_parameter(declared: Iterable[Parameter]) -> dict[str, str]:
-    """What the command line calls each parameter, for the sentences of its errors."""
-    return {each.name: each.said for each in declared}
+# The commands of other packages; those of this one are listed in `cli/commands.py`, so that most need not be loaded.
+PROGRAMS: Registry[type[Request]] = Registry("program", group="boosters_eval.programs", fault=must_extend(Request))

@@ -22,27 +22,33 @@ def speaking_of(options: Mapping[str, str]) -> Iterator[None]:
         _options.reset(token)
 
 
-def option_of(parameter: str) -> str | None:
-    """The option that sets a parameter of the running command, if there is one."""
-    return (_options.get() or {}).get(parameter)
-
-
 def the(parameter: str) -> str:
-    """The subject of a sentence: "The 'seeds' parameter", or "The '--seeds' option", or "RUN", of an argument."""
-    option = option_of(parameter)
+    """The subject of a sentence: "The 'seeds' parameter", or "The '--seeds' option" if the running command has it."""
+    option = (_options.get() or {}).get(parameter)
     if option is None:
         return f"The '{parameter}' parameter"
-    return f"The '{option}' option" if option.startswith("-") else option
+    return f"The '{option}' option" if option.startswith("-") else option  # an argument is told by its place
 
 
 def named(parameter: str) -> str:
-    """A parameter within a sentence: 'seeds', or --seeds."""
-    return option_of(parameter) or f"'{parameter}'"
+    """A parameter within a sentence: 'seeds', or --seeds, of whichever command."""
+    return _option(parameter) or f"'{parameter}'"
 
 
 def given(parameter: str, value: Any = True) -> str:
-    """A parameter with a value: seeds='auto' or resume=True, or --seeds auto or --resume."""
-    option = option_of(parameter)
+    """A parameter with a value, or a list of some: seeds='auto' or resume=True, or --seeds auto or --resume."""
+    option = _option(parameter)
     if option is None:
         return f"{parameter}={value!r}"
-    return option if value is True else f"{option} {value}"
+    values = value if isinstance(value, list) else [value]
+    return option if value is True else " ".join([option, *map(str, values)])
+
+
+def is_typed() -> bool:
+    """Whether the caller is a command line."""
+    return _options.get() is not None
+
+
+def _option(parameter: str) -> str | None:
+    options = _options.get()
+    return None if options is None else options.get(parameter, f"--{parameter.replace('_', '-')}")

@@ -44,17 +44,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def with_article(noun: str) -> str:
-    """A noun with its article: "a parity run", "an importances run"."""
-    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
-
-
 def sized(count: int) -> str:
     """A number of bytes in the largest unit that it reaches."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"
     return f"{count} B"
+
+
+def with_article(noun: str) -> str:
+    """A noun with its article: "a parity run", "an importances run"."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
 
 
 def in_sentence(label: str) -> str:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, SerializerFunctionWrapHand
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import SplitKind
+from boosters_eval.core.terms import the
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.metrics.task import Task
 
@@ -31,7 +32,7 @@ def parse_split(text: str | None) -> SplitBy | None:
         return SplitBy("time", column)
     if kind == "group" and column:
         return SplitBy("group", column)
-    raise ConfigError(f"The 'split' parameter must be random, time:COLUMN or group:COLUMN. Got '{text}' instead.")
+    raise ConfigError(f"{the('split')} must be random, time:COLUMN or group:COLUMN. Got '{text}' instead.")
 
 
 def _checked_split(text: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ConfigError, DataFileError
+from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,8 +78,7 @@ def checked_encoding(given: str) -> str:
         found = None
     if found is None or not getattr(found, "_is_text_encoding", True):
         raise ConfigError(
-            "The 'encoding' parameter must be an encoding such as utf-8, utf-16, latin-1 or cp1252."
-            f" Got {given!r} instead."
+            f"{the('encoding')} must be an encoding such as utf-8, utf-16, latin-1 or cp1252. Got {given!r} instead."
         )
     return found.name
 
@@ -88,16 +88,14 @@ def checked_separator(given: str) -> str:
     sep = SEPARATORS.get(given, "\t" if given == r"\t" else given)
     if sep not in SEPARATORS.values() and (len(sep) != 1 or sep.isalnum() or sep in '"\r\n' or not sep.isprintable()):
         names = ", ".join(SEPARATORS)
-        raise ConfigError(f"The 'sep' parameter must be one character, or one of {names}. Got {given!r} instead.")
+        raise ConfigError(f"{the('sep')} must be one character, or one of {names}. Got {given!r} instead.")
     return sep
 
 
 def checked_mark(parameter: str, given: str | None) -> str | None:
     """The mark of decimals or of thousands."""
     if given is not None and (len(given) != 1 or given.isalnum() or given in '+-"\r\n'):
-        raise ConfigError(
-            f"The '{parameter}' parameter must be one character such as ',' or '.'. Got {given!r} instead."
-        )
+        raise ConfigError(f"{the(parameter)} must be one character such as ',' or '.'. Got {given!r} instead.")
     return given
 
 

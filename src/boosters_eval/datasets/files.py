@@ -12,6 +12,7 @@ import numpy as np
 
 from boosters_eval.core.errors import ConfigError, DataFileError, DatasetError
 from boosters_eval.core.files import check_regular
+from boosters_eval.core.terms import the
 from boosters_eval.datasets import checks
 from boosters_eval.datasets.catalog import DEFAULT_QUANTILES
 from boosters_eval.datasets.config import DatasetConfig, DataSettings, SplitBy, parse_split
@@ -61,7 +62,7 @@ def config_from_frame(
     asked = settings or DataSettings()
     for setting in ("sep", "encoding"):
         if getattr(asked, setting) is not None:
-            raise ConfigError(f"The '{setting}' parameter is for text files. Got a data frame instead.")
+            raise ConfigError(f"{the(setting)} is for text files. Got a data frame instead.")
     found = examine(name, _as_pandas(frame), target, task, asked, parse_split(split))
     return _declared(f"{name}.{target}", f"data frame:{target}", found, lambda: found.table, task)
 

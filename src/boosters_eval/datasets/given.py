@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, require
+from boosters_eval.core.terms import the
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.resolve import SUFFIXES, is_file
 
@@ -55,7 +56,7 @@ def given_datasets(value: Any, target: str | None = None) -> list[Any]:
             frames += 1
             out.append(_given(item, target, name or ("data" if frames == 1 else f"data{frames}")))
     if target is not None and not frames and not any(is_file(item) for item in out):
-        raise ConfigError(f"The 'target' parameter is for data frames and files. Got '{target}' without either.")
+        raise ConfigError(f"{the('target')} is for data frames and files. Got '{target}' without either.")
     return out
 
 
@@ -70,7 +71,7 @@ def _items(value: Any) -> Iterator[tuple[str | None, Any]]:
         known = isinstance(item, (str, DatasetConfig)) and name is None
         if not (known or _is_frame(item) or _is_pair(item)) or not isinstance(name, (str, type(None))):
             got = f"{name!r}: {_shown(item)}" if isinstance(value, Mapping) and value else _shown(item)
-            raise ConfigError(f"The 'datasets' parameter must be {_ACCEPTED}. Got {got} instead.")
+            raise ConfigError(f"{the('datasets')} must be {_ACCEPTED}. Got {got} instead.")
         yield name, item
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.terms import the
 from boosters_eval.datasets.catalog import DATASETS, DEFAULT_QUANTILES
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.metrics.task import Task
@@ -63,9 +64,7 @@ def check_applicable(settings: DataSettings, items: Sequence[object]) -> None:
         accepted = TEXT_SUFFIXES if name in _OF_TEXT else SUFFIXES
         if not any(file.endswith(accepted) for file in files):
             kind = "text files" if name in _OF_TEXT else "data files"
-            raise ConfigError(
-                f"The '{name}' parameter is for {kind}, such as data.csv:target. Got none of them instead."
-            )
+            raise ConfigError(f"{the(name)} is for {kind}, such as data.csv:target. Got none of them instead.")
 
 
 def _from_file(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boosters_eval.core.errors import DatasetError
+from boosters_eval.core.terms import given
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.datasets.streams import Stream
 from boosters_eval.metrics.task import Task
@@ -165,7 +166,7 @@ def _window(table: Table, spec: SplitSpec, fold: int | None) -> Split:
     if len(np.unique(edges)) < windows:
         raise DatasetError(
             f"The {len(starts) + 1} different times in '{spec.column}' cannot be cut into {windows} windows:"
-            f" use fewer windows, such as cv={max(2, len(np.unique(edges)))}."
+            f" use fewer windows, such as {given('cv', max(2, len(np.unique(edges))))}."
         )
     ends = [*edges.tolist(), rows]
     return _finish(order[: ends[fold]], order[ends[fold] : ends[fold + 1]])

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AliasChoices, ConfigDict, Field
 
-from boosters_eval import __version__
 from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
+from boosters_eval.core.version import __version__
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import Exclusion
 

@@ -22,6 +22,7 @@ from boosters_eval.core.errors import (
 )
 from boosters_eval.core.files import MAX_RESULTS, load_json, read_text, refuse_wide, write_atomically
 from boosters_eval.core.home import home
+from boosters_eval.core.terms import given
 from boosters_eval.engine import summaries
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import Journal, Reading, no_collection, read
@@ -201,7 +202,7 @@ class RunFolder:
         if number != known[-1]:
             message = (
                 f"Attempt {known[-1]} of run {self.run_id} is unfinished, so attempt {number}, the latest finished one,"
-                " is shown; resume=True continues the other."
+                f" is shown; {given('resume')} continues the other."
             )
             warnings.warn(message, BoostersEvalWarning, stacklevel=3)
         return number
@@ -241,7 +242,7 @@ class RunFolder:
         if not reading.sealed and not run.missing:
             warnings.warn(
                 f"{path} has all outcomes but no seal: the run was stopped just then, or the end of the file was"
-                " changed; resume=True seals it.",
+                f" changed; {given('resume')} seals it.",
                 BoostersEvalWarning,
                 stacklevel=2,
             )

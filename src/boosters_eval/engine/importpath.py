@@ -9,13 +9,12 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import boosters_eval
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
 
 
+_PACKAGE = Path(__file__).parents[1]  # this one
 # Of the interpreter: no current folder, where a json.py would be run instead of Python's own; and if folders stand
 # alone, nothing that the environment's .pth files and the user's packages would add.
 _OPTIONS = ["-P"]
@@ -35,7 +34,7 @@ class ImportPath(NamedTuple):
             "path": [*self.first, *others],
             "first": self.first,
             "isolated": self.isolated,
-            "package": str(Path(boosters_eval.__file__).parent),
+            "package": str(_PACKAGE),
             "options": _ALONE if self.isolated else _OPTIONS,
             "environment": self.environment(),
         }
@@ -93,7 +92,7 @@ def prefer(folders: Sequence[str]) -> None:
 def provided(folders: Sequence[str]) -> set[str]:
     """The names of the packages and modules in the folders, except this package, which is always the program's own."""
     entries = (entry for folder in folders if Path(folder).is_dir() for entry in Path(folder).iterdir())
-    return {entry.name.partition(".")[0] for entry in entries} - {boosters_eval.__name__}
+    return {entry.name.partition(".")[0] for entry in entries} - {_PACKAGE.name}
 
 
 def met(folders: Sequence[str]) -> bool:

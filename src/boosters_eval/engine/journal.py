@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
 from boosters_eval.core.files import MAX_TEXT, check_regular, refuse_wide
 from boosters_eval.core.machine import MachineInfo
+from boosters_eval.core.terms import given
 from boosters_eval.engine.lines import LINE, NO_MACHINES, SCHEMA_VERSION, START, line_digest
 from boosters_eval.engine.outcome import Common, Failure
 from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
@@ -237,7 +238,8 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise RunError(
-                f"Cannot write {self.path}: {error.strerror}. Finished cells are kept; free space and use resume=True."
+                f"Cannot write {self.path}: {error.strerror}. Finished cells are kept; free space and use"
+                f" {given('resume')}."
             ) from None
         self._check_there()
         self.found.last = line_digest(line)

@@ -149,10 +149,14 @@ def watching(
     given: Iterable[Observer | str],
     settings: ObserverSettings = ObserverSettings(),  # noqa: B008 (frozen)
 ) -> Iterator[Observers]:
-    """All of them as one. Those that are named are created and closed here; any other is left open."""
+    """All observers of a session as one: those given, the history, and trackers if there are any.
+
+    Those that are named are created and closed here; any other is left open.
+    """
+    everybody = [*given, "history", *(["tracking"] if settings.track else [])]
     with contextlib.ExitStack() as created:
         observers = [
             created.enter_context(OBSERVERS[item].for_run(settings)) if isinstance(item, str) else item
-            for item in given
+            for item in everybody
         ]
         yield Observers(*observers)

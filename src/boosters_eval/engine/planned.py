@@ -27,16 +27,18 @@ class PlannedRun(Findings):
     jobs: int
     seconds: float  # that the history expects; 0: it does not know
     notes: tuple[str, ...] = ()
+    refusal: str = ""  # why it would not run as it is
 
     @classmethod
-    def of(cls, plan: Plan, settings: RunSettings, notes: tuple[str, ...] = ()) -> Self:
+    def of(cls, plan: Plan, settings: RunSettings, notes: tuple[str, ...] = (), refusal: str = "") -> Self:
         """A plan with how it would be carried out."""
-        return cls(plan, jobs_for(plan, settings.jobs), sum(expected_seconds(plan, settings).values()), notes)
+        seconds = sum(expected_seconds(plan, settings).values())
+        return cls(plan, jobs_for(plan, settings.jobs), seconds, notes, refusal)
 
     @property
     def exit_code(self) -> int:
         """A plan without cells would fail."""
-        return ExitCode.SUCCESS if self.plan.cells else ExitCode.EXECUTION_ERROR
+        return ExitCode.SUCCESS if self.plan.cells and not self.refusal else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
         """One line per spec and target."""
@@ -45,8 +47,13 @@ class PlannedRun(Findings):
             screen.note(f"Note: {sentence}")
         about = f", about {duration(self.seconds / min(self.jobs, len(plan.cells)))}" if self.seconds else ""
         screen.say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {self.jobs} at a time{about}")
-        for (spec, target), count in Counter((cell.spec, cell.target) for cell in plan.cells).items():
-            version = plan.builds[spec.workload][target].version
-            screen.say(f"  {spec.name} {target} ({version}) x {count}")
+        lines = Counter(f"{cell.spec.name} {cell.target} ({plan.build_of(cell).version})" for cell in plan.cells)
+        for line, count in lines.items():
+            screen.say(f"  {line} x {count}")
         for entry in plan.excluded:
             screen.say(f"  {entry.spec} {entry.target}: unsupported: {entry.reason}")
+
+    def conclude(self, screen: Screen) -> None:
+        """Why it would not run, if so."""
+        if self.refusal:
+            screen.note(f"Error: {self.refusal}")

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.metrics.task import Task
-    from boosters_eval.programs.benchmark.config import BenchmarkConfig
-    from boosters_eval.programs.benchmark.records import BenchmarkResult
+    from boosters_eval.runners.config import BenchmarkConfig
     from boosters_eval.runners.installation import Installation
+    from boosters_eval.runners.result import BenchmarkResult
 
 ImportanceKind = Literal["gain", "split"]
 
@@ -208,8 +208,8 @@ class Runner(ABC):
     @classmethod
     def supports(cls, config: BenchmarkConfig) -> bool:
         """The RFC's question, answered by `unsupported`, and by whether the device is here."""
-        from boosters_eval.programs.benchmark.measure import request_for  # noqa: PLC0415 (keeps numpy out of start-up)
         from boosters_eval.runners.devices import cannot_run  # noqa: PLC0415 (it asks about runners)
+        from boosters_eval.runners.measure import request_for  # noqa: PLC0415 (keeps numpy out of start-up)
 
         return cannot_run(cls, request_for(config)) is None
 
@@ -224,6 +224,6 @@ class Runner(ABC):
         seed: int,
     ) -> BenchmarkResult:
         """Fit and score once in this process; the engine does the same in an isolated one."""
-        from boosters_eval.programs.benchmark.measure import run_once  # noqa: PLC0415 (keeps numpy out of start-up)
+        from boosters_eval.runners.measure import run_once  # noqa: PLC0415 (keeps numpy out of start-up)
 
         return run_once(cls, config, x_train, y_train, x_valid, y_valid, seed)

@@ -21,8 +21,20 @@ if TYPE_CHECKING:
 
     from boosters_eval.runners.base import Runner
 
-# No result depends on these.
-_NO_ADAPTER = frozenset({"conformance.py", "document.py", "installation.py", "installed.py", "targets.py"})
+# They describe, measure and check a fit, or find the library: none of it is what an adapter does.
+_NO_ADAPTER = frozenset(
+    {
+        "config.py",
+        "conformance.py",
+        "document.py",
+        "installation.py",
+        "installed.py",
+        "measure.py",
+        "result.py",
+        "targets.py",
+        "warmup.py",
+    }
+)
 # What finds the code of an editable installation: it contains the path of the checkout.
 _LOADER = re.compile(r"__editable__.*|_.*_editable(_loader)?\.py")
 _CODE = (".py", ".so", ".pyd", ".dylib", ".dll")

@@ -8,6 +8,7 @@ from typing import Any
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import resolved
 from boosters_eval.core.modules import address_of, named_in
+from boosters_eval.core.terms import the
 from boosters_eval.runners import RUNNERS
 
 
@@ -17,7 +18,7 @@ def library_name(item: Any) -> str:
         return _registered(item, item.__name__)
     if not isinstance(item, str):
         raise ConfigError(
-            f"The 'libraries' parameter must be names, 'path/to/file.py:Class' or Runner classes. Got {item!r} instead."
+            f"{the('libraries')} must be names, 'path/to/file.py:Class' or Runner classes. Got {item!r} instead."
         )
     path, found, name = item.partition(".py:")
     if found:

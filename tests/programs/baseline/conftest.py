@@ -7,8 +7,8 @@ import pytest
 import factories
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.config import derive_seeds
 from boosters_eval.programs.benchmark.records import RunMetadata
+from boosters_eval.runners.config import derive_seeds
 
 VERSIONS = {"boosters": "0.1.0", "xgboost": "3.1.2"}
 SCORES = {"california/gbdt": ("rmse", 0.4521, Task.REGRESSION), "breast_cancer/gbdt": ("logloss", 0.115, Task.BINARY)}

@@ -11,9 +11,10 @@ from boosters_eval.core.devices import CudaDevices, cuda_devices
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnsupportedError
 from boosters_eval.engine import facts, plan
 from boosters_eval.engine.plan import Plan
-from boosters_eval.programs.baseline import CheckRules, Snapshot, check, make_baseline
+from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.findings import CheckRules
+from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
-from boosters_eval.programs.benchmark.config import BenchmarkConfig
 from boosters_eval.programs.benchmark.natives import canonical_native
 from boosters_eval.programs.benchmark.planning import fit_specs
 from boosters_eval.programs.benchmark.suites import SUITES, cost_key
@@ -21,6 +22,7 @@ from boosters_eval.programs.benchmark.tables import build_document
 from boosters_eval.programs.history import content
 from boosters_eval.programs.history.query import runs as history_runs
 from boosters_eval.runners import RUNNERS, devices
+from boosters_eval.runners.config import BenchmarkConfig
 from boosters_eval.runners.parameters import BoosterType, Device, Profile
 from tiny import TINY, plan_of, prepare_tiny, run_tiny, tiny_config
 

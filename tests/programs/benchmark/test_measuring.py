@@ -27,14 +27,14 @@ from boosters_eval.engine import memory, threads
 from boosters_eval.engine.clock import CpuUse
 from boosters_eval.engine.execute import jobs_for
 from boosters_eval.programs.baseline.snapshot import make_baseline
-from boosters_eval.programs.benchmark.measure import measure
 from boosters_eval.programs.benchmark.planning import timing_threads
-from boosters_eval.programs.benchmark.records import BUSY_CELL
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables import build_tables
 from boosters_eval.reports.text import render_markdown
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, TrainData
+from boosters_eval.runners.measure import measure
+from boosters_eval.runners.result import BUSY_CELL
 from tiny import loaded, plan_of, prepare_tiny, run_tiny, shared_pool, tiny_config
 
 FEW = TrainingConfig(n_estimators=2)
@@ -266,7 +266,7 @@ def test_early_stopping_works_on_rows_held_out_of_the_training_rows(dataset, hom
 
 
 def test_rows_for_early_stopping_are_the_same_for_every_library_and_no_others():
-    from boosters_eval.programs.benchmark.measure import hold_out
+    from boosters_eval.runners.measure import hold_out
 
     x = np.arange(100, dtype=np.float32).reshape(-1, 1)
     data = TrainData(x=x, y=x[:, 0].astype(float), weights=np.ones(100))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from boosters_eval.engine.plan import Plan
-from boosters_eval.programs.benchmark.config import derive_seeds
 from boosters_eval.programs.benchmark.spec import model_seed
+from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.installed import installed_build
 from tiny import plan_of, prepare_tiny, run_tiny, tiny_config
 

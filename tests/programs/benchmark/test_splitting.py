@@ -12,15 +12,15 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.programs.baseline.model import load_baseline, save_baseline
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark import fitting
-from boosters_eval.programs.benchmark.measure import hold_out, request_for
 from boosters_eval.programs.benchmark.observations import observe
-from boosters_eval.programs.benchmark.records import SplitFacts
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.suites import count_cells
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.runners.base import TrainData
+from boosters_eval.runners.measure import hold_out, request_for
 from boosters_eval.runners.parameters import TrainingConfig
+from boosters_eval.runners.result import SplitFacts
 from tiny import plan_of, prepare_tiny, run_tiny, tiny_config
 
 N = 60

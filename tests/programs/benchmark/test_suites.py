@@ -11,7 +11,6 @@ from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.datasets import DATASETS
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.config import BenchmarkSuite
 from boosters_eval.programs.benchmark.suites import (
     ABLATION_GROWTH_SUITE,
     ABLATION_THREADING,
@@ -23,6 +22,7 @@ from boosters_eval.programs.benchmark.suites import (
     MINIMAL_SUITE,
     QUICK_SUITE,
     SUITES,
+    BenchmarkSuite,
     cost_key,
     count_cells,
     create_ablation_suite,
@@ -32,7 +32,7 @@ from boosters_eval.programs.benchmark.suites import (
     register_suite,
     resolve_suite,
 )
-from boosters_eval.programs.gate import TIERS
+from boosters_eval.programs.gate.request import TIERS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
 from boosters_eval.stats.units import covered_level
 

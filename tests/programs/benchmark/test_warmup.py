@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.warmup import few_rows, small_request, warm_up
 from boosters_eval.runners import RUNNERS, FitRequest, TrainData
 from boosters_eval.runners.parameters import Profile, TrainingConfig
+from boosters_eval.runners.warmup import few_rows, small_request, warm_up
 from tiny import run_tiny, tiny_config
 
 LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")
@@ -103,7 +103,7 @@ MEMORY = """
 import json, sys
 import numpy as np
 from boosters_eval.programs.benchmark.fitting import _memory_of
-from boosters_eval.programs.benchmark.warmup import fit_once, warm_up
+from boosters_eval.runners.warmup import fit_once, warm_up
 from boosters_eval.datasets import DATASETS
 from boosters_eval.engine import memory
 from boosters_eval.metrics.task import Task

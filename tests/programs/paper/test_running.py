@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import boosters_eval
-from boosters_eval.api import load_run
+from boosters_eval.api import load_run, run_paper
 from boosters_eval.cli.app import run as command_line
 from boosters_eval.core.errors import BuildError, ConfigError, RunError
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset
@@ -27,7 +27,6 @@ from boosters_eval.programs.paper.models import open_model, predict
 from boosters_eval.programs.paper.planning import plan_targets
 from boosters_eval.programs.paper.reading import read_specification
 from boosters_eval.programs.paper.results import PaperResults
-from boosters_eval.programs.paper.running import run_specification
 from boosters_eval.programs.paper.specification import PaperSpecification
 from boosters_eval.programs.paper.targets import known_metrics, obstacle, paper_targets
 from boosters_eval.runners import RUNNERS
@@ -101,7 +100,7 @@ def write(folder, rows, *, dataset=None, **changes):
 
 
 def ran(path, **options):
-    results = run_specification(path, executor=shared_pool(), **options)
+    results = run_paper(path, executor=shared_pool(), **options)
     assert PaperResults.model_validate_json(results.model_dump_json()) == results
     return {found.row: found for found in results.targets}, results
 
@@ -113,7 +112,7 @@ def ran(path, **options):
 def test_hardware_is_that_of_the_machines_that_ran_the_cells(home, tmp_path, place, processor):
     path = write(tmp_path, {"good": call("good", bias=0.01)})
     with Stamping(place=place) as nodes:
-        found = run_specification(path, executor=nodes).environment
+        found = run_paper(path, executor=nodes).environment
     assert found["cpu_model"] == processor
     assert ("cpu_cores" in found) == (place is not by_seed)
 
@@ -153,7 +152,7 @@ def test_functions_and_programs_are_run_once_per_seed_and_failures_are_kept_apar
             "silent": program("silent"),
         },
     )
-    found, results = ran(path, command=("paper", "run"))
+    found, results = ran(path, command_line=("paper", "run"))
     assert found["good"].values == {"accuracy": (0.910042, 0.911379)}
     assert found["good"].std_over == "seeds"
     assert found["good"].seeds == (42, 1379)
@@ -247,7 +246,7 @@ def test_a_version_that_cannot_be_installed_leaves_the_row_out(home, tmp_path, m
     monkeypatch.setattr("boosters_eval.programs.paper.planning.competitor_names", refused)
     path = write(tmp_path, {"row": {"library": "xgboost==0.0.0"}}, dataset={"name": "Breast_Cancer"})
     planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
-    assert planned.plan is None
+    assert not planned.plan.cells
     assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed; pip says: ERROR: no such version"
 
 
@@ -342,7 +341,7 @@ def test_a_row_on_a_device_that_is_not_here_is_not_run_on_the_cpu(home, tmp_path
 def test_a_binding_that_is_a_mistake_is_refused_with_its_line(tmp_path, run, sentence):
     path = write(tmp_path, {"row": run})
     with pytest.raises(ConfigError) as error:
-        run_specification(path)
+        run_paper(path)
     assert sentence in str(error.value)
     assert f"{path}, line " in str(error.value)
 
@@ -361,7 +360,7 @@ def test_only_names_targets_and_suggests_the_nearest(home, tmp_path):
     found, _ = ran(path, only=["T:good"], seeds=1)
     assert list(found) == ["good"]
     with pytest.raises(ConfigError, match=r"Got 'T:god:D' instead\. Did you mean 'T:good:D'\?"):
-        run_specification(path, only=["T:god:D"])
+        run_paper(path, only=["T:god:D"])
 
 
 def test_the_command_exits_2_unless_all_targets_ran(home, tmp_path, kept_pool, monkeypatch, capsys):

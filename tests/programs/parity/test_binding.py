@@ -10,11 +10,11 @@ import pytest
 import fake_backends as fakes
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Cell
-from boosters_eval.programs.parity.backend import Session, TimedStep
+from boosters_eval.programs.parity.backend import BackendSession, TimedStep
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload
 from boosters_eval.programs.parity.data import GENERATORS, ensure_data
 from boosters_eval.programs.parity.method import BASE_SEED, BINDING_TOLERANCE
-from boosters_eval.programs.parity.running import ParityRequest
+from boosters_eval.programs.parity.request import ParityRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ def registered() -> Iterator[None]:
     GENERATORS.unregister("rows")
 
 
-class Told(Session):
+class Told(BackendSession):
     """Steps that tell their time, each in another digit."""
 
     def load(self, data: Path) -> TimedStep:
@@ -46,7 +46,7 @@ class Told(Session):
 
 class Telling(fakes.Sums):
     @classmethod
-    def session(cls, *_: Any) -> Session:  # type: ignore[override]
+    def session(cls, *_: Any) -> BackendSession:  # type: ignore[override]
         return Told()
 
 
@@ -74,5 +74,5 @@ def test_other_parameters_make_another_cell() -> None:
 def test_the_defaults_are_those_of_the_methodology() -> None:
     assert BASE_SEED == 1_234_567_890
     assert fakes.method().binding_tolerance == BINDING_TOLERANCE == 1e-6
-    assert ParityRequest().timeout_s == 24 * 3600
+    assert ParityRequest().timeout == 24 * 3600
     assert ParityRequest().max_runs == 40

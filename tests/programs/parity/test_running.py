@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import fake_backends as fakes
+from boosters_eval import Observer, list_oracles, refresh_oracles, run_parity, verify_oracles
 from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.engine.executor import EXECUTORS, Executor
+from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.data import GENERATORS
 from boosters_eval.programs.parity.gate import decide
 from boosters_eval.programs.parity.method import METHODS, Convention
 from boosters_eval.programs.parity.rows import ParityRow, read_rows, write_rows
-from boosters_eval.programs.parity.running import ParityRequest, run_parity
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 from stamping import FAST, SLOW, Stamping
 
@@ -48,8 +48,8 @@ def pool() -> Iterator[Executor]:
 
 def carry_out(pool: Executor, home: Path, *backends: Any, **options: Any) -> Rows:
     METHODS.register("sum", fakes.method(*backends, **options.pop("changes", {})), replace=True)
-    request = ParityRequest(methods=("sum",), home=home, max_runs=options.pop("max_runs", 3), **options)
-    return {row.backend: row for row in run_parity(request, executor=pool)}
+    found = run_parity("sum", home=home, max_runs=options.pop("max_runs", 3), executor=pool, **options)
+    return {row.backend: row for row in found.rows}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def everything(pool: Executor, home: Path) -> Rows:
     """One run of every backend, good and bad."""
     return carry_out(
-        pool, home, *fakes.GOOD, *fakes.BAD, changes={"conventions": DOUBLES}, timeout_s=2.0, out_csv=home / "all.csv"
+        pool, home, *fakes.GOOD, *fakes.BAD, changes={"conventions": DOUBLES}, timeout=2.0, out_csv=home / "all.csv"
     )
 
 
@@ -277,13 +277,85 @@ def test_a_file_that_cannot_be_added_to_is_refused_before_anything_is_run(run: R
     assert not (tmp_path / "runs").exists()
 
 
-def test_what_contradicts_itself_or_has_no_data_is_refused(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="Use --force to run everything again, or --resume"):
-        run(force=True, resume=True)
-    with pytest.raises(ConfigError, match=r"Unknown backend 'clos'\. Did you mean 'close'"):
-        run(backends=("clos",))
-    METHODS.register("sum", fakes.method(), replace=True)
-    request = ParityRequest(methods=("sum",), home=tmp_path, sizes=(fakes.Size(0, 3),))
-    broken = dataclasses.replace(request, sizes=(fakes.Size(-1, 3),))
-    with pytest.raises(ConfigError, match=r"The method 'sum' has no data of size -1x3 \(--sizes\): "):
-        run_parity(broken)
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"resume": True, "rerun_failed": True}, "Use either 'resume' or 'rerun_failed', not both."),
+        ({"backends": "clos"}, "Unknown backend 'clos'. Did you mean 'close'"),
+        ({"sizes": ["10by3"]}, "The 'sizes' parameter must be rows x columns, such as 1000x50. Got '10by3' instead."),
+        ({"sizes": (20, 3)}, "The 'sizes' parameter must be rows x columns, such as 1000x50. Got 20 instead."),
+        ({"sizes": fakes.Size(0, 3)}, "The 'sizes' parameter must be rows x columns, such as 1000x50. Got 0 instead."),
+        ({"threads": [1, 0]}, "The 'threads' parameter must be a count of at least 1. Got 0 instead."),
+        ({"timeout": 0}, "The 'timeout' parameter must be seconds above 0. Got 0 instead."),
+        ({"max_cells": True}, "The 'max_cells' parameter must be a count of at least 1. Got True instead."),
+        ({"methods": 3}, "The 'methods' parameter must be names of methods. Got 3 instead."),
+        ({"observer": "lnes"}, "Unknown observer 'lnes'. Did you mean 'lines'"),
+        ({"budgt": 3}, "run_parity() has no parameter 'budgt'. Did you mean 'budget'?"),
+    ],
+)
+def test_python_is_told_of_parameters(options: dict[str, Any], told: str, pool: Executor, tmp_path: Path) -> None:
+    METHODS.register("sum", fakes.method(fakes.Close), replace=True)
+    with pytest.raises(ConfigError) as caught:
+        run_parity(**{"methods": "sum", "home": tmp_path, "executor": pool, **options})
+    assert str(caught.value).startswith(told)
+    assert not (tmp_path / "runs").exists()
+
+
+class Fussy(fakes.Rows):
+    name = "fussy"
+
+    @classmethod
+    def generate(cls, method: Any, size: Any, seed: int, shared: Any) -> Any:
+        raise ValueError("too narrow.")
+
+
+def test_data_that_cannot_be_made_are_told_with_the_parameter(run: Run) -> None:
+    GENERATORS.register("fussy", Fussy)
+    try:
+        with pytest.raises(
+            ConfigError, match=r"^The method 'sum' has no data of size 4x1 \('sizes'\): ValueError: too n"
+        ):
+            run(changes={"data": "fussy"}, sizes="4x1")
+    finally:
+        GENERATORS.unregister("fussy")
+
+
+def test_what_was_put_off_is_told_in_terms_of_python(run: Run) -> None:
+    assert run(fakes.Close, max_cells=1)["close"].message == "put off by max_cells=1: resume=True runs it"
+
+
+def test_cells_run_one_at_a_time_and_are_seen_by_observers(tmp_path: Path, pool: Executor) -> None:
+    METHODS.register("sum", fakes.method(fakes.Close), replace=True)
+    seen: list[str] = []
+
+    class Seeing(Observer):
+        def outcome(self, event: Any) -> None:
+            seen.append(event.cell.target)
+
+    given = {"home": tmp_path, "max_runs": 1, "observer": Seeing(), "name": "seen", "jobs": 4}
+    assert run_parity("sum", **given).exit_code == 0
+    assert sorted(seen) == ["close", "sums"]
+    facts = find_run("seen", tmp_path).facts(1)
+    assert (facts.kind, facts.jobs, facts.known_as) == ("parity", 1, "seen")
+
+
+def test_references_are_refreshed_as_one_run(pool: Executor, tmp_path: Path) -> None:
+    for name in ("sum", "sum2"):
+        METHODS.register(name, fakes.method(fakes.Close, name=name, canonical="close"), replace=True)
+    METHODS.register("sum3", fakes.method(name="sum3", oracle=None), replace=True)
+    try:
+        found = refresh_oracles(["sum", "sum2", "sum3"], home=tmp_path, executor=pool, name="fresh")
+        assert refresh_oracles("sum3", home=tmp_path, executor=pool).exit_code == 2, "it declares no oracle"
+    finally:
+        METHODS.unregister("sum2")
+        METHODS.unregister("sum3")
+    assert (found.exit_code, len(found.rows), found.stored) == (0, 4, found.rows)
+    assert len({row.run_id for row in found.rows}) == 1
+    stored = list_oracles(home=tmp_path).references
+    assert sorted((item.method, item.role) for item in stored) == [
+        (name, role) for name in ("sum", "sum2") for role in ("canonical", "oracle")
+    ]
+    assert verify_oracles(home=tmp_path).exit_code == 0
+    for path in (tmp_path / "parity" / "oracles").glob("arrays/*/*.npy"):
+        path.write_bytes(b"damaged")
+    assert verify_oracles(home=tmp_path).exit_code == 2

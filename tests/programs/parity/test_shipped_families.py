@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from boosters_eval import run_parity
 from boosters_eval.engine.artifacts import load_array
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.families.pls import PLS, PLS2, IkplsScaled
 from boosters_eval.programs.parity.gate import decide
 from boosters_eval.programs.parity.method import METHODS, Size
-from boosters_eval.programs.parity.running import ParityRequest, run_parity
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(home: Path, **options: Any) -> Rows:
-    rows = run_parity(ParityRequest(home=home, max_runs=options.pop("max_runs", 2), **options))
-    return {(row.method, row.backend, Size(row.n, row.p)): row for row in rows}
+    found = run_parity(home=home, max_runs=options.pop("max_runs", 2), **options)
+    return {(row.method, row.backend, Size(row.n, row.p)): row for row in found.rows}
 
 
 @pytest.fixture(scope="module")

@@ -40,8 +40,8 @@ def test_a_page_is_written_into_the_run_and_opened_if_wanted(tmp_path, runs, mon
 
 def test_removal_asks_nobody_but_can_be_previewed(tmp_path, runs):
     previewed = remove_runs(older_than=timedelta(0), dry_run=True, home=tmp_path)
-    assert (previewed.count, previewed.removed) == (2, ())
-    assert remove_runs(older_than="1w", home=tmp_path).count == 0
+    assert (len(previewed.things), previewed.removed) == (2, ())
+    assert remove_runs(older_than="1w", home=tmp_path).things == ()
     assert remove_runs("first", home=tmp_path).removed == (runs[0].run_id,)
     assert [folder.name for folder in (tmp_path / "runs").iterdir()] == [runs[1].run_id]
 

@@ -21,13 +21,13 @@ from boosters_eval import (
 )
 from boosters_eval.programs.baseline.plan import Request, plan_run
 from boosters_eval.programs.benchmark import tables
-from boosters_eval.programs.benchmark.measure import request_for
 from boosters_eval.reports import render_markdown, render_page
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds import pip
 from boosters_eval.runners.builds.resolve import competitor_names, resolve_build
 from boosters_eval.runners.builds.store import find_build, remove_build
 from boosters_eval.runners.installation import Installation
+from boosters_eval.runners.measure import request_for
 from boosters_eval.runners.targets import known_as, runner_of
 from factories import config, suite
 from tiny import TINY

@@ -21,14 +21,14 @@ from pydantic import (
     model_validator,
 )
 
-from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.core.errors import ConfigError, FileFormatError, require
+from boosters_eval.core.files import given_path, load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import escape_json
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.records import SplitFacts
+from boosters_eval.runners.result import SplitFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -216,8 +216,9 @@ def mapping_digest(results: tuple[BaselineResult, ...]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def load_baseline(path: Path) -> Baseline:
+def load_baseline(path: str | Path) -> Baseline:
     """Read a baseline; whatever else the file is, one sentence says so."""
+    path = given_path(path)
     raw = _parse(path, read_text(path))
     version = raw["schema_version"]
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
@@ -255,10 +256,11 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     return raw
 
 
-def save_baseline(baseline: Baseline, path: Path) -> None:
+def save_baseline(baseline: Baseline, path: str | Path) -> None:
     """Write the file whole or not at all, laid out so that a change shows as a changed line."""
+    require("baseline", baseline, Baseline, "a Baseline")
     text = _layout(baseline.model_dump(mode="json", exclude_defaults=False))
-    write_atomically(path, escape_json(text) + "\n")
+    write_atomically(given_path(path), escape_json(text) + "\n")
 
 
 def _layout(value: Any, indent: int = 0) -> str:

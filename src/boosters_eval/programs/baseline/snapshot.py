@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.errors import BoostersEvalWarning, RunError
+from boosters_eval.core.terms import given
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find
 from boosters_eval.programs.baseline.model import (
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boosters_eval.engine.facts import RunFacts
-    from boosters_eval.programs.benchmark.records import BenchmarkResult
     from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.runners.result import BenchmarkResult
 
 _TIMES = ("train_time_s", "predict_time_s")
 _DIGEST = 16  # characters kept of a digest
@@ -187,7 +188,7 @@ def _check_flaky(run: ResultCollection, allowed: int) -> None:
         more = f" ({len(flaky)} such cells)" if len(flaky) > 1 else ""
         raise RunError(
             f"No baseline was recorded: {first.library} on {first.config_name}, cell {first.repeat.name} finished only"
-            f" after failing{more}; find out why, or say allow_flaky={len(flaky)}."
+            f" after failing{more}; find out why, or say {given('allow_flaky', len(flaky))}."
         )
 
 

@@ -16,8 +16,9 @@ from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.core.text import clean, counted
 from boosters_eval.metrics import declare_metric, find, label
 from boosters_eval.programs.benchmark.observations import compare_rows, value_of
-from boosters_eval.programs.benchmark.records import BUSY_CELL, Unsupported
+from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.tables.contenders import absences, group, results_by_name
+from boosters_eval.runners.result import BUSY_CELL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

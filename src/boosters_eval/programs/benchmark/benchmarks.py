@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.core.terms import the
 from boosters_eval.datasets import resolve_dataset
 from boosters_eval.datasets.config import DatasetConfig, DataSettings, parse_split
 from boosters_eval.datasets.given import GivenFrame, given_datasets
 from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.competitors import competitors, unavailable_in, usable_libraries
-from boosters_eval.programs.benchmark.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.programs.benchmark.suites import resolve_suite
 from boosters_eval.runners.builds.resolve import competitor_names
+from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.engine.plan import Exclusion
-    from boosters_eval.programs.benchmark.config import BenchmarkSuite
+    from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.runners.base import Runner
 
     Libraries = str | type[Runner] | Sequence[str | type[Runner]] | None  # None: all that there are
@@ -59,7 +60,7 @@ def comparison(
     home: Path | None = None,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
-    usable, reasons = usable_libraries(_libraries(libraries, home))
+    usable, reasons = usable_libraries(library_names(libraries, home))
     notes: list[str] = []
     folds, repeats = parse_cv(cv)
     wanted_task = None if task is None else Task(_choice("task", task, Task))
@@ -79,7 +80,7 @@ def comparison(
         else:
             dataset = resolve_dataset(item, wanted_task, reading, split)
         notes += [f"{dataset.name}: {sentence}" for sentence in dataset.notes]
-        for kind in _boosters(booster):
+        for kind in parse_boosters(booster):
             for variant, chosen in rows:
                 configs.append(
                     BenchmarkConfig(
@@ -92,7 +93,7 @@ def comparison(
                         seeds=derive_seeds(repeats) if folds else (),
                         folds=folds,
                         variant=variant,
-                        profile=Profile(_choice("profile", profile, Profile)),
+                        profile=parse_profile(profile),
                         metrics=tuple(metrics),
                         split=split,
                     )
@@ -112,7 +113,7 @@ def suite_benchmarks(
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
     found = resolve_suite(suite, builds=libraries is None, home=home)
-    return benchmarks_of(found, _libraries(libraries, home), metrics=metrics, cv=cv, profile=profile)
+    return benchmarks_of(found, library_names(libraries, home), metrics=metrics, cv=cv, profile=profile)
 
 
 def benchmarks_of(
@@ -127,7 +128,7 @@ def benchmarks_of(
     every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
     usable, reasons = usable_libraries(every, required=only is not None)
     folds, repeats = parse_cv(cv)
-    changes: dict[str, Any] = {} if profile is None else {"profile": Profile(_choice("profile", profile, Profile))}
+    changes: dict[str, Any] = {} if profile is None else {"profile": parse_profile(profile)}
     changes |= {"folds": folds, "seeds": derive_seeds(repeats)} if folds else {}
     configs = [
         config.replace(
@@ -148,9 +149,7 @@ def parse_cv(text: str | int | None) -> tuple[int | None, int]:
     match = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", str(text))
     folds, repeats = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
     if folds < 2 or repeats < 1:
-        raise ConfigError(
-            f"The 'cv' parameter must be folds or folds x repeats, such as 5 or 5x10. Got {text!r} instead."
-        )
+        raise ConfigError(f"{the('cv')} must be folds or folds x repeats, such as 5 or 5x10. Got {text!r} instead.")
     return folds, repeats
 
 
@@ -170,11 +169,11 @@ def _data_settings(
 def _names(value: str | Sequence[str], parameter: str) -> list[str]:
     names = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"The '{parameter}' parameter must be a name or a list of names. Got {value!r} instead.")
+        raise ConfigError(f"{the(parameter)} must be a name or a list of names. Got {value!r} instead.")
     return list(dict.fromkeys(names))
 
 
-def _libraries(value: Any, home: Path | None) -> list[str] | None:
+def library_names(value: Any, home: Path | None) -> list[str] | None:
     """The libraries by name; one may be given by its file or its class. None: all that there are."""
     if value is None:
         return None
@@ -182,10 +181,16 @@ def _libraries(value: Any, home: Path | None) -> list[str] | None:
     return competitor_names(given, home) if given else _names([], "libraries")
 
 
-def _boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:
+def parse_boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:
+    """The boosters of these names."""
     given = [value] if isinstance(value, (str, BoosterType)) or not isinstance(value, Iterable) else list(value)
     names = _names([item.value if isinstance(item, BoosterType) else item for item in given], "booster")
     return [BoosterType(_choice("booster", name, BoosterType)) for name in names]
+
+
+def parse_profile(value: Profile | str) -> Profile:
+    """The profile of that name."""
+    return Profile(_choice("profile", value, Profile))
 
 
 def _choice(kind: str, value: Any, enum: type[BoosterType | Profile | Task | GrowthStrategy]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import ConfigError, ExitCode
+from boosters_eval.core.errors import ConfigError, ExitCode, UnsupportedError, require
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import tell
@@ -22,7 +23,7 @@ from boosters_eval.programs.benchmark.usermetrics import metric_names
 from boosters_eval.runners.parameters import Device, GrowthStrategy, TrainingConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.datasets.audit import DataAudit
@@ -59,7 +60,7 @@ def prepare_comparison(request: CompareRequest) -> PreparedRun:
     texts = isinstance(variants, (tuple, list))
     benchmarks = comparison(
         **benchmark_arguments(request),
-        variants=parse_variants(variants, training or TrainingConfig()) if texts else variants,
+        variants=parse_variants(variants, training) if texts else variants,
         metrics=metric_names(_several(request.metrics)),
     )
     return prepare(benchmarks, request.seeds, request, max_seeds=request.max_seeds, budget=request.budget)
@@ -86,7 +87,7 @@ def benchmark_arguments(request: Any) -> dict[str, Any]:
     return {**found, "training": training_of(request), "data": data_of(request)}
 
 
-def training_of(request: TrainingParameters) -> TrainingConfig | Mapping[str, Any] | None:
+def training_of(request: TrainingParameters) -> TrainingConfig:
     """The canonical parameters that were given, as one or by single options."""
     if request.training is not None:
         return request.training
@@ -96,12 +97,13 @@ def training_of(request: TrainingParameters) -> TrainingConfig | Mapping[str, An
     return base if request.device is None else base.replace(device=Device(request.device))
 
 
-def data_of(request: DataParameters) -> DataSettings | Mapping[str, Any] | None:
+def data_of(request: DataParameters) -> DataSettings | None:
     """The settings of files that were given, as one or by single options; None if there are none."""
     from boosters_eval.datasets.config import DataSettings  # noqa: PLC0415 (loads pandas)
 
     if request.data is not None:
-        return request.data
+        require("data", request.data, (DataSettings, Mapping), "a DataSettings or a dict of them")
+        return request.data if isinstance(request.data, DataSettings) else DataSettings(**request.data)
     given = {name: value for name in DataSettings.model_fields if (value := getattr(request, name, None))}
     return DataSettings(**given) if given else None
 
@@ -123,11 +125,23 @@ def _judge(request: CompareRequest | SuiteRequest, prepared: PreparedRun) -> Fin
         _check_against(request.against, prepared)
     announce(prepared)
     if request.dry_run:
-        check_devices(prepared.plan)
-        return PlannedRun.of(prepared.plan, request, notes=_growth_notes(prepared))
+        return planned(prepared)
     results = run_prepared(prepared)
     verdict = None if request.against is None else results.regressions(request.against, test=request.test)
     return ComparisonFindings(results, request, verdict)
+
+
+def planned(prepared: PreparedRun) -> PlannedRun:
+    """What a dry run finds."""
+    return PlannedRun.of(prepared.plan, prepared.settings, _growth_notes(prepared), _refusal(prepared))
+
+
+def _refusal(prepared: PreparedRun) -> str:
+    try:
+        check_devices(prepared.plan)
+    except UnsupportedError as error:
+        return str(error)
+    return ""
 
 
 def _several(given: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from boosters_eval.runners.targets import library_of, runner_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boosters_eval.programs.benchmark.config import BenchmarkConfig
+    from boosters_eval.runners.config import BenchmarkConfig
 
 
 def competitors(

@@ -12,7 +12,6 @@ from boosters_eval.engine.plan import CellRef, Exclusion, Plan, canonical, diges
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.compute import load_implementations
 from boosters_eval.programs.benchmark.fitting import fit_cell
-from boosters_eval.programs.benchmark.records import BenchmarkResult
 from boosters_eval.programs.benchmark.spec import FitSpec
 from boosters_eval.programs.benchmark.usermetrics import UserMetric
 from boosters_eval.runners import RUNNERS
@@ -20,6 +19,7 @@ from boosters_eval.runners.builds.importing import foreign
 from boosters_eval.runners.builds.store import changed_since
 from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.installed import installed_build
+from boosters_eval.runners.result import BenchmarkResult
 from boosters_eval.runners.targets import known_as, runner_of
 
 if TYPE_CHECKING:

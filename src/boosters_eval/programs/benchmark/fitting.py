@@ -20,16 +20,16 @@ from boosters_eval.engine import memory
 from boosters_eval.engine.child import message_of
 from boosters_eval.engine.processes import die_with_parent
 from boosters_eval.metrics import MetricWarning, compute_metrics
-from boosters_eval.programs.benchmark.measure import hold_out, late_imports, measure, measured_fields
+from boosters_eval.metrics.trivial import trivial_scores
 from boosters_eval.programs.benchmark.natives import refuse_ignored
 from boosters_eval.programs.benchmark.preparing import FitData, protocol_data
 from boosters_eval.programs.benchmark.protocol import load_steps, overridden
-from boosters_eval.programs.benchmark.records import BUSY, BUSY_CELL, SplitFacts
 from boosters_eval.programs.benchmark.spec import identity_of, model_seed, spec_of
-from boosters_eval.programs.benchmark.trivial import trivial_scores
-from boosters_eval.programs.benchmark.warmup import fit_once, warm_up
 from boosters_eval.runners.base import TrainData
 from boosters_eval.runners.devices import device_fault
+from boosters_eval.runners.measure import hold_out, late_imports, measure, measured_fields
+from boosters_eval.runners.result import BUSY, BUSY_CELL, SplitFacts
+from boosters_eval.runners.warmup import fit_once, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
     from boosters_eval.datasets import Table
     from boosters_eval.engine.cell import Cell
-    from boosters_eval.programs.benchmark.measure import Measurement
+    from boosters_eval.metrics.trivial import Scores
     from boosters_eval.programs.benchmark.spec import FitSpec
-    from boosters_eval.programs.benchmark.trivial import Scores
     from boosters_eval.runners.base import Runner, Translation
+    from boosters_eval.runners.measure import Measurement
 
 
 @dataclass(frozen=True)

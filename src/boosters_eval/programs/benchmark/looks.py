@@ -9,8 +9,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 from boosters_eval.core.errors import ConfigError, require
+from boosters_eval.core.repeat import MAX_SEEDS
+from boosters_eval.core.terms import the
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.programs.benchmark.config import MAX_SEEDS
 from boosters_eval.programs.benchmark.observations import compare_rows
 from boosters_eval.programs.benchmark.tables.contenders import group, results_by_name
 
@@ -42,9 +43,7 @@ class Growth:
 
         require("max_seeds", max_seeds, (Integral, type(None)), f"a count from 2 to {MAX_SEEDS}")
         if max_seeds is not None and not 2 <= max_seeds <= MAX_SEEDS:
-            raise ConfigError(
-                f"The 'max_seeds' parameter must be a count from 2 to {MAX_SEEDS}. Got {max_seeds} instead."
-            )
+            raise ConfigError(f"{the('max_seeds')} must be a count from 2 to {MAX_SEEDS}. Got {max_seeds} instead.")
         rule = SequentialRule() if max_seeds is None else SequentialRule(max_seeds=max_seeds)
         return cls(rule, parse_budget(budget))
 
@@ -63,7 +62,7 @@ def parse_budget(text: str | float | None) -> float | None:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(text))
     seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if seconds <= 0:
-        raise ConfigError(f"The 'budget' parameter must be a time such as 90s, 10m or 1h. Got {text!r} instead.")
+        raise ConfigError(f"{the('budget')} must be a time such as 90s, 10m or 1h. Got {text!r} instead.")
     return seconds
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boosters_eval.metrics.catalog import Resolution
-    from boosters_eval.programs.benchmark.records import BenchmarkResult, SplitFacts
+    from boosters_eval.runners.result import BenchmarkResult, SplitFacts
     from boosters_eval.stats.significance import TestName
     from boosters_eval.stats.tables import ComparisonTable
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnsupportedError
 from boosters_eval.core.machine import available_cpus, physical_cores
-from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.repeat import MAX_SEEDS, Repeat
 from boosters_eval.core.terms import given, the
 from boosters_eval.datasets import materialise, open_stored, split_rows
 from boosters_eval.datasets.audit_store import audit_of
@@ -21,12 +21,12 @@ from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.config import MAX_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.looks import Growth
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing, spec_of
 from boosters_eval.programs.benchmark.splitting import check_growth, check_splits, settled, split_spec
 from boosters_eval.programs.benchmark.usermetrics import UserMetric, from_registry, from_spec
+from boosters_eval.runners.config import BenchmarkConfig, derive_seeds
 from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.parameters import BoosterType, Device, TrainingConfig
 from boosters_eval.runners.targets import runner_of

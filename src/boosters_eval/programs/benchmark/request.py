@@ -6,6 +6,7 @@ from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.request import (
     FLAG,
     Declared,
@@ -22,12 +23,12 @@ from boosters_eval.core.terms import given, named, the
 from boosters_eval.engine.settings import OUTPUT, RUN, RunOptions, RunSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from boosters_eval.runners.parameters import TrainingConfig
 
 DATA = "Files of your own"
-MAX_SEEDS = 10_000  # of one config
+TASKS = ("regression", "binary", "multiclass", "quantile", "ranking")
 # What `--library` takes besides a library's name; see docs/builds.md.
 BUILDS = ", path/to/file.py:Class, or builds: LIBRARY==VERSION, NAME=LIBRARY@wheel-or-source-folder."
 # For metrics, a comma separates only before what is no parameter: in `f1@0.3,mcc`, but not in `pinball@0.1,0.5` or
@@ -77,8 +78,7 @@ class Measuring(Declared):
     def check(self) -> None:
         """Refuse settings that contradict each other."""
         super().check()
-        if self.threads == 0:
-            raise ConfigError(f"{the('threads')} must be at least 1, or -1 for all cores. Got 0 instead.")
+        check_threads(self)
         if self.protocol == "adaptive" and not self.timing_mode:
             raise ConfigError(
                 f"{the('protocol')} can be 'adaptive' only in timing mode: use {given('timing_mode')} too."
@@ -110,7 +110,7 @@ class Tolerant(Declared):
 class TrainingParameters(Declared):
     """What models are trained with: a TrainingConfig from Python, single values on the command line."""
 
-    training: TrainingConfig | Mapping[str, Any] | None = parameter(
+    training: TrainingConfig | None = parameter(
         None, kind=anything("a TrainingConfig"), door="python", help="The canonical parameters."
     )
     growth: str | None = parameter(
@@ -262,9 +262,7 @@ class BenchmarkParameters(TrainingParameters, DataParameters):
     split: str | None = parameter(
         None, kind=text("random, time:COLUMN or group:COLUMN", "random|time:COLUMN|group:COLUMN"), help=SPLIT
     )
-    task: Any = parameter(
-        None, kind=anything("a task", metavar="TASK"), help="The task of a FILE, instead of inferring it."
-    )
+    task: Any = parameter(None, kind=choice(*TASKS), help="The task of a FILE, instead of inferring it.")
     target: str | None = parameter(
         None, kind=text("the name of a column"), door="python", help="The column of a data frame that is predicted."
     )
@@ -278,7 +276,7 @@ class BenchmarkParameters(TrainingParameters, DataParameters):
 class Verdicts(OutputOptions):
     """How a comparison is judged and shown, and whether it is a check."""
 
-    test: str = parameter(
+    test: Literal["corrected", "welch", "paired", "wilcoxon"] = parameter(
         "corrected",
         kind=choice("corrected", "welch", "paired", "wilcoxon"),
         panel=OUTPUT,
@@ -411,6 +409,12 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
         super().check()
         check_splits(self)
         check_verdict(self)
+
+
+def check_threads(request: Any) -> None:
+    """There are threads, or all that there can be."""
+    if request.threads == 0:
+        raise ConfigError(f"{the('threads')} must be at least 1, or -1 for all cores. Got 0 instead.")
 
 
 def check_splits(request: Any) -> None:

@@ -5,31 +5,25 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, require
-from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, load_json, read_text, write_atomically
+from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, given_path, load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import escape_json
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.records import (
-    Absence,
-    BenchmarkError,
-    BenchmarkResult,
-    Record,
-    RunMetadata,
-    Unavailable,
-    Unsupported,
-)
+from boosters_eval.programs.benchmark.records import Absence, BenchmarkError, RunMetadata, Unavailable, Unsupported
 from boosters_eval.programs.benchmark.rows import ROW_FIELDS, csv_of, row_of
 from boosters_eval.runners.parameters import BoosterType
+from boosters_eval.runners.result import BenchmarkResult, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -231,7 +225,7 @@ class ResultCollection:
         left_out = None if include_metadata else {"metadata"}
         text = escape_json(self.document().model_dump_json(indent=1, exclude_none=True, exclude=left_out)) + "\n"
         if path is not None:
-            write_atomically(_path(path), text)
+            write_atomically(given_path(path), text)
         return text
 
     def to_csv(self, path: str | Path | None = None) -> str:
@@ -243,16 +237,30 @@ class ResultCollection:
         """
         text = csv_of(self.results, [*self.errors, *self.unsupported, *self.unavailable])
         if path is not None:
-            write_atomically(_path(path), text)
+            write_atomically(given_path(path), text)
         return text
 
-    def best(self, metric: str, alpha: float | None = None, *, test: TestName = "corrected") -> pd.DataFrame:
-        """The best library of each config, or `tie` if its lead is not significant (at the run's level by default)."""
+    def best(
+        self,
+        metric: str,
+        alpha: float | None = None,
+        *,
+        test: TestName = "corrected",
+        significance_level: float | None = None,
+    ) -> pd.DataFrame:
+        """The best library of each config, or `tie` if its lead is not significant (at the run's level by default).
+
+        `significance_level` is the RFC's name for `alpha`.
+        """
         from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (a facade)
         from boosters_eval.programs.benchmark.selection import best_frame  # noqa: PLC0415 (a facade)
 
         require("metric", metric, str, "a name")
-        more, level = higher_is_better(metric), self.metadata.level(alpha)
+        require("significance_level", significance_level, (Real, type(None)), "a number between 0 and 1")
+        if alpha is not None and significance_level is not None:
+            raise ConfigError("'significance_level' is another name of the 'alpha' parameter: give one of them.")
+        level = significance_level if alpha is None else alpha
+        more, level = higher_is_better(metric), self.metadata.level(level)
         return best_frame(self.results, self._named(metric), higher_is_better=more, alpha=level, test=test)
 
     def is_significant(
@@ -338,7 +346,7 @@ class ResultCollection:
     @classmethod
     def load_partial(cls, path: str | Path) -> Self:
         """Read what `save_partial` or `to_json` wrote."""
-        return cls.from_json(read_text(_path(path), limit=MAX_RESULTS), source=str(path))
+        return cls.from_json(read_text(given_path(path), limit=MAX_RESULTS), source=str(path))
 
     @classmethod
     def from_json(cls, text: str, *, source: str = "results") -> Self:
@@ -385,11 +393,6 @@ def _results_of_report(raw: dict[str, Any], source: str) -> Any:
     if "results" not in raw:
         raise FileFormatError(f"{source} is a report without results: write it again with this version.")
     return raw["results"]
-
-
-def _path(path: str | Path) -> Path:
-    require("path", path, (str, Path), "a path")
-    return Path(path)
 
 
 def _task(task: Task | str | None) -> Task | None:

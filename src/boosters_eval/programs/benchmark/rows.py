@@ -7,13 +7,14 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import csv_cell
-from boosters_eval.programs.benchmark.records import Absence, BenchmarkError, BenchmarkResult, Unsupported
+from boosters_eval.programs.benchmark.records import Absence, BenchmarkError, Unsupported
 from boosters_eval.programs.benchmark.unbeaten import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boosters_eval.core.repeat import Repeat
+    from boosters_eval.runners.result import BenchmarkResult
 
 ROW_FIELDS = ("config", "dataset", "booster", "task", "library", "variant", "seed", "fold")
 _ROW_END = ("status", "reason")

@@ -17,7 +17,7 @@ from boosters_eval.stats.ranks import rank_splits
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-    from boosters_eval.programs.benchmark.records import BenchmarkResult
+    from boosters_eval.runners.result import BenchmarkResult
     from boosters_eval.stats.ranks import Ranking
     from boosters_eval.stats.significance import Comparison, TestName
     from boosters_eval.stats.tables import ComparisonTable

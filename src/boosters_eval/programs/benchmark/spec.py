@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
@@ -14,6 +13,7 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.protocol import Protocol
 from boosters_eval.programs.benchmark.usermetrics import UserMetric
 from boosters_eval.runners.base import FitRequest
+from boosters_eval.runners.config import derive_seed
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 from boosters_eval.runners.targets import library_of
 
@@ -120,8 +120,7 @@ def spec_of(cell: Cell) -> FitSpec:
 
 def model_seed(cell: Cell) -> int:
     """The model's seed, which differs by spec and library but is the same in every process and for every build."""
-    text = f"{cell.repeat.seed}|{spec_of(cell).training.seed}|{cell.spec.name}|{library_of(cell.target)}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) & 0x7FFF_FFFF
+    return derive_seed(cell.repeat.seed, cell.spec.name, library_of(cell.target), spec_of(cell).training.seed)
 
 
 def identity_of(spec: FitSpec) -> dict[str, Any]:

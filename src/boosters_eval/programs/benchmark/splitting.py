@@ -9,6 +9,7 @@ import numpy as np
 
 from boosters_eval.core.errors import ConfigError, DatasetError
 from boosters_eval.core.repeat import Repeat
+from boosters_eval.core.terms import given
 from boosters_eval.datasets import hold_out_rows, open_stored, split_rows
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.runners.parameters import Profile
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.datasets import Stored, Table
-    from boosters_eval.programs.benchmark.config import BenchmarkConfig
     from boosters_eval.programs.benchmark.spec import FitSpec
+    from boosters_eval.runners.config import BenchmarkConfig
 
 
 def settled(config: BenchmarkConfig) -> BenchmarkConfig:
@@ -76,7 +77,7 @@ def check_growth(specs: Iterable[FitSpec], stored: dict[str, Stored]) -> None:
             count = len(np.unique(np.asarray(open_stored(stored[spec.dataset].path).split_by)))
             if count < LEAST_GROUPS:
                 raise ConfigError(
-                    f"seeds='auto' needs at least {LEAST_GROUPS} groups to decide anything."
+                    f"{given('seeds', 'auto')} needs at least {LEAST_GROUPS} groups to decide anything."
                     f" Got {count} in '{spec.split.column}' of {spec.dataset} instead."
                 )
 

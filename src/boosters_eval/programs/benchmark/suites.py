@@ -1,26 +1,48 @@
-"""The built-in suites, and how users create, register and vary their own."""
+"""Benchmarks that run together: the built-in suites, and how users create, register and vary their own."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge, Le, MinLen
+from pydantic import AfterValidator
 
 from boosters_eval.core.errors import ConfigError, require, suggest
 from boosters_eval.core.files import resolved
+from boosters_eval.core.model import Model
 from boosters_eval.core.modules import named_in
 from boosters_eval.core.registry import Registry, must_be
+from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.problems import PROBLEMS
-from boosters_eval.programs.benchmark.config import BenchmarkConfig, BenchmarkSuite
 from boosters_eval.runners.builds.reference import is_reference
 from boosters_eval.runners.builds.resolve import competitors_by_text
+from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig
 from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+
+def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig, ...]:
+    names = [config.name for config in configs]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ConfigError(f"Config names must be unique in a suite. Got {', '.join(doubled)} more than once.")
+    return configs
+
+
+class BenchmarkSuite(Model):
+    """Benchmarks that run together."""
+
+    name: Annotated[str, MinLen(1)]
+    configs: Annotated[tuple[BenchmarkConfig, ...], AfterValidator(_unique_names)]
+    default_seeds: Annotated[int, Ge(1), Le(MAX_SEEDS)] = DEFAULT_SEEDS
+    description: str = ""
 
 
 ALL_LIBRARIES = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")

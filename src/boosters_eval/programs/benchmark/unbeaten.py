@@ -12,7 +12,7 @@ from boosters_eval.reports.numbers import number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boosters_eval.programs.benchmark.records import BenchmarkResult
+    from boosters_eval.runners.result import BenchmarkResult
 
 # What each rule is called in a sentence, and, in fewer letters, in a table.
 RULES = {

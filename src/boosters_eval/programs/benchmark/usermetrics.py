@@ -14,6 +14,7 @@ from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import read_text, resolved
 from boosters_eval.core.model import Model
 from boosters_eval.core.modules import address_of, at_address, named_in
+from boosters_eval.core.terms import the
 from boosters_eval.metrics import METRICS, Metric, find, is_declared, metric_from_callable, register_metric
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _registered(item: Any) -> str:
 
 def _from_function(item: Any) -> Metric:
     if not callable(item):
-        raise ConfigError(f"The 'metrics' parameter must be names, functions or Metrics. Got {item!r} instead.")
+        raise ConfigError(f"{the('metrics')} must be names, functions or Metrics. Got {item!r} instead.")
     name, higher = getattr(item, "__name__", type(item).__name__), getattr(item, "higher_is_better", None)
     _address(name, item)
     if not isinstance(higher, bool):

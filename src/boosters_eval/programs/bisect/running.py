@@ -11,10 +11,10 @@ from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, Bu
 from boosters_eval.engine.observer import watching
 from boosters_eval.metrics import for_task, higher_is_better, primary_metric, task_metrics
 from boosters_eval.metrics.catalog import RESOURCES
+from boosters_eval.programs.benchmark.benchmarks import comparison
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.observations import observe
 from boosters_eval.programs.benchmark.planning import fit_specs, prepare_seeds
-from boosters_eval.programs.benchmark.benchmarks import comparison
 from boosters_eval.programs.benchmark.running import collect, opened, run_once
 from boosters_eval.programs.benchmark.splitting import check_growth
 from boosters_eval.programs.benchmark.usermetrics import from_spec, metric_names
@@ -214,8 +214,8 @@ class Bisector:
         for item in prepared.plan.excluded:
             raise _UnusableError(f"{item.target} cannot do this: {item.reason}")
         rule = self.rule.seeds
-        shown = [self.observer] if self.observer else []
-        with opened(self.executor, prepared) as used, watching([*shown, "history"]) as observer:
+        given = [self.observer] if self.observer else []
+        with opened(self.executor, prepared) as used, watching(given) as observer:
             run = run_once(
                 prepared,
                 used,

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import load_json, read_text
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.programs.baseline import Snapshot, load_baseline
 from boosters_eval.programs.baseline.check import changed_parameters
-from boosters_eval.programs.baseline.snapshot import effective_parameters
-from boosters_eval.programs.benchmark.records import BenchmarkError, BenchmarkResult, Record
+from boosters_eval.programs.baseline.model import load_baseline
+from boosters_eval.programs.baseline.snapshot import Snapshot, effective_parameters
+from boosters_eval.programs.benchmark.records import BenchmarkError
 from boosters_eval.programs.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
 from boosters_eval.programs.benchmark.spec import identity_of, spec_of
 from boosters_eval.programs.gate.model import Case, CaseClass, GateError, Reference
+from boosters_eval.runners.result import BenchmarkResult, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from boosters_eval.engine.plan import Plan
-    from boosters_eval.programs.baseline import BaselineResult
+    from boosters_eval.programs.baseline.model import BaselineResult
 
     _CellResult = BenchmarkResult | BenchmarkError
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.history.model import MetricSeries, RunEntry
-    from boosters_eval.programs.history.request import DiffRequest
+    from boosters_eval.programs.history.request import DiffRunsRequest
 
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
 
@@ -106,7 +106,7 @@ class RunDifference(Findings, Model):
         return head + sides + render_markdown(tables_of(self))
 
 
-def diff(request: DiffRequest) -> RunDifference:
+def diff(request: DiffRunsRequest) -> RunDifference:
     """The second run against the first."""
     return compare_runs(request.before, request.after, metrics=measured_names(request.metrics), home=request.home)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.metrics import find
 from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.programs.benchmark.records import BUSY
 from boosters_eval.programs.history.records import PER_SECOND
 from boosters_eval.runners.parameters import TrainingConfig
+from boosters_eval.runners.result import BUSY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

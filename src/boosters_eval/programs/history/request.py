@@ -101,7 +101,7 @@ class ShowHistoryRequest(InHome, JsonOption, Request):
     reference: str = parameter(kind=RUN_REFERENCE, argument=True, help=_REFERENCE)
 
 
-class DiffRequest(InHome, OutputOptions, Request):
+class DiffRunsRequest(InHome, OutputOptions, Request):
     """Two runs, number by number."""
 
     command: ClassVar = "history diff"

@@ -13,8 +13,8 @@ import sqlite3
 import warnings
 from typing import TYPE_CHECKING
 
-from boosters_eval import __version__
 from boosters_eval.core.errors import BoostersEvalWarning
+from boosters_eval.core.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.home import home
+from boosters_eval.core.terms import the
 from boosters_eval.datasets import open_stored
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.plan import Plan
@@ -56,7 +57,7 @@ def explained(
     for name, value in (("permutations", permutations), ("max_rows", max_rows)):
         require(name, value, int, "a count of at least 1")
         if value < 1:
-            raise ConfigError(f"The '{name}' parameter must be a count of at least 1. Got {value} instead.")
+            raise ConfigError(f"{the(name)} must be a count of at least 1. Got {value} instead.")
     specs = [
         ImportancesSpec(
             **{name: getattr(spec, name) for name in FitSpec.model_fields if name != "workload"},
@@ -82,7 +83,7 @@ def chosen_kinds(given: str | Iterable[str]) -> tuple[Kind, ...]:
         if name not in KINDS:
             raise UnknownNameError("kind", name, list(KINDS))
     if not asked:
-        raise ConfigError(f"The 'kinds' parameter must name one of {', '.join(KINDS)}. Got none instead.")
+        raise ConfigError(f"{the('kinds')} must name one of {', '.join(KINDS)}. Got none instead.")
     return tuple(kind for kind in KINDS if kind in asked)
 
 

@@ -13,7 +13,7 @@ from annotated_types import Ge, MinLen
 from pydantic import ConfigDict, Field
 
 from boosters_eval.core.model import FileModel
-from boosters_eval.programs.benchmark.records import BenchmarkResult
+from boosters_eval.runners.result import BenchmarkResult
 
 Kind = Literal["permutation", "gain", "split", "shap"]
 KINDS: tuple[Kind, ...] = ("permutation", "gain", "split", "shap")

@@ -35,7 +35,7 @@ ReportedFormat = Literal["markdown", "json", "csv", "html"]
 FrameName = Literal["importances", "agreement", "checks", "correlated"]
 
 
-def render(document: ImportancesDocument, format_: ReportedFormat) -> str:
+def render(document: ImportancesDocument, format_: str) -> str:
     """The whole report as text."""
     if format_ not in _RENDERERS:
         raise UnknownNameError("format", format_, list(_RENDERERS))

@@ -17,9 +17,7 @@ from boosters_eval.engine.child import message_of
 from boosters_eval.metrics import get
 from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.fitting import fit_cell, taken_rows
-from boosters_eval.programs.benchmark.measure import check_predictions
 from boosters_eval.programs.benchmark.spec import FitSpec
-from boosters_eval.programs.benchmark.warmup import ROUNDS, few_rows, small_request
 from boosters_eval.programs.importances.permutation import measured_rows, permutation_importance, score_by
 from boosters_eval.programs.importances.records import (
     KINDS,
@@ -40,6 +38,8 @@ from boosters_eval.runners.explanations import (
     raw_scores,
     with_constant,
 )
+from boosters_eval.runners.measure import check_predictions
+from boosters_eval.runners.warmup import ROUNDS, few_rows, small_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,6 @@ from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine import threads
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
 from boosters_eval.metrics import RESOURCES, primary_metric
-from boosters_eval.programs.benchmark.config import derive_seeds
 from boosters_eval.programs.benchmark.natives import STOPPING_METRIC, canonical_native
 from boosters_eval.programs.benchmark.protocol import STEPS, Protocol, step_addresses
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing
@@ -23,6 +22,7 @@ from boosters_eval.programs.paper.evaluate import EvaluateSpec, Scoring
 from boosters_eval.programs.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
 from boosters_eval.programs.paper.targets import data_of, format_of, known_metrics, locate_module, obstacle
 from boosters_eval.runners.builds.resolve import competitor_names
+from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
 from boosters_eval.runners.targets import runner_of
@@ -58,10 +58,10 @@ class PlannedTarget:
 
 @dataclass(frozen=True)
 class PaperPlan:
-    """All targets, and the plan of those that can run; None if none can."""
+    """All targets, and the plan of those that can run, if any can."""
 
     targets: tuple[PlannedTarget, ...]
-    plan: Plan | None
+    plan: Plan
 
     def __call__(self, cell: Cell, scratch: Path) -> Mapping[str, str]:  # noqa: ARG002 (the signature of a locator)
         """The inputs of a cell."""
@@ -93,7 +93,7 @@ def plan_targets(
         for found in planned
         if found.spec is None
     ]
-    return PaperPlan(planned, Plan.of(name, specs, refs, excluded) if refs else None)
+    return PaperPlan(planned, Plan.of(name, specs, refs, excluded))
 
 
 def _planned(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pickle: bool) -> PlannedTarget:

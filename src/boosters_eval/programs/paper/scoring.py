@@ -10,11 +10,11 @@ import numpy as np
 from boosters_eval.core.errors import MetricInputError
 from boosters_eval.datasets import open_stored
 from boosters_eval.metrics import compute_metrics
-from boosters_eval.programs.benchmark.measure import check_predictions
 from boosters_eval.programs.benchmark.preparing import Prepared, ProtocolSplit, prepare_rows, protocol_split
 from boosters_eval.programs.benchmark.protocol import Protocol
 from boosters_eval.programs.paper.models import open_model, predict
 from boosters_eval.runners.base import FitRequest
+from boosters_eval.runners.measure import check_predictions
 from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ class TimedStep(NamedTuple):
     prediction: NDArray[np.float64] | None = None
 
 
-class Session(ABC):
+class BackendSession(ABC):
     """A backend at work on one cell, in the cell's own process. Each step is timed where it happens."""
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Backend(ABC):
 
     @classmethod
     @abstractmethod
-    def session(cls, method: MethodSpec, parameters: Mapping[str, ParameterValue], n_threads: int) -> Session:
+    def session(cls, method: MethodSpec, parameters: Mapping[str, ParameterValue], n_threads: int) -> BackendSession:
         """A session for one cell."""
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.cell import Lane
     from boosters_eval.engine.outcome import Outcome, Sighting
-    from boosters_eval.programs.parity.backend import Backend, Session, TimedStep
+    from boosters_eval.programs.parity.backend import Backend, BackendSession, TimedStep
 
 _PHASES = ("prepare", "fit", "predict")
 
@@ -181,7 +181,7 @@ class BindingWorkload(Workload):
 class _Work:
     """The runs of a cell. Predictions on the base data are kept; of the others only the times count."""
 
-    def __init__(self, spec: BindingSpec, session: Session, root: Path, phase: Callable[[str], None]) -> None:
+    def __init__(self, spec: BindingSpec, session: BackendSession, root: Path, phase: Callable[[str], None]) -> None:
         self.spec = spec
         self.session = session
         self.root = root

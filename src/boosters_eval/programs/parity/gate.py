@@ -5,17 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ExitCode, UnknownNameError
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
-from boosters_eval.programs.parity.rows import current_rows
+from boosters_eval.programs.parity.rows import current_rows, merge, read_rows
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.parity.request import ParityGateRequest
     from boosters_eval.programs.parity.rows import ParityRow
 
 
-class ParityDecision(Model):
+def decide_gate(request: ParityGateRequest) -> ParityDecision:
+    """Judge the rows of files."""
+    return decide(
+        merge(*map(read_rows, request.csv)),
+        strict_external=request.strict_external,
+        own=tuple(request.own),
+        allow_absent=request.allow_absent,
+    )
+
+
+class ParityDecision(Findings, Model):
     """What the gate objects to, and what it looked at."""
 
     divergent: tuple[str, ...] = ()
@@ -42,6 +55,11 @@ class ParityDecision(Model):
         absent = f", {self.n_absent} left out" if self.n_absent else ""
         counts = f"{len(self.divergent)} divergent, {len(self.without_result)} without a result"
         return f"{word}: {self.n_judged} cell{'' if self.n_judged == 1 else 's'} judged, {counts}{absent}"
+
+    def show(self, screen: Screen) -> None:
+        """The objections, and the decision."""
+        for sentence in (*self.objections, self.summary):
+            screen.say(sentence)
 
 
 def _words(row: ParityRow) -> tuple[ParityVerdict | None, ParityVerdict | None]:

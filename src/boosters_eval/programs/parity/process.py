@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalError
-from boosters_eval.programs.parity.backend import Backend, Session, TimedStep
+from boosters_eval.programs.parity.backend import Backend, BackendSession, TimedStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +83,7 @@ class Worker:
             self._process.__exit__(None, None, None)
 
 
-class ProcessSession(Session):
+class ProcessSession(BackendSession):
     """A session with a program. It times its own steps, so that no pipe is part of a time."""
 
     def __init__(self, backend: type[ProcessBackend], parameters: Mapping[str, ParameterValue]) -> None:

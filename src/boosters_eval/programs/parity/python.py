@@ -12,7 +12,7 @@ import numpy as np
 
 from boosters_eval.core.distributions import installed_version
 from boosters_eval.engine.clock import Clock
-from boosters_eval.programs.parity.backend import Backend, Session, TimedStep
+from boosters_eval.programs.parity.backend import Backend, BackendSession, TimedStep
 from boosters_eval.programs.parity.data import read_arrays
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.parity.method import MethodSpec, ParameterValue
 
 
-class PythonSession(Session):
+class PythonSession(BackendSession):
     """A session in the cell's own process. Each step is a method that the backend defines."""
 
     def __init__(

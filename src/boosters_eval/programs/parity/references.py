@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
 from pydantic import Field
 
-from boosters_eval.core.errors import BoostersEvalError, FileFormatError
+from boosters_eval.core.errors import BoostersEvalError, ExitCode, FileFormatError
 from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.home import home
 from boosters_eval.core.model import Model
 from boosters_eval.engine.artifacts import load_array, save_array
 from boosters_eval.programs.parity.method import ParameterValue, Size
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.parity.request import OraclesListRequest, OraclesVerifyRequest, ParityRequest
 
 SCHEMA_VERSION = 1
 ReferenceRole = Literal["oracle", "canonical"]
@@ -112,3 +118,61 @@ class ReferenceStore:
         if found.name != path.stem:
             raise FileFormatError(f"{path} is not the reference that its name says.")
         return found
+
+
+def root_of(request: ParityRequest | OraclesListRequest) -> Path:
+    """Where data, arrays and references are kept."""
+    return home(request.home).absolute() / "parity"
+
+
+def store_of(request: ParityRequest | OraclesListRequest) -> ReferenceStore:
+    """The stored references."""
+    return ReferenceStore(request.oracles or root_of(request) / "oracles")
+
+
+def list_stored(request: OraclesListRequest) -> StoredOracles:
+    """List the stored references."""
+    return StoredOracles(tuple(store_of(request).all()))
+
+
+def verify_stored(request: OraclesVerifyRequest) -> VerifiedOracles:
+    """Check every stored reference against its digest."""
+    return VerifiedOracles(dict(store_of(request).verify()))
+
+
+@dataclass(frozen=True)
+class StoredOracles(Findings):
+    """The references of a folder."""
+
+    references: tuple[StoredReference, ...]
+
+    def show(self, screen: Screen) -> None:
+        """A table."""
+        rows = [
+            (found.method, str(found.size), found.role, f"{found.backend} {found.version}", found.measured_at)
+            for found in self.references
+        ]
+        screen.rows(("method", "size", "role", "backend", "measured"), rows, keys=3)
+
+
+@dataclass(frozen=True)
+class VerifiedOracles(Findings):
+    """What is wrong with each reference, by its name; '' if nothing is."""
+
+    faults: dict[str, str]
+
+    @property
+    def exit_code(self) -> int:
+        """Nothing that was verified proves nothing."""
+        whole = self.faults and not any(self.faults.values())
+        return ExitCode.SUCCESS if whole else ExitCode.EXECUTION_ERROR
+
+    def show(self, screen: Screen) -> None:
+        """A line per reference."""
+        for name, fault in self.faults.items():
+            screen.say(f"{name}: {fault or 'unchanged'}")
+
+    def conclude(self, screen: Screen) -> None:
+        """Say that nothing is there."""
+        if not self.faults:
+            screen.note("Error: No reference is stored, so nothing was verified.")

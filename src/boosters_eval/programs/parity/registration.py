@@ -12,9 +12,16 @@ from boosters_eval.programs.parity.data import GENERATORS, Generator
 from boosters_eval.programs.parity.method import METHODS, MethodSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from boosters_eval.core.registry import Registry
+
+
+def register_files(files: Iterable[Path]) -> None:
+    """Register the methods, backends and generators of files, which are the user's own code."""
+    for file in files:
+        register_file(file)
 
 
 def register_file(file: Path) -> None:

@@ -4,70 +4,174 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError
-from boosters_eval.core.home import home as home_folder
-from boosters_eval.engine.execute import Mode, execute
-from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.saying import tell
+from boosters_eval.core.terms import given, named
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.journal import read
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan
-from boosters_eval.engine.runs import check_name, folder_of, run_folders
+from boosters_eval.engine.planned import PlannedRun
+from boosters_eval.engine.runs import folder_of, run_folders
+from boosters_eval.engine.session import check_names, opened
 from boosters_eval.programs.parity.backend import BACKENDS, BrokenBackendError, availability
 from boosters_eval.programs.parity.binding import BindingSpec
 from boosters_eval.programs.parity.data import GENERATORS, ensure_data
 from boosters_eval.programs.parity.judging import Judge, base_row
 from boosters_eval.programs.parity.method import BASE_SEED, METHODS, MethodSpec, Size
-from boosters_eval.programs.parity.references import ReferenceStore
+from boosters_eval.programs.parity.references import root_of, store_of
+from boosters_eval.programs.parity.registration import register_files
+from boosters_eval.programs.parity.request import ParityRequest
 from boosters_eval.programs.parity.rows import ParityRow, RowKey, merge, read_rows, write_rows
-from boosters_eval.programs.parity.verdicts import BindingStatus
+from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from boosters_eval.core.findings import Screen
     from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.observer import Observer
+    from boosters_eval.engine.settings import RunSettings
+    from boosters_eval.programs.parity.request import OraclesRefreshRequest
 
-GUARD_S = 24 * 3600.0  # a cell ends by the protocol; this only catches what hangs
+PARITY = "parity"  # what these runs are read as
+_FAILED = (
+    BindingStatus.FAILED,
+    BindingStatus.CRASHED,
+    BindingStatus.TIMEOUT,
+    BindingStatus.REFUSED,
+    BindingStatus.NOT_RUN,
+)
+
+
+def run_parity(request: ParityRequest) -> Findings:
+    """Run methods on backends, and write one row per cell."""
+    register_files(request.registry)
+    check_names(request)
+    if request.out_csv is not None and request.out_csv.exists():
+        read_rows(request.out_csv)  # a file that cannot be added to is refused now, not after the last cell
+    planned = plan_parity(request)
+    if request.dry_run:
+        return PlannedParity.of_rows(planned, request)
+    return ParityRun(tuple(_carry_out(request, planned)), request.out_csv)
+
+
+def refresh_oracles(request: OraclesRefreshRequest) -> Findings:
+    """Run the oracle and the canonical binding of each method, whose predictions are stored when they are judged."""
+    register_files(request.registry)
+    check_names(request)
+    backends: dict[str, tuple[str, ...]] = {}
+    for method in [METHODS[name] for name in selected(request.methods) or METHODS]:
+        if method.oracle is None:
+            tell(f"{method.name} declares no oracle.")
+        else:
+            backends[method.name] = (method.oracle.backend, method.canonical)
+    if not backends:
+        return RefreshedOracles(())
+    whole = ParityRequest(**{**vars(request), "methods": tuple(backends), "max_runs": 1})
+    planned = plan_parity(whole, backends)
+    if request.dry_run:
+        return PlannedParity.of_rows(planned, request)
+    return RefreshedOracles(tuple(_carry_out(whole, planned)))
 
 
 @dataclass(frozen=True)
-class ParityRequest:
-    """What is to be compared; an empty choice means all."""
+class ParityRun(Findings):
+    """A row for each cell that was asked for: run, kept or absent."""
 
-    methods: tuple[str, ...] = ()
-    backends: tuple[str, ...] = ()
-    sizes: tuple[Size, ...] = ()
-    registry_cells: bool = False  # only the first size of each method
-    threads: tuple[int, ...] = (1,)
-    max_runs: int = 40
-    max_cells: int | None = None  # how many cells are run now; the others are deferred
-    budget_s: float | None = None
-    timeout_s: float = GUARD_S
-    resume: bool = False
-    rerun_failed: bool = False
-    force: bool = False
-    home: Path | None = None
-    out_csv: Path | None = None
-    oracles: Path | None = None  # the folder of stored references
-    command: tuple[str, ...] = ()
-    registry: tuple[str, ...] = ()  # the files that were registered, for the record
-    name: str | None = None  # by which the run can be found again
+    rows: tuple[ParityRow, ...]
+    out_csv: Path | None = None  # where they were written
 
     @property
-    def root(self) -> Path:
-        """Where data, arrays and references are kept."""
-        return home_folder(self.home).absolute() / "parity"
+    def exit_code(self) -> int:
+        """Whether they agree is the gate's question."""
+        failed = any(row.status in _FAILED for row in self.rows)
+        return ExitCode.EXECUTION_ERROR if failed or not self.rows else ExitCode.SUCCESS
+
+    def show(self, screen: Screen) -> None:
+        """A table."""
+        columns = ("method", "backend", "size", "threads", "result", "difference", "ms")
+        screen.rows(columns, [_shown(row) for row in self.rows], keys=4)
+
+    def conclude(self, screen: Screen) -> None:
+        """Where the rows are."""
+        if self.out_csv is not None and not screen.quiet:
+            screen.note(f"Written: {self.out_csv}")
+
+
+class RefreshedOracles(ParityRun):
+    """The rows of the backends whose predictions are references."""
 
     @property
-    def store(self) -> ReferenceStore:
-        """The stored references."""
-        return ReferenceStore(self.oracles or self.root / "oracles")
+    def stored(self) -> tuple[ParityRow, ...]:
+        """Those that are references now."""
+        lacking = (None, ParityVerdict.ORACLE_MISSING)
+        return tuple(row for row in self.rows if row.status is BindingStatus.OK and row.verdict not in lacking)
+
+    @property
+    def exit_code(self) -> int:
+        """One that is not stored is missing later."""
+        whole = self.rows and self.stored == self.rows
+        return ExitCode.SUCCESS if whole else ExitCode.EXECUTION_ERROR
+
+    def conclude(self, screen: Screen) -> None:
+        """How many were not stored, and why the first was not."""
+        if self.exit_code == ExitCode.SUCCESS:
+            return
+        stored = self.stored
+        first = next((row for row in self.rows if row not in stored), None)
+        told = (
+            f", the first of them {first.method} of {first.backend}: {first.message or first.status.value}"
+            if first
+            else ""
+        )
+        screen.note(f"Error: {len(self.rows) - len(stored)} of {len(self.rows)} references were not stored{told}.")
+
+
+def _shown(row: ParityRow) -> tuple[str, ...]:
+    return (
+        row.method,
+        row.backend,
+        f"{row.n}x{row.p}",
+        str(row.threads),
+        row.verdict.value if row.verdict else row.status.value + (f" ({row.signal})" if row.signal else ""),
+        "-" if row.divergence is None else f"{row.divergence:.2g}",
+        "-" if row.reported_ms is None else f"{row.reported_ms:.3g}",
+    )
+
+
+@dataclass(frozen=True)
+class PlannedParity(PlannedRun):
+    """The cells that would run, and what is known of the others."""
+
+    known: tuple[str, ...] = ()
+
+    @classmethod
+    def of_rows(cls, planned: ParityPlan, settings: RunSettings) -> PlannedParity:
+        """What would be done with each row."""
+        kept = [f"{_place(row)}: kept" for row in planned.kept]
+        absent = [f"{_place(row)}: {row.status.value}: {row.message}" for row in planned.absent]
+        return replace(cls.of(planned.plan, settings), known=(*kept, *absent))
+
+    @property
+    def exit_code(self) -> int:
+        """Nothing need be left to run."""
+        return ExitCode.SUCCESS if self.known else super().exit_code
+
+    def show(self, screen: Screen) -> None:
+        """One line per cell that would run, and per row that is known."""
+        super().show(screen)
+        for line in self.known:
+            screen.say(f"  {line}")
+
+
+def _place(row: ParityRow) -> str:
+    return f"{spec_name(row.method, Size(row.n, row.p), row.threads)} {row.backend}"
 
 
 @dataclass(frozen=True)
@@ -101,30 +205,32 @@ def spec_name(method: str, size: Size, threads: int) -> str:
     return f"{method}/{size}@{threads}"
 
 
-def plan_parity(request: ParityRequest) -> ParityPlan:
-    """Resolve names, write the shared data, and leave out what cannot run here or need not run again."""
-    if request.force and (request.resume or request.rerun_failed):
-        raise ConfigError("Use --force to run everything again, or --resume and --rerun-failed to keep results.")
-    wanted = [BACKENDS[name].name for name in dict.fromkeys(request.backends)]
+def plan_parity(request: ParityRequest, backends: Mapping[str, Sequence[str]] | None = None) -> ParityPlan:
+    """Resolve names, write the shared data, and leave out what cannot run here or need not run again.
+
+    `backends` are those of each method, where they are not the same for all.
+    """
+    wanted = [BACKENDS[name].name for name in dict.fromkeys(selected(request.backends))]
     specs: list[BindingSpec] = []
     refs: list[CellRef] = []
     absent: list[ParityRow] = []
     keys: list[RowKey] = []
-    for method in [METHODS[name] for name in dict.fromkeys(request.methods or METHODS)]:
+    for method in [METHODS[name] for name in dict.fromkeys(selected(request.methods) or METHODS)]:
+        chosen = dict.fromkeys((backends or {}).get(method.name) or wanted or method.backends)
         for size in _sizes(method, request):
             reason = GENERATORS[method.data].missing(method)
             digest = "" if reason else _data_digest(request, method, size)
-            for threads in request.threads:
+            for threads in dict.fromkeys(request.threads):
                 position = len(specs)
                 specs.append(_spec(request, method, size, threads, digest))
-                for backend in wanted or method.backends:
+                for backend in chosen:
                     row = _row_without_run(specs[-1], backend, reason)
                     keys.append(base_row(specs[-1], backend, BindingStatus.NOT_RUN).key)
                     if row is None:
                         refs.append(CellRef(position, backend, BASE_SEED, None))
                     else:
                         absent.append(row)
-    return _reduced(request, ParityPlan(Plan.of("parity", specs, refs), tuple(absent), keys=tuple(keys)))
+    return _reduced(request, ParityPlan(Plan.of(PARITY, specs, refs), tuple(absent), keys=tuple(keys)))
 
 
 def _spec(request: ParityRequest, method: MethodSpec, size: Size, threads: int, digest: str) -> BindingSpec:
@@ -135,18 +241,20 @@ def _spec(request: ParityRequest, method: MethodSpec, size: Size, threads: int, 
         size=size,
         data_digest=digest,
         max_runs=request.max_runs,
-        budget_s=request.budget_s,
+        budget_s=request.budget,
     )
 
 
 def _data_digest(request: ParityRequest, method: MethodSpec, size: Size) -> str:
     try:
-        return ensure_data(request.root / "data", method, size)[1]
+        return ensure_data(root_of(request) / "data", method, size)[1]
     except BoostersEvalError:
         raise
     except Exception as error:
         what = f"{type(error).__name__}: {error}".rstrip(".")
-        raise ConfigError(f"The method '{method.name}' has no data of size {size} (--sizes): {what}.") from error
+        raise ConfigError(
+            f"The method '{method.name}' has no data of size {size} ({named('sizes')}): {what}."
+        ) from error
 
 
 def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
@@ -163,12 +271,12 @@ def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
         if earlier is not None and not _must_run(earlier, request):
             kept.append(earlier)
         elif request.max_cells is not None and len(refs) >= request.max_cells:
-            told = f"put off by --max-cells {request.max_cells}: --resume runs it"
+            told = f"put off by {given('max_cells', request.max_cells)}: {given('resume')} runs it"
             deferred.append(fresh.model_copy(update={"status": BindingStatus.DEFERRED, "message": told}))
         else:
             refs.append(ref)
     if len(refs) < len(plan.refs):
-        plan = Plan.of("parity", plan.specs, refs)
+        plan = Plan.of(PARITY, plan.specs, refs)
     return ParityPlan(plan, (*whole.absent, *deferred), tuple(kept), specs, whole.keys)
 
 
@@ -182,7 +290,7 @@ def _unfinished(plan: Plan, home: Path | None) -> Run | None:
 
 def _sizes(method: MethodSpec, request: ParityRequest) -> Iterable[Size]:
     if request.sizes:
-        return dict.fromkeys(request.sizes)
+        return [Size(*size) for size in dict.fromkeys(request.sizes)]
     return method.sizes[:1] if request.registry_cells else method.sizes
 
 
@@ -202,7 +310,7 @@ def _known_rows(request: ParityRequest, plan: Plan, specs: Mapping[str, BindingS
         rows = [row for row in rows if row.run_id in since]
         if request.max_cells is None and not rows:
             return {}
-        rows += Judge(request.store, request.root).rows(run, specs)
+        rows += _judge(request).rows(run, specs)
     return {row.key: row for row in merge(rows)}
 
 
@@ -216,7 +324,7 @@ def _must_run(row: ParityRow, request: ParityRequest) -> bool:
 def _is_cut_short(row: ParityRow, request: ParityRequest) -> bool:
     """Whether its time rests on fewer runs than this request would make."""
     capped = row.stop_reason == "max_runs" and (row.total_runs or 0) < request.max_runs
-    return capped or (row.stop_reason == "budget" and request.budget_s is None)
+    return capped or (row.stop_reason == "budget" and request.budget is None)
 
 
 _NEVER_RUN = (BindingStatus.NOT_RUN, BindingStatus.NOT_AVAILABLE, BindingStatus.DEFERRED, BindingStatus.NOT_IMPLEMENTED)
@@ -232,34 +340,15 @@ def _row_without_run(spec: BindingSpec, backend: str, no_data: str | None) -> Pa
     return base_row(spec, backend, BindingStatus.NOT_AVAILABLE, message=reason) if reason else None
 
 
-def run_parity(
-    request: ParityRequest, observer: Observer | None = None, *, executor: Executor | str = "local"
-) -> list[ParityRow]:
+def _carry_out(request: ParityRequest, planned: ParityPlan) -> list[ParityRow]:
     """All rows of the request: run, kept and absent ones. The CSV file is written whole, after the last cell."""
-    if request.out_csv is not None and request.out_csv.exists():
-        read_rows(request.out_csv)  # a file that cannot be added to is refused now, not after the last cell
-    planned = plan_parity(request)
-    judge = Judge(request.store, request.root)
+    judge = _judge(request)
     judged: list[ParityRow] = []
     if planned.plan.refs:
-        with contextlib.ExitStack() as stack:
-            used = stack.enter_context(EXECUTORS[executor](1)) if isinstance(executor, str) else executor
+        with opened(_continued(request, planned), planned.plan) as session:
             try:
-                run = execute(
-                    planned.plan,
-                    used,
-                    locate=_Inputs(request.root),
-                    mode=_mode(request),
-                    limits=Limits(timeout_s=request.timeout_s),
-                    home=request.home,
-                    observer=observer,
-                    facts={
-                        "command": request.command,
-                        "kind": "parity",
-                        "unavailable": planned.unavailable,
-                        **({"name": check_name(request.name)} if request.name else {}),
-                    },
-                )
+                facts = {"unavailable": planned.unavailable}
+                run = session.run(planned.plan, PARITY, _Inputs(root_of(request)), facts=facts)
             except KeyboardInterrupt:
                 _write_what_there_is(request, planned, judge)
                 raise
@@ -267,10 +356,22 @@ def run_parity(
     return _written(request, planned, judge, judged)
 
 
+def _judge(request: ParityRequest) -> Judge:
+    return Judge(store_of(request), root_of(request))
+
+
+def _continued(request: ParityRequest, planned: ParityPlan) -> ParityRequest:
+    """Whether a run is continued; that the rest of a plan, whose other rows are kept, has not run yet is no news."""
+    rest = planned.kept or request.max_cells is not None
+    if rest and folder_of(planned.plan, request.home) is None:
+        return request.replace(resume=False, rerun_failed=False)
+    return request
+
+
 def _written(request: ParityRequest, planned: ParityPlan, judge: Judge, judged: list[ParityRow]) -> list[ParityRow]:
     """All rows, the kept ones judged anew: an oracle may have come, or a tolerance changed, since then."""
     kept = [judge.again(row, planned.spec_of(row)) for row in planned.kept]
-    files = {"registry_json": json.dumps(request.registry) if request.registry else ""}
+    files = {"registry_json": json.dumps(list(map(str, request.registry))) if request.registry else ""}
     fresh = [row.model_copy(update=files) for row in (*planned.absent, *judged)]
     found = {row.key: row for row in merge(kept, fresh)}
     rows = [found[key] for key in planned.keys]
@@ -288,12 +389,6 @@ def _write_what_there_is(request: ParityRequest, planned: ParityPlan, judge: Jud
             _written(request, planned, judge, judge.rows(folder.load(), planned.specs))
 
 
-def _mode(request: ParityRequest) -> Mode:
-    if request.rerun_failed:
-        return Mode.RERUN_FAILED
-    return Mode.RESUME if request.resume else Mode.NEW
-
-
 @dataclass(frozen=True)
 class _Inputs:
     """Where every cell finds the shared data, and puts its prediction."""
@@ -306,5 +401,5 @@ class _Inputs:
 
 
 def selected(names: Sequence[str]) -> tuple[str, ...]:
-    """The methods of a choice in which `all` may stand for every one."""
+    """The names of a choice in which `all` may stand for every one."""
     return () if "all" in names else tuple(names)

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.request import FLAG, Request, anything, choice, count, parameter, path
-from boosters_eval.core.terms import named, option_of
+from boosters_eval.core.terms import is_typed, named
 from boosters_eval.engine.settings import OUTPUT, RUN_REFERENCE
-from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, MAX_SEEDS, Settings, Tolerant
+from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, Settings, Tolerant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,5 +93,5 @@ class ReportRequest(Settings, Tolerant, Request):
             first, second, third = map(named, sources)
             raise ConfigError(f"Use exactly one of {first}, {second} and {third} to choose what to report on.")
         if self.track and self.suite is None:
-            way = "'boosters-eval track RUN --to'" if option_of("track") else "track_run()"
+            way = "'boosters-eval track RUN --to'" if is_typed() else "track_run()"
             raise ConfigError(f"Use either {named('track')} or an earlier run, not both: {way} sends that.")

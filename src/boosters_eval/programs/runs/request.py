@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import FLAG, SPAN, InHome, JsonOption, RemovalOptions, Request, count, parameter, text
+from boosters_eval.core.request import (
+    FLAG,
+    SPAN,
+    InHome,
+    JsonOption,
+    RemovalOptions,
+    Request,
+    anything,
+    count,
+    parameter,
+    path,
+    text,
+)
 from boosters_eval.core.terms import named
 from boosters_eval.engine.settings import RUN_REFERENCE
 
@@ -79,3 +92,23 @@ What was written elsewhere stays: baselines, reports, and gate decisions, which 
         super().check()
         if bool(self.references) == (self.older_than is not None):
             raise ConfigError(f"Use either {named('references')} or {named('older_than')} to choose what to remove.")
+
+
+class VerifyRequest(InHome, Request):
+    """A run, or a decision on one, that is verified."""
+
+    command: ClassVar = "verify"
+    help: ClassVar = (
+        "Verify a run's journal, or recompute a gate decision.\n\n"
+        "A journal must be complete and unchanged; a decision must be reproduced byte for byte."
+    )
+    program: ClassVar = "boosters_eval.programs.runs.verify:verify"
+
+    reference: str | Path = parameter(
+        kind=anything("a run's id, the beginning of one, its name, 'last', or a path", str, Path, metavar="RUN"),
+        argument=True,
+        help="A run id, the beginning of one, its name, 'last', a run's folder, or the file of a gate decision.",
+    )
+    baseline: Path | None = parameter(None, kind=path(), help="The baseline that the decision quotes.")
+    scores: Path | None = parameter(None, kind=path(), help="The scores file that the decision quotes.")
+    quiet: bool = parameter(False, short="-q", kind=FLAG, door="options", help="Print nothing; only set the exit code.")

@@ -20,7 +20,7 @@ from boosters_eval.core.home import home as home_of
 from boosters_eval.core.saying import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 _SHORT = 10  # digits of a commit that are shown
 _LAST = 5  # lines of a build's output that are shown

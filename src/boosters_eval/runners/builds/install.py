@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.distributions import distributions_in, normalised
 from boosters_eval.core.errors import BuildError
+from boosters_eval.core.saying import tell
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.importing import import_fault, surroundings
 from boosters_eval.runners.builds.pip import install_into, run_pip
-from boosters_eval.core.saying import tell
 from boosters_eval.runners.builds.sources import source_digest, source_files, wheel_digest
 from boosters_eval.runners.builds.store import (
     BuildOrigin,

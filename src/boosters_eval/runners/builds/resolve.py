@@ -14,7 +14,7 @@ from boosters_eval.runners.resolve import library_name
 from boosters_eval.runners.targets import forget, is_known_build, known_as, runner_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
 

@@ -5,9 +5,9 @@ import pytest
 import factories
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.config import derive_seeds
 from boosters_eval.programs.benchmark.records import RunMetadata, Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.parameters import Mark, TrainingConfig
 
 # Deviations from a library's mean, split by split: shared by all libraries, as splits are.

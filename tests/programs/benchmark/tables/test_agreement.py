@@ -6,12 +6,12 @@ import re
 import pytest
 
 import factories
-from boosters_eval.programs.benchmark.records import SplitFacts
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.selection import NO_BETTER
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.headline import headline, standings
 from boosters_eval.reports.contrasts import contrast
+from boosters_eval.runners.result import SplitFacts
 
 NAMES = r"((?:lib\w(?:, | and )?)+)"
 SPLITS = {

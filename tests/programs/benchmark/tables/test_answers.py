@@ -6,11 +6,12 @@ import random
 import pytest
 
 import factories
-from boosters_eval.programs.benchmark.records import SplitFacts, Unavailable
+from boosters_eval.programs.benchmark.records import Unavailable
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.reports import render_json, render_markdown
 from boosters_eval.runners.parameters import Mark
+from boosters_eval.runners.result import SplitFacts
 from boosters_eval.stats.sequential import detectable_with
 
 FIVE = ("boosters", "xgboost", "lightgbm", "catboost", "sklearn")

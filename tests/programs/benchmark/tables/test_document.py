@@ -16,7 +16,7 @@ from boosters_eval import reports
 from boosters_eval.core.errors import ConfigError, UnknownNameError
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.programs.benchmark import tables
-from boosters_eval.programs.benchmark.records import RunMetadata, SplitFacts
+from boosters_eval.programs.benchmark.records import RunMetadata
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument, build_document
@@ -24,6 +24,7 @@ from boosters_eval.programs.benchmark.tables.generate import generate_report, re
 from boosters_eval.reports import render_fragment
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.runners.parameters import TrainingConfig
+from boosters_eval.runners.result import SplitFacts
 
 TYPES = ("quality", "performance", "comparison")
 SCHEMA = Path(tables.__file__).with_name("report.schema.json")

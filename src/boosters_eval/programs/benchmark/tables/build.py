@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.text import clean
 from boosters_eval.metrics.catalog import OF_MACHINE, RESOURCES
 from boosters_eval.programs.benchmark.observations import observe, value_of
-from boosters_eval.programs.benchmark.records import BUSY_CELL, Unsupported
+from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.tables import notes, trivial
 from boosters_eval.programs.benchmark.tables.answers import MoreSplits, answer_of
 from boosters_eval.programs.benchmark.tables.audit import suspicions
@@ -20,14 +20,16 @@ from boosters_eval.programs.benchmark.tables.splits import described
 from boosters_eval.programs.benchmark.tables.verdicts import Judgement, column_levels, deciding_column, judge
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import estimate, mean_and_std
+from boosters_eval.runners.result import BUSY_CELL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boosters_eval.programs.benchmark.records import Absence, BenchmarkResult
+    from boosters_eval.programs.benchmark.records import Absence
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.contenders import Contender
     from boosters_eval.reports.model import CellStatus
+    from boosters_eval.runners.result import BenchmarkResult
     from boosters_eval.stats.significance import TestName
 
 # What is measured besides the metrics; lower is better for all of them.

@@ -7,9 +7,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.text import clean, clean_lines
-from boosters_eval.programs.benchmark.records import BenchmarkResult
 from boosters_eval.reports.document import Block, Code, Details, Paragraph, PlainTable, Section
 from boosters_eval.reports.numbers import count, number
+from boosters_eval.runners.result import BenchmarkResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boosters_eval.core.repeat import Repeat
-    from boosters_eval.programs.benchmark.records import Absence, BenchmarkError, BenchmarkResult
+    from boosters_eval.programs.benchmark.records import Absence, BenchmarkError
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.reports.model import Column
+    from boosters_eval.runners.result import BenchmarkResult
 
 
 @dataclass

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from boosters_eval.programs.benchmark.records import Absence, BenchmarkResult
+    from boosters_eval.programs.benchmark.records import Absence
     from boosters_eval.programs.benchmark.results import ResultCollection
+    from boosters_eval.runners.result import BenchmarkResult
 
 ReportType = Literal["quality", "performance", "comparison"]
 

@@ -7,9 +7,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, UnknownNameError, require
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.text import escape_json
+from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables.data import ReportType
 from boosters_eval.programs.benchmark.tables.document import TESTS, BenchmarkDocument, build_document
 from boosters_eval.reports.full_markdown import render_report
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.stats.significance import TestName
 
 OUTPUT_DIR = Path("docs/benchmarks")
@@ -50,6 +50,8 @@ def generate_report(
     now: datetime | None = None,
 ) -> tuple[Path, ...]:
     """Write the report and return its paths, one per format, in the requested order."""
+    require("results", results, ResultCollection, "a ResultCollection")
+    require("output_dir", output_dir, (str, Path), "a folder")
     files = render_files(results, report_type, output_dir, formats, test=test, alpha=alpha, now=now)
     for path, text in files.items():
         write_atomically(path, text)

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 
 from boosters_eval.core.text import clean, counted
 from boosters_eval.metrics.catalog import LOG_LOSSES, OF_MACHINE, resolve
-from boosters_eval.programs.benchmark.records import BUSY_CELL
 from boosters_eval.programs.benchmark.tables import trivial
 from boosters_eval.programs.benchmark.tables.audit import severe_notes
 from boosters_eval.programs.benchmark.tables.environment import builds_of, shares_of
 from boosters_eval.programs.benchmark.tables.verdicts import SECONDARY_SHARE
 from boosters_eval.reports.numbers import count, p_value, percent
+from boosters_eval.runners.result import BUSY_CELL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boosters_eval.programs.benchmark.records import Absence, BenchmarkError, BenchmarkResult
+    from boosters_eval.programs.benchmark.records import Absence, BenchmarkError
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.tables.contenders import Contender, Places
     from boosters_eval.programs.benchmark.tables.trivial import Losers
     from boosters_eval.reports.model import Column, PairVerdict, ReportTable
+    from boosters_eval.runners.result import BenchmarkResult
 
 _LEAVES_APART = 0.10  # the relative difference in leaves that is worth a note
 _SHOWN = 12  # distinct findings; further ones are only counted

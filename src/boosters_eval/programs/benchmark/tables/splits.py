@@ -9,7 +9,7 @@ from boosters_eval.core.text import clean, counted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boosters_eval.programs.benchmark.records import BenchmarkResult
+    from boosters_eval.runners.result import BenchmarkResult
 
 
 def described(results: Iterable[BenchmarkResult]) -> str:

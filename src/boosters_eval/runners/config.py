@@ -1,17 +1,18 @@
-"""What is to be evaluated, as data: benchmarks and suites. Nothing scientific is imported here."""
+"""What is to be evaluated, as data: one benchmark. Nothing scientific is imported here."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated
 
-from annotated_types import Ge, Gt, Le, Lt, MinLen
-from pydantic import AfterValidator
+from annotated_types import Ge, Gt, Lt, MinLen
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
+from boosters_eval.core.repeat import MAX_SEEDS
+from boosters_eval.core.terms import the
 from boosters_eval.datasets.config import DatasetConfig, SplitBy, SplitText, parse_split
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.request import MAX_SEEDS
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 
 DEFAULT_SEEDS = 5
@@ -21,8 +22,14 @@ DEFAULT_WINDOWS = 5  # of time, each a tenth of the rows: long enough that neigh
 def derive_seeds(count: int) -> tuple[int, ...]:
     """The RFC's seeds, the same everywhere: 42, 1379, 2716, ..."""
     if not 1 <= count <= MAX_SEEDS:
-        raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {count} instead.")
+        raise ConfigError(f"{the('seeds')} must be a count from 1 to {MAX_SEEDS}. Got {count} instead.")
     return tuple(42 + 1337 * i for i in range(count))
+
+
+def derive_seed(base_seed: int, config_name: str, library: str, training_seed: int = TrainingConfig().seed) -> int:
+    """The RFC's seed of one model: it differs by benchmark and library, and is the same in every process."""
+    text = f"{base_seed}|{training_seed}|{config_name}|{library}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) & 0x7FFF_FFFF
 
 
 class BenchmarkConfig(Model):
@@ -61,20 +68,3 @@ class BenchmarkConfig(Model):
     def n_folds(self) -> int | None:
         """The number of folds, or of windows of time; None: one split per seed."""
         return self.folds or (DEFAULT_WINDOWS if self.is_by_time else None)
-
-
-def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig, ...]:
-    names = [config.name for config in configs]
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    if doubled:
-        raise ConfigError(f"Config names must be unique in a suite. Got {', '.join(doubled)} more than once.")
-    return configs
-
-
-class BenchmarkSuite(Model):
-    """Benchmarks that run together."""
-
-    name: Annotated[str, MinLen(1)]
-    configs: Annotated[tuple[BenchmarkConfig, ...], AfterValidator(_unique_names)]
-    default_seeds: Annotated[int, Ge(1), Le(MAX_SEEDS)] = DEFAULT_SEEDS
-    description: str = ""

@@ -16,12 +16,12 @@ from boosters_eval.engine.adaptive import adaptive_v1, fixed
 from boosters_eval.engine.clock import Clock, taken
 from boosters_eval.metrics import compute_metrics, primary_metric
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.records import BenchmarkResult
-from boosters_eval.programs.benchmark.trivial import trivial_scores
-from boosters_eval.programs.benchmark.warmup import fit_once, warm_up
+from boosters_eval.metrics.trivial import trivial_scores
 from boosters_eval.runners.base import FitRequest, TrainData
 from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.parameters import Profile
+from boosters_eval.runners.result import BenchmarkResult
+from boosters_eval.runners.warmup import fit_once, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from boosters_eval.core.repeat import SplitKind
     from boosters_eval.engine.adaptive import AdaptiveTiming, FixedTiming
     from boosters_eval.engine.clock import Sample
-    from boosters_eval.programs.benchmark.config import BenchmarkConfig
     from boosters_eval.runners.base import ModelFacts, Runner, Translation
+    from boosters_eval.runners.config import BenchmarkConfig
 
 _LONG_ENOUGH = 0.1  # seconds below which the clock alone cannot tell
 

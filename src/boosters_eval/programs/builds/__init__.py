@@ -1,0 +1,1 @@
+"""Adds, shows and removes builds of libraries."""

@@ -1,0 +1,185 @@
+"""The builds of libraries in a home: installed, listed, shown and removed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.errors import ExitCode, Interruption
+from boosters_eval.core.findings import Findings, Removable, Removal
+from boosters_eval.core.text import as_json, counted, sized
+from boosters_eval.runners.builds.commits import kept_wheels, wheels_folder
+from boosters_eval.runners.builds.install import install_reference
+from boosters_eval.runners.builds.reference import parse_reference
+from boosters_eval.runners.builds.store import all_builds, builds_folder, damaged_folders, find_build, remove_build
+
+if TYPE_CHECKING:
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.builds.request import (
+        AddBuildsRequest,
+        ListBuildsRequest,
+        PruneBuildsRequest,
+        RemoveBuildsRequest,
+        ShowBuildRequest,
+    )
+    from boosters_eval.runners.builds.commits import KeptWheel
+    from boosters_eval.runners.builds.store import StoredBuild
+
+
+def add(request: AddBuildsRequest) -> AddedBuilds:
+    """Install builds; one that is interrupted leaves nothing."""
+    found = []
+    for words, reference in [(words, parse_reference(words)) for words in request.references]:
+        try:
+            found.append(install_reference(reference, home=request.home, isolated=request.isolated))
+        except KeyboardInterrupt:
+            raise Interruption(f"Stopped. Nothing of {words} is kept.") from None
+    return AddedBuilds(tuple(found))
+
+
+@dataclass(frozen=True)
+class AddedBuilds(Findings):
+    """The builds that are installed now."""
+
+    builds: tuple[StoredBuild, ...]
+
+    def show(self, screen: Screen) -> None:
+        """One line per build."""
+        for record in (build.record for build in self.builds):
+            told = f"{record.distribution} {record.version}  {sized(record.size)}"
+            screen.say(f"{record.build_id}  {record.reference}  {told}")
+
+
+def list_all(request: ListBuildsRequest) -> ListedBuilds:
+    """All builds, the latest used first."""
+    return ListedBuilds(tuple(all_builds(request.home)), tuple(kept_wheels(request.home)), request)
+
+
+@dataclass(frozen=True)
+class ListedBuilds(Findings):
+    """The builds in a home, and the wheels that bisections have built."""
+
+    builds: tuple[StoredBuild, ...]
+    wheels: tuple[KeptWheel, ...]
+    request: ListBuildsRequest
+
+    def show(self, screen: Screen) -> None:
+        """A table, and what else there is."""
+        if not self.builds:
+            screen.note(f"Note: there are no builds in {builds_folder(self.request.home)}.")
+        else:
+            rows = [
+                (item.build_id, item.reference, item.version, _kind(build), _when(build.used), sized(item.size))
+                for build in self.builds
+                for item in (build.record,)
+            ]
+            screen.rows(("build", "of", "version", "kind", "last used", "size"), rows)
+        self._note_wheels(screen)
+
+    def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
+        """All builds as JSON."""
+        return as_json([_record(build) for build in self.builds])
+
+    def _note_wheels(self, screen: Screen) -> None:
+        if self.wheels:
+            size = sized(sum(wheel.size for wheel in self.wheels))
+            what = f"{counted(len(self.wheels), 'wheel')} of commits, {size}"
+            screen.note(f"Note: {what}, in {wheels_folder(self.request.home)}; 'builds prune' removes them too.")
+
+
+def show(request: ShowBuildRequest) -> ShownBuild:
+    """What is known of a build."""
+    build = find_build(request.reference, request.home)
+    return ShownBuild(build, build.is_whole())
+
+
+@dataclass(frozen=True)
+class ShownBuild(Findings):
+    """A build, and whether its files are as they were installed."""
+
+    build: StoredBuild
+    whole: bool
+
+    @property
+    def exit_code(self) -> int:
+        """A build whose files were changed is not as it says."""
+        return ExitCode.SUCCESS if self.whole else ExitCode.EXECUTION_ERROR
+
+    def show(self, screen: Screen) -> None:
+        """One line per fact."""
+        build, record = self.build, self.build.record
+        lines = {
+            "build": record.build_id,
+            "of": record.reference,
+            "library": record.library,
+            "version": f"{record.version} ({record.distribution})",
+            "kind": _kind(build),
+            "source": record.source,
+            "digest": record.digest,
+            "files": "as they were installed"
+            if self.whole
+            else "changed since; it will be installed again when it is used",
+            "packages": ", ".join(f"{name} {version}" for name, version in record.packages.items()),
+            "python": record.python,
+            "installed": f"{_when(datetime.fromisoformat(record.installed_at).timestamp())}, in {record.seconds:.0f} s",
+            "last used": _when(build.used),
+            "folder": f"{build.folder} ({sized(record.size)})",
+        }
+        for label, value in lines.items():
+            if value:
+                screen.say(f"{label:<11}{value}")
+
+    def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
+        """The same as JSON."""
+        return as_json({**_record(self.build), "whole": self.whole})
+
+
+def remove(request: RemoveBuildsRequest) -> Removal:
+    """Remove builds by name."""
+    chosen = {build.folder: build for build in (find_build(name, request.home) for name in request.references)}
+    return Removal("build", tuple(map(_removable, chosen.values())))
+
+
+def prune(request: PruneBuildsRequest) -> Removal:
+    """Remove what was not used for a while, what is damaged, and wheels."""
+    limit = time.time() - request.older_than.total_seconds()
+    things = [_removable(build) for build in all_builds(request.home) if build.used < limit]
+    things += [
+        Removable(path.name, f"{path.name}  damaged or unfinished", partial(remove_build, path))
+        for path in damaged_folders(request.home)
+        if path.stat().st_mtime < limit
+    ]
+    things += [
+        Removable(wheel.folder.name, _wheel_line(wheel), wheel.remove)
+        for wheel in kept_wheels(request.home)
+        if wheel.used < limit
+    ]
+    return Removal("build", tuple(things))
+
+
+def _wheel_line(wheel: KeptWheel) -> str:
+    return f"{wheel.folder.name}  wheel of a commit  {_when(wheel.used)}  {sized(wheel.size)}"
+
+
+def _removable(build: StoredBuild) -> Removable:
+    record = build.record
+    line = f"{record.build_id}  {record.reference}  {_when(build.used)}  {sized(record.size)}"
+    return Removable(record.build_id, line, partial(remove_build, build.folder))
+
+
+def _record(build: StoredBuild) -> dict[str, Any]:
+    """A build as plain data, the same in `list` and `show`."""
+    used = datetime.fromtimestamp(build.used, UTC).isoformat(timespec="seconds")
+    content = build.record.model_dump(mode="json", exclude={"schema_version", "stamp", "content"})
+    return {**content, "used_at": used, "path": str(build.folder)}
+
+
+def _kind(build: StoredBuild) -> str:
+    return f"{build.record.origin}, isolated" if build.record.isolated else build.record.origin
+
+
+def _when(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC).astimezone():%Y-%m-%d %H:%M}"

@@ -1,0 +1,1 @@
+"""Shows, fetches and describes data sets."""

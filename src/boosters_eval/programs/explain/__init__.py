@@ -1,0 +1,1 @@
+"""Shows how canonical parameters become those of each library."""

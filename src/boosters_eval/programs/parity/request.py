@@ -1,0 +1,197 @@
+"""What the commands `parity ...` are asked for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.request import FLAG, Kind, Request, count, number, parameter, path, text
+from boosters_eval.core.terms import named, the
+from boosters_eval.engine.settings import OUTPUT, RUN, RunSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_GUARD_S = 24 * 3600.0  # a cell ends by the protocol; this only catches what hangs
+_SECONDS = number("seconds above 0", above=0, metavar="SECONDS")
+_SIZE = re.compile(r"([1-9][0-9]{0,8})x([1-9][0-9]{0,6})")
+_RENDERED = (".md", ".html", ".json")
+
+
+def _size(value: Any) -> tuple[int, int]:
+    """Rows and columns, from text or a pair."""
+    found = _SIZE.fullmatch("x".join(map(str, value)) if isinstance(value, tuple) else str(value))
+    if found is None:
+        raise ValueError
+    return int(found[1]), int(found[2])
+
+
+# What several of these commands have.
+_METHODS = parameter((), kind=text("names of methods", "NAME"), several=True, help="Methods, or all. Default: all.")
+_REGISTRY = parameter(
+    (),
+    kind=path("Python files"),
+    several=True,
+    separator=None,
+    help="Python files that define further methods, backends and data generators.",
+)
+_ORACLES = parameter(
+    None,
+    kind=path("a folder", "FOLDER"),
+    help="The folder of the stored oracles. Default: in the home of the runs.",
+)
+_HOME = parameter(None, kind=path(), door="python", help="Where runs are kept.")
+_CSV = parameter(
+    kind=path("files of results"),
+    several=True,
+    separator=None,
+    help="Files of results; of equal cells, the newest counts.",
+)
+
+
+class _Timed(RunSettings):
+    """Cells that end by a protocol, and have a row each."""
+
+    timeout: float = parameter(
+        _GUARD_S, kind=_SECONDS, panel=RUN, help="Seconds after which a cell is killed. Default: 86400, which is a day."
+    )
+    resume: bool = parameter(False, kind=FLAG, panel=RUN, help="Run only what has no result yet.")
+    rerun_failed: bool = parameter(
+        False, kind=FLAG, panel=RUN, help="Run only what has no result yet, and what failed."
+    )
+
+
+class ParityRequest(_Timed, Request):
+    """Methods on backends; an empty choice means all."""
+
+    command: ClassVar = "parity run"
+    help: ClassVar = """Run methods on backends, and write one row per cell.
+
+    Exit 0 if every cell that could run has a result, 2 if one failed. Whether they agree is the gate's question.
+    """
+    program: ClassVar = "boosters_eval.programs.parity.running:run_parity"
+
+    methods: Sequence[str] = _METHODS
+    backends: Sequence[str] = parameter(
+        (), short="--only", kind=text("names of backends", "NAME"), several=True, help="Backends. Default: all."
+    )
+    sizes: Sequence[tuple[int, int]] = parameter(
+        (),
+        kind=Kind("rows x columns, such as 1000x50", _size, _size, "ROWSxCOLUMNS"),
+        several=True,
+        help="Rows x columns: 1000x50. Default: those of each method.",
+    )
+    registry_cells: bool = parameter(False, kind=FLAG, help="Only the canonical size of each method.")
+    threads: Sequence[int] = parameter((1,), kind=count(1), several=True, help="Thread counts. Default: 1.")
+    max_runs: int = parameter(40, kind=count(1), help="The most runs per cell.")
+    max_cells: int | None = parameter(
+        None, kind=count(1), help="Run only so many cells now, and defer the others. Default: all."
+    )
+    budget: float | None = parameter(
+        None, kind=_SECONDS, help="Seconds after which a cell begins no further run. Default: none."
+    )
+    force: bool = parameter(False, kind=FLAG, door="options", help="Run everything again.")
+    out_csv: Path | None = parameter(
+        None, kind=path(), typed=Path("parity.csv"), written=True, help="The file of all results."
+    )
+    oracles: Path | None = _ORACLES
+    registry: Sequence[Path] = _REGISTRY
+
+    def check(self) -> None:
+        """Refuse what contradicts itself."""
+        super().check()
+        if self.force and (self.resume or self.rerun_failed):
+            raise ConfigError(
+                f"Use {named('force')} to run everything again, or {named('resume')} or {named('rerun_failed')} to keep"
+                " results."
+            )
+
+
+class ParityGateRequest(Request):
+    """Whether the bindings of a project agree."""
+
+    command: ClassVar = "parity gate"
+    help: ClassVar = "Exit 1 if one of the project's own bindings diverges, 2 if one of them has no result."
+    program: ClassVar = "boosters_eval.programs.parity.gate:decide_gate"
+
+    csv: Sequence[Path] = _CSV
+    strict_external: bool = parameter(False, kind=FLAG, help="Fail on divergent external backends as well.")
+    own: Sequence[str] = parameter(
+        (),
+        kind=text("names of backends", "NAME"),
+        several=True,
+        help="Backends that count as own, instead of the declared ones.",
+    )
+    allow_absent: bool = parameter(False, kind=FLAG, help="Accept own bindings that are not installed here.")
+
+
+class ParityRenderRequest(Request):
+    """Results as a file to be read."""
+
+    command: ClassVar = "parity render"
+    help: ClassVar = "Render results as Markdown, as a dashboard of one HTML file, or as JSON."
+    program: ClassVar = "boosters_eval.programs.parity.rendering:render_results"
+
+    csv: Sequence[Path] = _CSV
+    out: Path = parameter(kind=path(), written=True, help="The file to write: .md, .html (the dashboard) or .json.")
+    registry: Sequence[Path] = _REGISTRY
+    quiet: bool = parameter(
+        False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help="Do not say what was written."
+    )
+
+    def check(self) -> None:
+        """Refuse a file whose name says nothing of its format."""
+        super().check()
+        if self.out.suffix.lower() not in _RENDERED:
+            raise ConfigError(f"{the('out')} must end in .md, .html or .json. Got '{self.out}' instead.")
+
+
+class ParityListRequest(Request):
+    """What can be compared here."""
+
+    command: ClassVar = "parity list"
+    help: ClassVar = "List methods and backends, and what is available here."
+    program: ClassVar = "boosters_eval.programs.parity.listing:list_all"
+
+    registry: Sequence[Path] = _REGISTRY
+
+
+class OraclesListRequest(Request):
+    """The references of a folder."""
+
+    command: ClassVar = "parity oracles list"
+    help: ClassVar = "List the stored references."
+    program: ClassVar = "boosters_eval.programs.parity.references:list_stored"
+
+    oracles: Path | None = _ORACLES
+    home: Path | None = _HOME
+
+    def check(self) -> None:
+        """Refuse a folder that is not there: nothing in it proves nothing."""
+        super().check()
+        if self.oracles is not None and not self.oracles.is_dir():
+            raise ConfigError(f"{the('oracles')} must be a folder that exists. Got '{self.oracles}' instead.")
+
+
+class OraclesVerifyRequest(OraclesListRequest):
+    """Whether the references are what was stored."""
+
+    command: ClassVar = "parity oracles verify"
+    help: ClassVar = "Check every stored reference against its digest."
+    program: ClassVar = "boosters_eval.programs.parity.references:verify_stored"
+
+
+class OraclesRefreshRequest(_Timed, Request):
+    """References that are measured anew."""
+
+    command: ClassVar = "parity oracles refresh"
+    help: ClassVar = (
+        "Run the oracle and the canonical binding of each method on its sizes, and store what they predict."
+    )
+    program: ClassVar = "boosters_eval.programs.parity.running:refresh_oracles"
+
+    methods: Sequence[str] = _METHODS
+    oracles: Path | None = _ORACLES
+    registry: Sequence[Path] = _REGISTRY
