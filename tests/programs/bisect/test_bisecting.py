@@ -112,7 +112,7 @@ def bisect(toy, monkeypatch):
         ]
         return make_bisector(request, versions).run()
 
-    yield run
+    return run
 
 
 class Counting(be.Observer):
