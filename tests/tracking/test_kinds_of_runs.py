@@ -4,8 +4,6 @@ import json
 
 import pytest
 import yaml
-from boosters_eval.preparing import prepare_importances
-from boosters_eval.running import run_importances
 from sendings import calls, send
 
 import fake_backends as fakes
@@ -17,9 +15,13 @@ from boosters_eval import (
     RunError,
     TrainingConfig,
     execute,
+    prepare_importances,
+    run_importances,
     run_paper,
+    run_parity,
     track_run,
 )
+from boosters_eval.core.saying import listening
 from boosters_eval.engine.kinds import RUN_KINDS, RunKind, kind_of_run
 from boosters_eval.engine.observer import ObserverSettings, watching
 from boosters_eval.engine.plan import Plan
@@ -27,7 +29,6 @@ from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.parity.backend import BACKENDS
 from boosters_eval.programs.parity.data import GENERATORS
 from boosters_eval.programs.parity.method import METHODS
-from boosters_eval.programs.parity.running import ParityRequest, run_parity
 from boosters_eval.tracking.observer import WAIT_VARIABLE
 from tiny import TINY, prepare_tiny, run_tiny, shared_pool, tiny_config
 
@@ -45,7 +46,7 @@ def sums(noting):
     for backend in backends:
         BACKENDS.register(backend.name, backend)
     METHODS.register("sum", fakes.method(*backends))
-    yield ParityRequest(methods=("sum",), max_runs=2)
+    yield lambda: run_parity("sum", max_runs=2, executor=shared_pool()).rows
     METHODS.unregister("sum")
     for backend in backends:
         BACKENDS.unregister(backend.name)
@@ -113,7 +114,7 @@ def test_run_of_a_paper_is_sent_with_the_measured_values_of_each_target(noting, 
 
 
 def test_run_of_bindings_is_sent_with_divergences_times_and_verdicts(noting, sums, home):
-    rows = {row.backend: row for row in run_parity(sums, executor=shared_pool())}
+    rows = {row.backend: row for row in sums()}
     stored = {path: path.stat().st_mtime_ns for path in (home / "parity" / "oracles").rglob("*.*")}
     folder = find_run("last")
     send(noting, folder)
@@ -132,7 +133,7 @@ def test_run_of_bindings_is_sent_with_divergences_times_and_verdicts(noting, sum
 
 
 def test_references_that_the_program_has_not_stored_yet_are_those_of_the_run(noting, sums, home):
-    run_parity(sums, executor=shared_pool())
+    sums()
     for path in (home / "parity" / "oracles").rglob("*.*"):
         path.unlink()
     folder = find_run("last")
@@ -145,7 +146,7 @@ def test_references_that_the_program_has_not_stored_yet_are_those_of_the_run(not
 
 
 def test_methods_of_a_file_that_only_the_program_knows_are_sent_with_their_times(noting, sums):
-    rows = run_parity(sums, executor=shared_pool())
+    rows = sums()
     GENERATORS.unregister("rows")
     try:
         send(noting, find_run("last"))
@@ -161,7 +162,8 @@ def test_importances_are_sent_with_scores_and_the_most_important_features(noting
     few = TrainingConfig(n_estimators=4, max_depth=2)
     prepared = prepare_importances(TINY, "sklearn", seeds=2, training=few, kinds="permutation", permutations=2)
     said = []
-    explained = run_importances(prepared, executor=shared_pool(), track=noting.NotingTracker, say=said.append)
+    with listening(said.append):
+        explained = run_importances(prepared, executor=shared_pool(), track=noting.NotingTracker)
     assert said[-1] == f"NotingTracker: page of importances {explained.run_id[:8]}"
     found, end = competitors(noting)
     ((told, _, ended),) = found.values()
