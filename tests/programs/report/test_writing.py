@@ -39,7 +39,7 @@ def test_a_suite_is_run_with_the_settings_of_any_run(home, tmp_path, kept_pool):
 
 def test_a_suite_in_which_everything_failed_is_an_error(home, tmp_path, kept_pool):
     with pytest.raises(RunError, match=r"^Each of the \d+ cells of run \w+ failed"):
-        write_report("minimal", libraries="sklearn", seeds=1, memory_limit=1, output=tmp_path / "s.md")
+        write_report("minimal", libraries="sklearn", seeds=1, timeout=1e-4, output=tmp_path / "s.md")
 
 
 @pytest.mark.parametrize(
