@@ -355,6 +355,9 @@ def prepare_check(
 
 def run_check(prepared: PreparedCheck) -> Check:
     """Carry out what `prepare_check` gives."""
+    from boosters_eval.programs.baseline.running import PreparedCheck  # noqa: PLC0415 (keeps start-up fast)
+
+    require("prepared", prepared, PreparedCheck, "what prepare_check() gives")
     return prepared.judge(_run(prepared.run))
 
 

@@ -107,3 +107,7 @@ def test_results_of_the_wrong_type_are_told_too(make):
         be.record_baseline(results=5)
     with pytest.raises(ConfigError, match=r"^The 'after' parameter must be a file or a Baseline\. Got 5"):
         be.diff_baselines(make_baseline(make.run()), 5)
+    with pytest.raises(ConfigError, match=r"^The 'prepared' parameter must be what prepare_check\(\) gives\. Got 5"):
+        be.run_check(5)
+    with pytest.raises(ConfigError, match=r"^The 'run' parameter leaves nothing to prepare"):
+        be.prepare_check(run="last")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,12 @@ from boosters_eval.core.text import counted
 from boosters_eval.programs.baseline.check import check, check_names
 from boosters_eval.programs.baseline.model import load_baseline, save_baseline
 from boosters_eval.programs.baseline.plan import default_path, plan_run, until_decided, wanted_seeds
-from boosters_eval.programs.baseline.request import CheckRequest
+from boosters_eval.programs.baseline.request import CheckRequest, Selection
 from boosters_eval.programs.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline
 from boosters_eval.programs.baseline.sources import given_baseline
-from boosters_eval.programs.baseline.verdict import CheckFindings, as_compared, rules_of, show_results
-from boosters_eval.programs.benchmark.compare import announce, complaint, is_success, planned
+from boosters_eval.programs.baseline.verdict import CheckFindings, rules_of
+from boosters_eval.programs.benchmark.compare import ComparisonFindings, announce, planned, prepare_suite
+from boosters_eval.programs.benchmark.request import SuiteRequest, Tolerant
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.running import load_run, run_prepared
 from boosters_eval.runners.builds.reference import label_of
@@ -144,50 +145,38 @@ def check_baseline(request: CheckRequest) -> Findings:
 def check_suite(request: QuickRequest | FullRequest) -> Findings:
     """Run a suite and check its baseline; without one, show the results and say that nothing was checked."""
     path = default_path(request.suite)
-    asked = CheckRequest(**vars(request), suite=request.suite, baseline=path)
     if path.exists():
-        return check_baseline(asked)
-    prepared, _ = plan_run(asked)
+        return check_baseline(CheckRequest(**vars(request), suite=request.suite, baseline=path))
+    shared = {name: getattr(request, name) for name in (*Selection.parameters, *Tolerant.parameters, "output")}
+    asked = SuiteRequest(**shared, suite=request.suite)
+    prepared = prepare_suite(asked)
     announce(prepared)
-    return planned(prepared) if request.dry_run else UncheckedFindings(run_prepared(prepared), asked)
+    return planned(prepared) if request.dry_run else UncheckedFindings(run_prepared(prepared), asked, path=path)
 
 
 @dataclass(frozen=True)
-class UncheckedFindings(Findings):
+class UncheckedFindings(ComparisonFindings):
     """The results of a suite that has no baseline."""
 
-    results: ResultCollection
-    request: CheckRequest
+    request: SuiteRequest
+    path: Path = field(kw_only=True)  # where it would be
 
     @property
     def exit_code(self) -> int:
         """Nothing passes that was not checked."""
-        return ExitCode.CONFIGURATION_ERROR if self._is_success else ExitCode.EXECUTION_ERROR
-
-    def show(self, screen: Screen) -> None:
-        """The results."""
-        show_results(self.results, screen)
-
-    def render(self, form: str) -> str:
-        """The results."""
-        return as_compared(self.results).render(form)
+        return super().exit_code or ExitCode.CONFIGURATION_ERROR
 
     def conclude(self, screen: Screen) -> None:
         """That nothing was checked, and what can be done about it."""
         request = self.request
-        if request.output is not None:
+        if request.output is not None and not screen.quiet:
             self.show(screen)  # they are in a file, and are shown all the same
+        super().conclude(screen)
         only = "".join(f" --library {quote(name)}" for name in request.libraries or ())
         screen.note(
-            f"No baseline at {request.baseline}: nothing was checked. Record one with"
-            f" 'boosters-eval baseline record --suite {request.suite}{only} {quote(str(request.baseline))}'."
+            f"No baseline at {self.path}: nothing was checked. Record one with 'boosters-eval baseline record --suite"
+            f" {request.suite}{only} {quote(str(self.path))}'."
         )
-        if not self._is_success:
-            screen.note(complaint(self.results))
-
-    @property
-    def _is_success(self) -> bool:
-        return is_success(self.results, continue_on_error=self.request.continue_on_error)
 
 
 def _prepare(

@@ -59,12 +59,17 @@ class CheckFindings(Findings):
 
     def show(self, screen: Screen) -> None:
         """The results, unless only the verdict is wanted."""
-        if self.results is not None and not screen.quiet:
-            show_results(self.results, screen)
+        if self.results is None or screen.quiet:
+            return
+        from boosters_eval.programs.benchmark.compare import run_line  # noqa: PLC0415 (loads what runs)
+
+        _as_run(self.results).show(screen)
+        if self.results.run_id:
+            screen.note(run_line(self.results))
 
     def render(self, form: str) -> str:
         """The results: the verdict has files of its own."""
-        return as_compared(self.results).render(form)
+        return _as_run(self.results).render(form)
 
     def conclude(self, screen: Screen) -> None:
         """The verdict: a table, the RFC's lines, and what CI systems read."""
@@ -85,19 +90,10 @@ class CheckFindings(Findings):
         screen.annotate(render.workflow_commands(found), "" if dry else render.markdown(found))
 
 
-def show_results(results: ResultCollection, screen: Screen) -> None:
+def _as_run(results: ResultCollection | None) -> ComparisonFindings:
     """Results as a run of their suite shows them."""
-    from boosters_eval.programs.benchmark.compare import run_line  # noqa: PLC0415 (loads the scientific packages)
-
-    as_compared(results).show(screen)
-    if results.run_id and not screen.quiet:
-        screen.note(run_line(results))
-
-
-def as_compared(results: ResultCollection | None) -> ComparisonFindings:
-    """Results as findings of a run of their suite."""
-    from boosters_eval.programs.benchmark.compare import ComparisonFindings  # noqa: PLC0415 (as above)
+    from boosters_eval.programs.benchmark.compare import ComparisonFindings  # noqa: PLC0415 (loads what runs)
     from boosters_eval.programs.benchmark.request import SuiteRequest  # noqa: PLC0415
 
-    assert results is not None  # noqa: S101 (for the type checker: two baselines have no format)
+    assert results is not None  # noqa: S101 (for the type checker: two baselines are not rendered)
     return ComparisonFindings(results, SuiteRequest.of("run_suite", {}))
