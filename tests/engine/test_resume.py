@@ -19,7 +19,7 @@ from boosters_eval.engine.plan import Exclusion
 from boosters_eval.engine.runs import find_run, load_verified, verify
 from boosters_eval.programs.benchmark.compare import is_success
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.tables import build_tables
+from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page
 from boosters_eval.reports.full_markdown import render_report

@@ -8,8 +8,8 @@ import pytest
 from boosters_eval.core.errors import ExitCode, UnknownNameError
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
-from boosters_eval.programs.benchmark.tables import build_tables
 from boosters_eval.programs.benchmark.tables.against import AgainstDocument, lines, markdown, workflow_commands
+from boosters_eval.programs.benchmark.tables.build import build_tables
 from factories import collection, error, grid, remember, result
 from learners import RATIO, equal_regressions
 

@@ -13,8 +13,9 @@ from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.runs import find_run
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import RunMetadata
-from boosters_eval.programs.benchmark.tables import build_document, build_tables
 from boosters_eval.programs.benchmark.tables.audit import data_section
+from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports import render_page
 from boosters_eval.reports.full_markdown import render_report
 from factories import collection, remember, result

@@ -18,7 +18,7 @@ from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
 from boosters_eval.programs.benchmark.natives import canonical_native
 from boosters_eval.programs.benchmark.planning import fit_specs
 from boosters_eval.programs.benchmark.suites import SUITES, cost_key
-from boosters_eval.programs.benchmark.tables import build_document
+from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.programs.history import content
 from boosters_eval.programs.history.query import runs as history_runs
 from boosters_eval.runners import RUNNERS, devices

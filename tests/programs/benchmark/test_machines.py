@@ -19,8 +19,8 @@ from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.observations import compare_rows
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.tables import build_tables
 from boosters_eval.programs.benchmark.tables.against import lines
+from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.reports.terminal import print_report

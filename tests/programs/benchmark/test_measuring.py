@@ -29,7 +29,7 @@ from boosters_eval.engine.execute import jobs_for
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.planning import timing_threads
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.tables import build_tables
+from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.reports.text import render_markdown
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest, TrainData

@@ -27,7 +27,7 @@ from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.lanes import identities, shared_imports
 from boosters_eval.engine.runs import find_run, run_folders
 from boosters_eval.programs.baseline.snapshot import make_baseline
-from boosters_eval.programs.benchmark.tables import build_document
+from boosters_eval.programs.benchmark.tables.document import build_document
 from stamping import FAST, SLOW, Stamping
 from tiny import FEW, run_tiny, shared_pool, tiny_config
 

@@ -15,7 +15,8 @@ from boosters_eval.programs.baseline.findings import CheckRules
 from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
-from boosters_eval.programs.benchmark.tables import build_document, build_tables
+from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports import print_report, render_csv, render_fragment, render_json, render_markdown, render_page
 from boosters_eval.reports.full_markdown import render_report
 from boosters_eval.runners import base

@@ -3,7 +3,7 @@
 import pytest
 
 from boosters_eval import ConfigError, prepare_comparison, run_prepared
-from boosters_eval.programs.benchmark import tables
+from boosters_eval.programs.benchmark.tables.build import build_tables
 from boosters_eval.reports import render_markdown
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.install import released_versions
@@ -29,7 +29,7 @@ def test_a_released_version_is_compared_with_the_one_that_is_installed(home):
         "xgboost": RUNNERS["xgboost"].version(),
     }
     assert not results.errors
-    text = render_markdown(tables.build_tables(results))
+    text = render_markdown(build_tables(results))
     assert "| xgboost==3.0.5 " in text
     assert "| xgboost " in text
 

@@ -14,7 +14,6 @@ from boosters_eval.core.terms import the
 from boosters_eval.core.text import counted
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.session import check_names
-from boosters_eval.programs.benchmark.against import check_competitor
 from boosters_eval.programs.benchmark.benchmarks import comparison, suite_benchmarks
 from boosters_eval.programs.benchmark.planning import check_devices, native_parameters, prepare
 from boosters_eval.programs.benchmark.running import run_prepared
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
         TrainingParameters,
     )
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.programs.benchmark.tables import BenchmarkDocument
+    from boosters_eval.programs.benchmark.tables.document import BenchmarkDocument
     from boosters_eval.reports.model import Report
 
 _FEW_DATASETS, _FEW_FINDINGS = 3, 6  # whose findings are told before a run, and of each how many
@@ -158,6 +157,8 @@ def _growth_notes(prepared: PreparedRun) -> tuple[str, ...]:
 
 def _check_against(name: str, prepared: PreparedRun) -> None:
     """Refuse a name that is no competitor, and a run that has no other."""
+    from boosters_eval.programs.benchmark.against import check_competitor  # noqa: PLC0415 (loads what judges)
+
     cells = [(cell.target.name, getattr(cell.spec, "variant", None)) for cell in prepared.plan.cells]
     running = {target if variant is None else f"{target} {variant}" for target, variant in cells}
     absent = {item.target for item in (*prepared.plan.excluded, *prepared.benchmarks.unavailable)}
@@ -214,7 +215,8 @@ class ComparisonFindings(Findings):
     def render(self, form: str) -> str:
         """The results as data, or as a report that begins with the verdict."""
         from boosters_eval import reports  # noqa: PLC0415 (loads what renders)
-        from boosters_eval.programs.benchmark.tables import against, build_document  # noqa: PLC0415
+        from boosters_eval.programs.benchmark.tables import against  # noqa: PLC0415
+        from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
 
         if form == "json":
             return self.results.to_json()
@@ -247,7 +249,7 @@ class ComparisonFindings(Findings):
         screen.annotate(against.workflow_commands(verdict), against.markdown(verdict))
 
     def _tables(self) -> Report:
-        from boosters_eval.programs.benchmark.tables import build_tables  # noqa: PLC0415 (loads what renders)
+        from boosters_eval.programs.benchmark.tables.build import build_tables  # noqa: PLC0415 (loads what renders)
 
         request = self.request
         return build_tables(self.results, test=request.test, require_significance=request.highlight_significant)

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Self
 from boosters_eval.core.errors import ConfigError, require
 from boosters_eval.core.repeat import MAX_SEEDS
 from boosters_eval.core.terms import the
-from boosters_eval.metrics import higher_is_better
-from boosters_eval.programs.benchmark.observations import compare_rows
-from boosters_eval.programs.benchmark.tables.contenders import group, results_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -108,6 +105,10 @@ def _counted(seeds: int) -> str:
 
 def _table_pairs(results: ResultCollection, rule: SequentialRule) -> Iterator[Comparison]:
     """Each pair of rows of every table, compared on the primary metric at the level of one look."""
+    from boosters_eval.metrics import higher_is_better  # noqa: PLC0415 (what judges is loaded when there is something)
+    from boosters_eval.programs.benchmark.observations import compare_rows  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.tables.contenders import group, results_by_name  # noqa: PLC0415
+
     for contenders in group(results).values():
         rows = results_by_name(contenders.values())
         primary = (result.primary_metric for row in rows.values() for result in row)

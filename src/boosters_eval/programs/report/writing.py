@@ -111,7 +111,8 @@ def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Pat
         results = load_run(request.run or "last", request.home)
     if not results.results and not results.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
-    from boosters_eval.programs.benchmark.tables import build_document, render_files  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.tables.document import build_document  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.tables.generate import render_files  # noqa: PLC0415
     from boosters_eval.reports import print_document  # noqa: PLC0415
 
     kind, test = request.report_type, request.test

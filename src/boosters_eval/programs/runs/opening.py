@@ -11,8 +11,8 @@ from boosters_eval.core.browser import open_file
 from boosters_eval.core.errors import BoostersEvalError, RunError
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Findings
-from boosters_eval.programs.benchmark import tables
 from boosters_eval.programs.benchmark.running import load_run
+from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.programs.importances.running import is_explained, load_explanations
 from boosters_eval.programs.runs.showing import any_run
 from boosters_eval.reports.html.page import render_page
@@ -52,7 +52,7 @@ def _benchmark_page(reference: str, home: Path | None) -> tuple[str | None, str]
     results = load_run(reference, home)
     if not results.results and not results.errors:
         raise RunError("There is nothing to report: no cell has an outcome.")
-    return results.run_id, render_page(tables.build_document(results, "comparison"))
+    return results.run_id, render_page(build_document(results, "comparison"))
 
 
 def _explained_page(reference: str, home: Path | None) -> tuple[str | None, str]:

@@ -7,7 +7,8 @@ import json
 import pytest
 
 import factories
-from boosters_eval.programs.benchmark.tables import build_document, build_tables
+from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.document import build_document
 from boosters_eval.reports import render_csv, render_fragment, render_markdown, render_page
 
 VERSIONS = {"boosters": "0.1.0", "boosters==0.0.9": "0.0.9", "head": "0.2.0", "boosters@0.3.0": "0.3.0"}

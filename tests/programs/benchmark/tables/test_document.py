@@ -270,7 +270,7 @@ def test_the_same_results_give_the_same_bytes_in_any_time_zone_and_locale(sample
     sample.to_json(source)
     code = (
         "import sys; from pathlib import Path;"
-        "from boosters_eval.programs.benchmark.tables import generate_report;"
+        "from boosters_eval import generate_report;"
         "from boosters_eval import ResultCollection;"
         "generate_report(ResultCollection.load_partial(sys.argv[1]), 'comparison', '.', ('md', 'json', 'html'))"
     )

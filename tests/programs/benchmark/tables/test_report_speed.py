@@ -12,12 +12,13 @@ _CODE = """
 import json, resource, sys, time
 from rich.console import Console
 from boosters_eval import reports
-from boosters_eval.programs.benchmark import tables
+from boosters_eval.programs.benchmark.tables.build import build_tables
+from boosters_eval.programs.benchmark.tables.generate import render_files
 from boosters_eval.programs.benchmark.results import ResultCollection
 collection = ResultCollection.load_partial(sys.argv[1])
 start = time.process_time()
-tables.render_files(collection, "comparison", formats=("md", "json", "html"))
-report = tables.build_tables(collection, times=False)
+render_files(collection, "comparison", formats=("md", "json", "html"))
+report = build_tables(collection, times=False)
 for render in (reports.render_markdown, reports.render_csv, reports.render_json, reports.render_fragment):
     render(report)
 reports.print_report(report, Console(file=open(sys.argv[2], "w"), width=160))
