@@ -69,7 +69,7 @@ def collected(cells, change):
         results.append(
             factories.result(
                 cell.spec.name,
-                cell.target,
+                cell.target.name,
                 cell.repeat.seed,
                 task=cell.spec.task,
                 metrics=scores(cell, labels, changed),

@@ -93,7 +93,7 @@ def outcome(cell, factor=1.0, **fields):
     value = value * factor if cell.spec.dataset == "bin" else value / factor
     return factories.result(
         cell.spec.name,
-        cell.target,
+        cell.target.name,
         cell.repeat.seed,
         value,
         metric=cell.spec.primary_metric,
@@ -126,7 +126,7 @@ def record(home, made, judge=outcome, *, seal=True, at="2025-01-01T00:00:00+00:0
 
 def loss(factor):
     """boosters keeps this share of its quality, other stays as it was."""
-    return lambda cell: outcome(cell, factor if cell.target == "boosters" else 1.0)
+    return lambda cell: outcome(cell, factor if cell.target.name == "boosters" else 1.0)
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_the_mean_does_not_matter_to_the_gate():
 
 def test_a_failed_cell_scores_zero_with_its_reason(home, baseline):
     def crash(cell):
-        return error(cell) if cell.target == "boosters" and cell.repeat.seed == 42 else outcome(cell)
+        return error(cell) if cell.target.name == "boosters" and cell.repeat.seed == 42 else outcome(cell)
 
     report = decide(home, baseline, crash).report
     zero = [(case.case_id, case.reason) for case in report.per_case if case.score == 0]
@@ -240,7 +240,7 @@ def test_a_failed_cell_scores_zero_with_its_reason(home, baseline):
 
 
 def test_a_failure_of_another_library_does_not_matter(home, baseline):
-    assert decide(home, baseline, lambda cell: error(cell) if cell.target == "other" else outcome(cell)).promoted
+    assert decide(home, baseline, lambda cell: error(cell) if cell.target.name == "other" else outcome(cell)).promoted
 
 
 def test_leaving_out_a_data_set_or_a_seed_does_not_help(home, baseline):
@@ -422,7 +422,7 @@ def test_seeds_of_one_data_set_are_one_unit(home, tmp_path):
     seeds = tuple(range(1, 11))
 
     def alike(cell):
-        return factories.result(cell.spec.name, cell.target, cell.repeat.seed, 0.5)
+        return factories.result(cell.spec.name, cell.target.name, cell.repeat.seed, 0.5)
 
     path = tmp_path / "one.json"
     run_id = record(home, plan(("reg",), seeds, tag="old"), alike)
@@ -506,7 +506,7 @@ def test_a_lump_at_any_value_is_noted(tmp_path, value):
 def test_a_cell_that_failed_before_it_finished_holds_the_gate(home, baseline, tmp_path):
     def flaky(cell):
         tries = {("reg", 42): 4, ("reg", 1379): 1}.get((cell.spec.dataset, cell.repeat.seed), 0)
-        return outcome(cell).model_copy(update={"failed_before": tries if cell.target == "boosters" else 0})
+        return outcome(cell).model_copy(update={"failed_before": tries if cell.target.name == "boosters" else 0})
 
     held = decide(home, baseline, flaky)
     assert held.objections == (
@@ -518,7 +518,7 @@ def test_a_cell_that_failed_before_it_finished_holds_the_gate(home, baseline, tm
     assert allowed.promoted
     assert (allowed.rules.flaky, allowed.report.n_flaky) == (2, 2)
     assert verify_decision(write(home, allowed, tmp_path), home=home) == ""
-    assert decide(home, baseline, lambda cell: flaky(cell) if cell.target == "other" else outcome(cell)).promoted
+    assert decide(home, baseline, lambda cell: flaky(cell) if cell.target.name == "other" else outcome(cell)).promoted
 
 
 def test_a_run_is_not_held_against_itself(home, tmp_path):
