@@ -17,7 +17,6 @@ from boosters_eval.core.errors import (
     RunError,
     UnknownNameError,
 )
-from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.cell import Build
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import RunFolder
@@ -28,11 +27,11 @@ from boosters_eval.programs import gate
 from boosters_eval.programs.baseline import make_baseline, save_baseline
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
-from boosters_eval.programs.benchmark.spec import FitSpec, Timing
 from boosters_eval.programs.gate.cases import retained
 from boosters_eval.programs.gate.decision import _coverage, _decide_run
-from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
+from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
+from written_runs import fit_spec
 
 SEEDS = (42, 1379)
 METRIC = {"reg": "rmse", "bin": "auc", **{f"d{index}": "rmse" for index in range(10)}}
@@ -42,26 +41,12 @@ V1 = Path(__file__).parents[2] / "fixtures" / "baseline_v1.json"
 
 def plan(datasets=tuple(METRIC), seeds=SEEDS, tag="digest"):
     configs = tuple(
-        FitSpec(
-            name=f"{name}/gbdt",
-            dataset=name,
+        fit_spec(
+            name,
             data_digest=f"data-{name}",
             task=Task.BINARY if name == "bin" else Task.REGRESSION,
-            booster_type=BoosterType.GBDT,
             training=TrainingConfig(),
-            profile=Profile.PARITY,
-            variant=None,
-            n_classes=None,
-            quantiles=(),
-            categorical=(),
-            has_missing=False,
-            weighted=False,
-            max_categories=0,
-            split=SplitSpec(),
-            n_threads=1,
-            metrics=(),
             primary_metric=METRIC[name],
-            timing=Timing(),
         )
         for name in datasets
     )
@@ -721,8 +706,7 @@ def test_a_run_that_did_not_finish_decides_nothing(home, baseline):
     [
         ("{", "is not JSON"),
         ("[]", "is not a gate decision"),
-        ('{"kind": "boosters-eval gate decision", "schema_version": 3}', "schema version 3"),
-        ('{"kind": "boosters-eval gate decision", "schema_version": 2}', "is not a valid gate decision"),
+        ('{"kind": "boosters-eval gate decision", "schema_version": 2}', "is a gate decision of format 2, which"),
         ('{"kind": "boosters-eval gate decision", "schema_version": 1}', "is not a valid gate decision"),
     ],
 )
