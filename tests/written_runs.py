@@ -72,7 +72,6 @@ def written_run(
     folder = RunFolder.of(plan, home)
     book, attempt = folder.open(new=True)
     known = {
-        "schema_version": 3,
         "started_at": f"2026-01-{day:02d}T12:00:00+00:00",
         "machine": machine,
         "targets": {name: build.model_dump() for name, build in builds["fit"].items()},

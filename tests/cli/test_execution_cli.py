@@ -405,7 +405,7 @@ def test_seeds_auto_stops_when_every_pair_has_a_verdict(boosters_eval):
 
 
 def test_version_is_shown(boosters_eval):
-    assert re.fullmatch(r"boosters-eval \d+\.\d+\.\d+\n", boosters_eval("--version", check=0).stdout)
+    assert re.fullmatch(r"boosters-eval \d+\.\d+\.\d+(\.dev\d+)?\n", boosters_eval("--version", check=0).stdout)
 
 
 def test_sigterm_ends_the_run_like_ctrl_c(place):

@@ -126,7 +126,7 @@ def show(
         "state": run.state + (f": {run.fault}" if run.fault else ""),
         "started": _when(run),
         "cells": _cells(run),
-        "targets": ", ".join(f"{name} {build['version']}" for name, build in (facts.targets if facts else {}).items()),
+        "targets": ", ".join(f"{name} {build.version}" for name, build in (facts.targets if facts else {}).items()),
         "commit": commit,
         "machine": _machines(folder) or ", ".join(str(machine[key]) for key in ("cpu_model", "os") if machine.get(key)),
         "extends": facts.extends if facts else "",

@@ -229,13 +229,13 @@ def _refuse_dense(text: str, source: str) -> None:
 
 def check_format(found: object, known: int, source: str, what: str) -> None:
     """Refuse a file of another format than the one that is known: nothing says what its keys mean there."""
-    if type(found) is not int or found != known:
+    if isinstance(found, bool) or found != known:
         raise FileFormatError(f"{source} is {what} {other_format(found)}.")
 
 
 def other_format(found: object) -> str:
     """What is wrong with a file of another format, after the noun that says what it is."""
-    of = f"of format {found}" if type(found) is int else "of an unknown format"
+    of = f"of format {found}" if isinstance(found, int) and not isinstance(found, bool) else "of an unknown format"
     return f"{of}, which this version does not read: it was written by another version of boosters-eval"
 
 

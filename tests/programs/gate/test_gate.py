@@ -84,9 +84,8 @@ def record(home, made, judge=outcome, *, seal=True, at="2025-01-01T00:00:00+00:0
     """A journal as the engine writes it."""
     folder = RunFolder.of(made, home)
     journal, attempt = folder.open(new=True)
-    if facts:
-        folder.write_facts(attempt, facts)
-    journal.begin({"run_id": made.run_id, "attempt": attempt, "at": at})
+    folder.write_facts(attempt, facts or RunFacts())
+    journal.begin({"run_id": made.run_id, "attempt": attempt, "at": at, **folder.digests(attempt)})
     written = [found for cell in made.cells if (found := judge(cell)) is not None]
     for found in written:
         journal.append(found, "fit")
@@ -245,7 +244,7 @@ def test_a_score_that_is_no_number_counts_as_zero(baseline):
 def test_an_unsupported_config_scores_zero_with_the_reason(home, baseline):
     run = ResultCollection([outcome(cell) for cell in plan(datasets=[name for name in METRIC if name != "bin"]).cells])
     references, *_ = gate.read_references(baseline, "boosters")
-    run.unsupported = [Unsupported(config_name="bin/gbdt", library="boosters", reason="no such objective")]
+    run.unsupported = [factories.absence(Unsupported, "bin/gbdt", "boosters", "no such objective")]
     cases, _ = gate.cases_of_run(run, "boosters", references)
     assert {case.reason for case in cases if case.score == 0} == {"unsupported: no such objective"}
 

@@ -120,9 +120,9 @@ def test_an_empty_export_can_be_imported(tmp_path):
     [
         ("no JSON", "is not JSON"),
         ("{}", "is not a boosters-eval results file."),
-        ('{"kind": "boosters-eval results", "schema_version": 99}', "has schema version 99"),
-        ('{"kind": "boosters-eval results", "schema_version": 3}', "has no results."),
-        ('{"kind": "boosters-eval history", "schema_version": 2, "runs": []}', "has schema version 2"),
+        ('{"kind": "boosters-eval results", "schema_version": 99}', "is a results file of format 99, which"),
+        ('{"kind": "boosters-eval results", "schema_version": 1}', "has no results."),
+        ('{"kind": "boosters-eval history", "schema_version": 2, "runs": []}', "is a history of format 2, which"),
     ],
 )
 def test_a_file_without_results_is_refused_in_a_sentence(tmp_path, content, sentence):

@@ -15,7 +15,7 @@ from boosters_eval.core.repeat import Repeat
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.outcome import Common, NodeMachine, Outcome
+from boosters_eval.engine.outcome import Common, Outcome
 from boosters_eval.metrics.catalog import OF_MACHINE
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import Mark, TrainingConfig
@@ -124,7 +124,7 @@ class BenchmarkResult(Record, Outcome):
 
     metrics: dict[str, Score]
     primary_metric: str | None = None
-    # By trivial rule, such as "mean": what it scores on the same split; None in older results, and where there is none.
+    # By trivial rule, such as "mean": what it scores on the same split; None where there is none.
     trivial: dict[str, dict[str, Score]] | None = None
 
     train_time_s: float | None = None  # building the library's data set and training
@@ -149,7 +149,7 @@ class BenchmarkResult(Record, Outcome):
     split_digest: str | None = None
     split: SplitFacts | None = None  # None: at random
     data_digest: str | None = None
-    predictions_digest: str | None = None  # of the test rows' predictions; None in older results
+    predictions_digest: str | None = None  # of the test rows' predictions
     model_seed: int | None = None
     n_threads: int = 1
     threads_observed: int | None = None
@@ -200,7 +200,7 @@ class BenchmarkError(Record):
     signal: str | None = None
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
-    machine: NodeMachine = None
+    machine: str | None = None
 
 
 class Absence(FileModel):
@@ -211,11 +211,11 @@ class Absence(FileModel):
     config_name: str
     library: str
     reason: str
-    task: Task | None = None  # None: the file is older than the identity of a config in it
-    booster_type: str | None = None
-    dataset_name: str | None = None
+    task: Task
+    booster_type: str = "gbdt"
+    dataset_name: str = ""
     variant: str | None = None
-    profile: str | None = None
+    profile: str = "parity"
 
 
 class Unsupported(Absence):
@@ -252,7 +252,7 @@ class RunMetadata(FileModel):
     seeds_rule: str | None = None
     audits: dict[str, DataAudit] = Field(default_factory=dict)  # what was found in each data set when it was used
     # By digest, of a run whose cells name theirs; of any other, the environment has the one machine.
-    machines: dict[str, MachineInfo] = Field(default_factory=dict, exclude_if=lambda machines: not machines)
+    machines: dict[str, MachineInfo] = Field(default_factory=dict)
 
     @property
     def unfair_times(self) -> str:

@@ -9,7 +9,6 @@ from pydantic import Field
 from boosters_eval.core.model import Model
 from boosters_eval.programs.paper.specification import StdOver
 
-SCHEMA_VERSION = 1
 TargetStatus = Literal[
     "ok",
     "failed",  # some repeat failed: what is left is shown, but proves nothing
@@ -42,7 +41,7 @@ class Measured(Model):
 class PaperResults(Model):
     """The content of `results.json`."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     kind: Literal["boosters-eval paper results"] = "boosters-eval paper results"
     paper: str
     specification_digest: str

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from annotated_types import Ge, Le
 from pydantic import Field
 
 from boosters_eval.core.errors import BoostersEvalError, FileFormatError
-from boosters_eval.core.files import read_text, write_atomically
+from boosters_eval.core.files import check_format, load_json, read_text, write_atomically
 from boosters_eval.core.model import Model
 from boosters_eval.engine.artifacts import load_array, save_array
 from boosters_eval.programs.parity.method import ParameterValue, Size
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 ReferenceRole = Literal["oracle", "canonical"]
 
 
 class StoredReference(Model):
     """Who predicted what on which data: the JSON file beside the array."""
 
-    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = SCHEMA_VERSION
+    schema_version: Literal[1] = SCHEMA_VERSION
     role: ReferenceRole
     method: str
     backend: str
@@ -105,8 +104,12 @@ class ReferenceStore:
                 yield path.stem, ""
 
     def _read(self, path: Path) -> StoredReference:
+        raw = load_json(read_text(path), str(path))
+        if not isinstance(raw, dict):
+            raise FileFormatError(f"{path} is not a stored reference.")
+        check_format(raw.get("schema_version"), SCHEMA_VERSION, str(path), "a stored reference")
         try:
-            found = StoredReference.model_validate_json(read_text(path))
+            found = StoredReference.model_validate(raw)
         except BoostersEvalError as error:
             raise FileFormatError(f"{path} is not a stored reference: {error}") from None
         if found.name != path.stem:
