@@ -39,14 +39,14 @@ def write(root: Path, number: int, machine: dict[str, object]) -> None:
     builds = {"fit": {name: {"version": f"1.{number}", "digest": digest(name, number)[:16]} for name in LIBRARIES}}
     specs = [spec(dataset) for dataset in DATASETS]
     refs = [CellRef(i, name, seed, None) for name in LIBRARIES for i in range(len(specs)) for seed in SEEDS]
-    content = {"schema_version": 2, "name": "nightly", "specs": specs, "refs": refs, "builds": builds, "excluded": []}
+    content = {"schema_version": 1, "name": "nightly", "specs": specs, "refs": refs, "builds": builds, "excluded": []}
     plan = Plan.model_validate(content)
     folder = root / plan.run_id
     folder.mkdir()
     plan_text = plan.model_dump_json(indent=1) + "\n"
     facts = {
-        "schema_version": 3, "started_at": (BEGAN + timedelta(hours=5 * number)).isoformat(timespec="seconds"),
-        "boosters_eval": "0.1.0", "python": "3.12.1", "git_sha": digest("commit", number)[:7], "git_branch": "main",
+        "schema_version": 1, "started_at": (BEGAN + timedelta(hours=5 * number)).isoformat(timespec="seconds"),
+        "boosters_eval": "1.0.0", "python": "3.12.1", "git_sha": digest("commit", number)[:7], "git_branch": "main",
         "git_dirty": False, "machine": machine, "targets": builds["fit"], "jobs": 2, "executor": "local",
         "start_method": "fork", "command": ["run", "nightly"], "kind": "benchmark",
     }  # fmt: skip
@@ -61,7 +61,7 @@ def write(root: Path, number: int, machine: dict[str, object]) -> None:
         "plan": hashlib.sha256(plan_text.encode()).hexdigest()[:32],
         "facts": hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32],
     }
-    add('"begin"', {"schema_version": 3, "run_id": plan.run_id, "attempt": 1, "cells": len(refs), **beside})
+    add('"begin"', {"schema_version": 1, "run_id": plan.run_id, "attempt": 1, "cells": len(refs), **beside})
     common = {}
     for i, name, seed, _ in refs:
         dataset = DATASETS[i]

@@ -67,6 +67,13 @@ def error(config=CONFIG, library="boosters", seed=42, **changes):
     return BenchmarkError(**{**fields, **changes})
 
 
+def absence(kind, config=CONFIG, library="boosters", reason="it cannot", **changes):
+    """A library without cells in a config, Unsupported or Unavailable; the rest is that of the config's name."""
+    dataset, _, booster = config.partition("/")
+    known = {"config_name": config, "library": library, "reason": reason, "dataset_name": dataset}
+    return kind(**{**known, "task": Task.REGRESSION, "booster_type": booster or "gbdt", **changes})
+
+
 def grid(value, *, configs=(CONFIG,), libraries=("boosters", "xgboost"), seeds=3, **changes):
     """A result for every config, library and seed, whose score is `value(config, library, index of the seed)`."""
     return [

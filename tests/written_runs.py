@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 import json
-from functools import cache
-from pathlib import Path
 
+from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.cell import Build
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.plan import CellRef, Plan
+from boosters_eval.metrics.task import Task
+from boosters_eval.programs.benchmark.spec import FitSpec, Timing
+from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 from factories import digest, result
 
-LEGACY = Path(__file__).parent / "legacy"
 SEEDS = (42, 1379, 2716, 4053, 5390, 6727)
 MACHINE = {"cpu_model": "Test CPU", "cpu_cores": 2, "cpu_threads": 2, "digest": "aaaa000011112222"}
 
 
-@cache
-def _spec():
-    folder = RunFolder(LEGACY / "home" / "runs" / "48f54e6ab48860ff")
-    return folder.plan().specs[0]
+def fit_spec(dataset="diabetes", **changes):
+    """A benchmark of a data set with everything resolved."""
+    fields = {
+        "name": f"{dataset}/gbdt",
+        "dataset": dataset,
+        "data_digest": digest(dataset),
+        "task": Task.REGRESSION,
+        "booster_type": BoosterType.GBDT,
+        "training": TrainingConfig(n_estimators=5, max_depth=3),
+        "profile": Profile.PARITY,
+        "variant": None,
+        "n_classes": None,
+        "quantiles": (),
+        "categorical": (),
+        "has_missing": False,
+        "weighted": False,
+        "max_categories": 0,
+        "split": SplitSpec(),
+        "metrics": (),
+        "primary_metric": "rmse",
+        "timing": Timing(),
+    }
+    return FitSpec(**{**fields, **changes})
 
 
 def written_run(
@@ -45,16 +65,13 @@ def written_run(
 
     `place` gives the machine of each seed's cells, if they name it.
     """
-    base = _spec()
-    timing = base.timing.replace(timed=timed)
-    spec = base.replace(name="diabetes/gbdt", timing=timing)
+    spec = fit_spec(timing=Timing(timed=timed))
     builds = {"fit": {name: Build(version=version, digest=digest(name, version)[:16]) for name in libraries}}
     refs = tuple(CellRef(0, name, seed, None) for name in libraries for seed in seeds)
     plan = Plan(name="nightly", specs=(spec,), refs=refs, builds=builds)
     folder = RunFolder.of(plan, home)
     book, attempt = folder.open(new=True)
     known = {
-        "schema_version": 3,
         "started_at": f"2026-01-{day:02d}T12:00:00+00:00",
         "machine": machine,
         "targets": {name: build.model_dump() for name, build in builds["fit"].items()},

@@ -110,6 +110,15 @@ def test_metric_of_a_users_file_is_computed_with_its_direction(boosters_eval, tm
     assert "has no function 'wurst'" in boosters_eval(*command, "-m", "mine.py:wurst:lower", check=3).stderr
 
 
+def test_run_of_the_same_cells_that_cannot_be_continued_is_named(boosters_eval, tmp_path):
+    command = ["compare", "-d", "diabetes", "-l", "faulty", "-s", "1"]
+    boosters_eval(*command, "-p", "max_depth=1", check=0)
+    (folder,) = (tmp_path / "home" / "runs").iterdir()
+    done = boosters_eval(*command, "-p", "max_depth=1,n_estimators=7", "--resume", check=0)
+    assert "there is no earlier attempt at this plan" in done.stderr
+    assert f"run {folder.name} has the same cells, but it was made by another version" in done.stderr
+
+
 def test_metric_that_does_not_fit_the_task_is_refused_before_anything_runs(boosters_eval):
     done = boosters_eval(*SMALL, "--metric", "accuracy", check=3)
     assert "accuracy" in done.stderr
@@ -396,7 +405,7 @@ def test_seeds_auto_stops_when_every_pair_has_a_verdict(boosters_eval):
 
 
 def test_version_is_shown(boosters_eval):
-    assert re.fullmatch(r"boosters-eval \d+\.\d+\.\d+\n", boosters_eval("--version", check=0).stdout)
+    assert re.fullmatch(r"boosters-eval \d+\.\d+\.\d+(\.dev\d+)?\n", boosters_eval("--version", check=0).stdout)
 
 
 def test_sigterm_ends_the_run_like_ctrl_c(place):

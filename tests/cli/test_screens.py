@@ -102,7 +102,7 @@ def test_a_comparison_with_failures_and_two_benchmarks(screen):
                 "diabetes/gbdt", "xgboost", 7, error_message="killed by SIGSEGV in a thread of the library."
             )
         ],
-        unsupported=[Unsupported(config_name="diabetes/gbdt", library="sklearn", reason="it has no such booster")],
+        unsupported=[factories.absence(Unsupported, "diabetes/gbdt", "sklearn", "it has no such booster")],
         suite="compare",
         run_id="0123456789abcdef",
     )

@@ -366,7 +366,7 @@ class TestSidecar:
                 "It has no key 'dorp'. Did you mean 'drop'?",
             ),
             ("kind: boosters-eval data\ntarget: y\n", "The 'schema_version' key is required"),
-            ("schema_version: 2\nkind: boosters-eval data\n", "The 'schema_version' key must be 1"),
+            ("schema_version: 2\nkind: boosters-eval data\n", "is a sidecar of format 2, which"),
             ("schema_version: 1\nkind: paper\n", "The 'kind' key must be 'boosters-eval data'"),
             ("schema_version: 1\nkind: boosters-eval data\ndrop: [1]\n", "must be a valid string. Got 1"),
             ("- a\n", "must be a mapping"),

@@ -297,11 +297,6 @@ def test_whole_groups_are_held_out_for_early_stopping():
     assert not set(table.split_by[split.valid]) & set(table.split_by[split.train])
 
 
-def test_a_random_split_is_described_as_before_there_were_others():
-    assert SplitSpec().model_dump() == {"validation_fraction": 0.2, "folds": None}
-    assert SplitSpec(folds=3, kind="group", column="shop").model_dump()["kind"] == "group"
-
-
 @pytest.mark.parametrize("text", ["time", "time:", "group:", "week:day", "random:x", ":x", "Time:x"])
 def test_a_split_that_is_none_is_refused(text):
     with pytest.raises(ConfigError, match=r"must be random, time:COLUMN or group:COLUMN\. Got"):

@@ -8,10 +8,8 @@ import pytest
 from boosters_eval import LocalPool, Mode, Observer, RunError, execute
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo
-from boosters_eval.engine import journal as journals
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import Journal, read
-from boosters_eval.engine.lines import NO_MACHINES, SCHEMA_VERSION
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.runs import find_run, load_verified, verify
 from shells import plan_of, run
@@ -78,18 +76,8 @@ def test_run_of_the_local_pool_says_nothing_of_machines(plan):
     done = run(plan)
     text = b"".join(lines(plan))
     assert b'"machine' not in text
-    assert json.loads(lines(plan)[0])["begin"]["schema_version"] == NO_MACHINES
     assert done.machines == {}
     assert set(placed(done).values()) == {None}
-
-
-def test_older_program_asks_for_an_upgrade(plan, monkeypatch):
-    with pytest.raises(KeyboardInterrupt):
-        run(plan, jobs=1, observer=StopAfter(2))
-    stamped(plan, mode=Mode.RESUME)  # it began without machines, so it is in the middle that they are met
-    monkeypatch.setattr(journals, "SCHEMA_VERSION", NO_MACHINES)
-    damage = read(find_run(plan.run_id).journal_path(1)).damage
-    assert damage == f"line 4 has schema version {SCHEMA_VERSION}, this program reads up to {NO_MACHINES}: upgrade it"
 
 
 def test_kill_between_the_record_of_a_machine_and_its_outcome_loses_neither(plan, monkeypatch):

@@ -163,7 +163,7 @@ def test_targets_of_one_name_in_two_workloads_are_both_recorded():
         plan = Plan.of(
             "both", [SPECS[0], SyllableSpec(name="s")], [CellRef(0, "one", 1, None), CellRef(1, "one", 1, None)]
         )
-        versions = {name: build["version"] for name, build in RunFacts.collect(plan).targets.items()}
+        versions = {name: build.version for name, build in RunFacts.collect(plan).targets.items()}
     finally:
         WORKLOADS.unregister("syllable")
     assert sorted(versions.values()) == ["1", "2"]

@@ -21,7 +21,7 @@ class TwinSpec(Spec):
 
 class Seen(CellOutcome):
     value: int
-    build: dict[str, str]
+    build: dict[str, str | None]
     files: list[str]  # of modules
     code: list[str]  # shared objects mapped in the cell's process and in its lane
     ancestor_code: list[str]

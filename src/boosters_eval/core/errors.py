@@ -68,7 +68,7 @@ class MetricInputError(ConfigError):
 
 
 class FileFormatError(ConfigError):
-    """A file that is not what it should be: truncated, foreign, or from a newer version."""
+    """A file that is not what it should be: truncated, foreign, or of another format."""
 
 
 class MissingLibraryError(BoostersEvalError):

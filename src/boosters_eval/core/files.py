@@ -233,6 +233,18 @@ def _refuse_dense(text: str, source: str) -> None:
         raise FileFormatError(f"{source} has {values} values in {len(text)} characters: this program never wrote it.")
 
 
+def check_format(found: object, known: int, source: str, what: str) -> None:
+    """Refuse a file of another format than the one that is known: nothing says what its keys mean there."""
+    if isinstance(found, bool) or found != known:
+        raise FileFormatError(f"{source} is {what} {other_format(found)}.")
+
+
+def other_format(found: object) -> str:
+    """What is wrong with a file of another format, after the noun that says what it is."""
+    of = f"of format {found}" if isinstance(found, int) and not isinstance(found, bool) else "of an unknown format"
+    return f"{of}, which this version does not read: it was written by another version of boosters-eval"
+
+
 def refuse_wide(text: str | bytes, source: str) -> None:
     """For text that a model parses: an object of too many keys is refused before it costs an error per key."""
     if len(text) > 4 * MAX_KEYS and text.count(b":" if isinstance(text, bytes) else ":") > MAX_KEYS:  # type: ignore[arg-type]

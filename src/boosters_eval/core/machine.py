@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import psutil
-from pydantic import Field
 
 from boosters_eval.core.devices import CudaDevices, cuda_devices
 from boosters_eval.core.errors import ConfigError
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 _ROOT = Path("/")
 _STABLE = ("cpu_model", "cpu_cores", "cpu_threads", "architecture")
-_OPTIONAL = ("gpu", "cuda", "node")
 
 
 class MachineInfo(Model):
@@ -42,7 +40,7 @@ class MachineInfo(Model):
     gpu: str | None = None  # the CUDA device that is used; only looked for where one is asked for
     cuda: str | None = None  # the version that its driver supports
     # Which of several with equal hardware, in a run that used them; a machine by itself has no such name.
-    node: str | None = Field(default=None, exclude_if=lambda node: node is None)
+    node: str | None = None
 
     @classmethod
     def collect(cls, *, load_blas: bool = False, device: bool = False) -> Self:
@@ -63,9 +61,8 @@ class MachineInfo(Model):
         )
 
     def recorded(self) -> dict[str, Any]:
-        """What a run keeps of it: one that asks for no device says the same as before there were any."""
-        content = {**self.model_dump(), "digest": self.digest}
-        return {name: value for name, value in content.items() if name not in _OPTIONAL or value is not None}
+        """What a run keeps of it."""
+        return {**self.model_dump(), "digest": self.digest}
 
     @classmethod
     def of_record(cls, recorded: Mapping[str, Any]) -> Self:

@@ -1,3 +1,3 @@
 """The version of this package, for rooms that may not look at its front door, which leads to all of them."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0.dev0"

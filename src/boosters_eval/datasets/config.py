@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Ge, Gt, Lt, MinLen
-from pydantic import AfterValidator, BeforeValidator, SerializerFunctionWrapHandler, model_serializer
+from pydantic import AfterValidator, BeforeValidator
 
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.model import Model
@@ -100,12 +100,3 @@ class SplitSpec(Model):
     folds: Annotated[int, Ge(2)] | None = None  # None: one random split per seed; of time, the number of windows
     kind: SplitKind = "random"
     column: str = ""  # of the times or the groups
-
-    @model_serializer(mode="wrap")
-    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A random split is the same as before there were others: its identity, its run."""
-        content: dict[str, Any] = handler(self)
-        if self.kind == "random":
-            content.pop("kind", None)
-            content.pop("column", None)
-        return content

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import check_regular, read_text
+from boosters_eval.core.files import check_format, check_regular, read_text
 from boosters_eval.datasets.config import COLUMN_SETTINGS, DataSettings, SplitText, parse_split
 from boosters_eval.metrics.task import Task  # noqa: TC001 (pydantic needs it)
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_SIDECAR = 2**18  # bytes
 MAX_KEYS = 100
+SCHEMA_VERSION = 1
 
 
 class Sidecar(DataSettings):
@@ -48,6 +49,8 @@ def read_sidecar(file: Path) -> Sidecar | None:
     if check_regular(path) > MAX_SIDECAR:
         raise FileFormatError(f"{path} is larger than {MAX_SIDECAR >> 10} KB, more than this program ever writes.")
     content = _parsed(path, read_text(path, limit=MAX_SIDECAR))
+    if "schema_version" in content:
+        check_format(content["schema_version"], SCHEMA_VERSION, str(path), "a sidecar")
     try:
         return Sidecar.model_validate(content)
     except ConfigError as error:
@@ -142,7 +145,7 @@ def sidecar_text(source: str, target: str, found: Examined, settings: DataSettin
     """The sidecar of a file that has been examined, as YAML: the settings that were found and those that were asked."""
     roles = {role: [column.name for column in found.columns if column.role == role] for role in ("categorical", "date")}
     content: dict[str, Any] = {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "kind": "boosters-eval data",
         "target": target,
         "task": found.task.value,

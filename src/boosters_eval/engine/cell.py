@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from annotated_types import Ge, MinLen
-from pydantic import SerializerFunctionWrapHandler, StringConstraints, model_serializer
+from pydantic import StringConstraints
 
 from boosters_eval.core.model import Model
 
@@ -48,15 +48,6 @@ class Build(Model):
     digest: str
     library: str | None = None  # of a build that is not the one installed: what it is a build of
     packages: str | None = None  # of one with an environment of its own: what that contains besides
-
-    @model_serializer(mode="wrap")
-    def _without_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A target that is installed is written as before there were builds: its plan, its run."""
-        content: dict[str, Any] = handler(self)
-        for name in ("library", "packages"):
-            if content.get(name) is None:
-                content.pop(name, None)
-        return content
 
 
 class Installation(Model):

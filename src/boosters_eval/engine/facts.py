@@ -6,23 +6,22 @@ import platform
 import shutil
 import subprocess
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from annotated_types import Ge, Gt, Le, Lt
-from pydantic import AliasChoices, ConfigDict, Field
+from annotated_types import Gt, Lt
+from pydantic import ConfigDict, Field
 
 from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.version import __version__
 from boosters_eval.engine import threads
+from boosters_eval.engine.cell import Build
+from boosters_eval.engine.lines import RUN_FORMAT
 from boosters_eval.engine.plan import Exclusion
 
 if TYPE_CHECKING:
     from boosters_eval.engine.plan import Plan
-
-SCHEMA_VERSION = 4  # version 2 has neither names, kinds nor disturbances
-_NO_DEVICE = 3  # what a run that used no CUDA device says, so that older programs read it
 
 
 class RunFacts(FileModel):
@@ -30,19 +29,16 @@ class RunFacts(FileModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = _NO_DEVICE
+    schema_version: Literal[1] = RUN_FORMAT
     started_at: str = ""
     boosters_eval: str = ""
     python: str = ""
-    git_sha: str | None = None  # None: not in a repository, or the run is older than this field
+    git_sha: str | None = None  # None: not in a repository
     git_branch: str | None = None
     git_dirty: bool | None = None
     rust: str | None = None
     machine: dict[str, str | int | float | None] = Field(default_factory=dict)
-    # Schema version 1 called the targets libraries.
-    targets: dict[str, dict[str, str]] = Field(
-        default_factory=dict, validation_alias=AliasChoices("targets", "libraries")
-    )
+    targets: dict[str, Build] = Field(default_factory=dict)
     jobs: int = 1
     executor: str = ""
     start_method: str = ""
@@ -54,7 +50,7 @@ class RunFacts(FileModel):
     alpha: Annotated[float, Gt(0), Lt(1)] | None = None  # where the run was judged at a level other than the default
     seeds_rule: str = ""
     name: str = ""  # what the user calls the run
-    kind: str = ""  # what it is read as: benchmark, paper, parity; empty in older runs
+    kind: str = ""  # what it is read as: benchmark, paper, parity; unless it was said, its workload
     disturbances: tuple[Disturbance, ...] = ()  # found before times were measured
     extends: str = ""  # the id of the run whose seeds it added to
     # What was found in the inputs, by their names; only the file of the attempt has it, results have it elsewhere.
@@ -72,13 +68,11 @@ class RunFacts(FileModel):
         return next((session.name for session in reversed(self.resumed) if session.name), self.name)
 
     @classmethod
-    def collect(cls, plan: Plan, **known: Any) -> Self:
+    def collect(cls, plan: Plan, *, kind: str = "", **known: Any) -> Self:
         """Inspect the machine, the tools and the repository now; `known` is supplied by the caller."""
-        device = any(spec.uses_device for spec in plan.specs)
-        machine = MachineInfo.collect(device=device)
+        machine = MachineInfo.collect(device=any(spec.uses_device for spec in plan.specs))
         commit = _first_line("git", "rev-parse", "--short=7", "HEAD")
         return cls(
-            schema_version=SCHEMA_VERSION if device else _NO_DEVICE,
             started_at=now(),
             boosters_eval=__version__,
             python=platform.python_version(),
@@ -89,22 +83,17 @@ class RunFacts(FileModel):
             machine=machine.recorded(),
             targets=_targets(plan),
             wait_policy=threads.WAIT_POLICY,
+            kind=kind or plan.specs[0].workload,
             **known,
         )
 
     def continued(self, session: RunFacts) -> Self:
         """These facts with those of a later session: what it ran may depend on them."""
-        later = session.without_audits() if session.audits == self.audits else session
-        return self.model_copy(update={"resumed": (*self.resumed, later)})
+        return self.model_copy(update={"resumed": (*self.resumed, session.without_audits())})
 
     def without_audits(self) -> Self:
         """The same facts for where the audits are told elsewhere."""
-        later = tuple(facts.without_audits() for facts in self.resumed)
-        return self.model_copy(update={"audits": {}, **({"resumed": later} if later else {})})
-
-    def all_audits(self) -> dict[str, dict[str, Any]]:
-        """What was found in the inputs; a run that an older version began may know it from a later session only."""
-        return {name: audit for facts in (*self.resumed, self) for name, audit in facts.audits.items()}
+        return self.model_copy(update={"audits": {}})
 
     def taken_over(self, session: RunFacts) -> Self:
         """The facts of an attempt that begins with outcomes of the run with these facts; it is judged its own way."""
@@ -116,13 +105,8 @@ class RunFacts(FileModel):
         return self.continued(session).model_copy(update=own)
 
     def recorded(self) -> dict[str, Any]:
-        """The facts as plain data, without the fields that were never set."""
-        content = self.model_dump(mode="json", exclude_unset=True)
-        if self.audits:
-            content["audits"] = self.audits
-        if "resumed" in content:
-            content["resumed"] = [later.recorded() for later in self.resumed]
-        return content
+        """The facts as plain data, for the file of the attempt."""
+        return {**self.model_dump(mode="json"), "audits": self.audits}
 
 
 def now() -> str:
@@ -130,15 +114,13 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _targets(plan: Plan) -> dict[str, dict[str, str]]:
+def _targets(plan: Plan) -> dict[str, Build]:
     """The build of each target; where two workloads know different ones by one name, with the workload's name too."""
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, Build] = {}
     for workload, builds in plan.builds.items():
         for name, build in builds.items():
-            facts = build.model_dump()
-            known = found.setdefault(name, facts) == facts
-            if not known:
-                found[f"{workload} {name}"] = facts
+            if found.setdefault(name, build) != build:
+                found[f"{workload} {name}"] = build
     return found
 
 

@@ -20,12 +20,13 @@ from boosters_eval.core.errors import (
     FileFormatError,
     RunError,
 )
-from boosters_eval.core.files import MAX_RESULTS, load_json, read_text, refuse_wide, write_atomically
+from boosters_eval.core.files import MAX_RESULTS, check_format, load_json, read_text, refuse_wide, write_atomically
 from boosters_eval.core.home import home
 from boosters_eval.core.terms import given
 from boosters_eval.engine import summaries
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.journal import Journal, Reading, no_collection, read
+from boosters_eval.engine.lines import RUN_FORMAT
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.plan import Plan
 
@@ -183,6 +184,8 @@ class RunFolder:
             return RunFacts.model_validate_json(self._read_facts(attempt))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
+            if first["loc"] == ("schema_version",):
+                check_format(first["input"], RUN_FORMAT, str(path), "a record of a run")
             raise FileFormatError(f"{path} cannot be read: {first['msg']}.") from None
 
     def shown(self) -> int:
@@ -228,11 +231,11 @@ class RunFolder:
         number = known[-1] if attempt is None else attempt
         path = self.journal_path(number)
         with no_collection():
+            plan, beside = self.plan(number), self.plan_path(number).name
             reading = read(path)
             self._refuse_damage(path, reading)
             if not reading.begin:
                 raise RunError(f"Attempt {number} of run {self.run_id} has not begun: run it again.")
-            plan, beside = self.plan(number), self.plan_path(number).name
             if plan.run_id != self.run_id or reading.begin.get("run_id") != self.run_id:
                 raise RunError(f"{path} and {beside} are not of run {self.run_id}. See 'boosters-eval verify'.")
             fault = journal_fault(reading, set(plan.keys), self.run_id, finished=reading.sealed)
@@ -271,15 +274,13 @@ class RunFolder:
         return {"plan": _digest(plan), "facts": _digest(json.dumps(facts, sort_keys=True))}
 
     def faults_beside(self, attempt: int, reading: Reading) -> Iterator[tuple[str, str]]:
-        """The files beside the journal that are not what they were when the attempt began; older journals say nothing.
+        """The files beside the journal that are not what they were when the attempt began.
 
         A plan that was damaged and written anew is the same, unless another version of the program wrote it.
         """
-        if not {"plan", "facts"} <= reading.begin.keys():
-            return
         found = self.digests(attempt)
         for what, path in (("plan", self.plan_path(attempt)), ("facts", self.facts_path(attempt))):
-            if found[what] != reading.begin[what]:
+            if found[what] != reading.begin.get(what):
                 yield path.name, "is not what it was when the attempt began"
 
     def open(self, *, new: bool) -> tuple[Journal, int]:

@@ -13,12 +13,12 @@ from typing import IO, TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from boosters_eval.core.errors import ConfigError, RunError, UnknownNameError
-from boosters_eval.core.files import MAX_TEXT, check_regular, refuse_wide
+from boosters_eval.core.files import MAX_TEXT, check_regular, other_format, refuse_wide
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.terms import given
-from boosters_eval.engine.lines import LINE, NO_MACHINES, SCHEMA_VERSION, START, line_digest
+from boosters_eval.engine.lines import LINE, RUN_FORMAT, START, line_digest
 from boosters_eval.engine.outcome import Common, Failure
-from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
+from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -65,7 +65,9 @@ class Reading:
 
 def type_of(workload: bytes | None) -> type[Outcome]:
     """The outcome type of a workload."""
-    return WORKLOADS[workload.decode() if workload else FIRST_WORKLOAD].outcome_type
+    if workload is None:
+        raise ConfigError("it names no workload")
+    return WORKLOADS[workload.decode()].outcome_type
 
 
 def read(path: Path) -> Reading:
@@ -147,9 +149,9 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
     """The lines that are few: what is not a result."""
     if kind == b"begin":
         reading.begin = _object(content)
-        version = reading.begin.get("schema_version", 1)
-        if not isinstance(version, int) or version > SCHEMA_VERSION:
-            return f"has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade it"
+        version = reading.begin.get("schema_version")
+        if version != RUN_FORMAT:
+            return f"begins a journal {other_format(version)}"
         told = reading.begin.pop("machines", {}).items()
         reading.machines = {digest: MachineInfo.of_record({**machine, "digest": digest}) for digest, machine in told}
     elif kind == b"end":
@@ -159,18 +161,9 @@ def _take_other(kind: bytes, workload: bytes | None, content: bytes, reading: Re
     elif kind == b"common":
         common_type = type_of(workload).common_type or Common
         reading.common[line_digest(content)[:16]] = common_type.model_validate_json(content)
-    elif kind == b"failure":
-        reading.keep(Failure.model_validate_json(content))
     else:
-        reading.keep(_failure_of_version_1(_object(content)))
+        reading.keep(Failure.model_validate_json(content))
     return None
-
-
-def _failure_of_version_1(raw: dict[str, Any]) -> Failure:
-    """Schema version 1 stored the benchmark with each failure; the plan has it as well."""
-    names = {"config_name": "spec", "library": "target"}
-    kept = {names.get(name, name): value for name, value in raw.items()}
-    return Failure(**{name: value for name, value in kept.items() if name in Failure.model_fields})
 
 
 def _object(content: bytes) -> dict[str, Any]:
@@ -208,18 +201,14 @@ class Journal:
 
     def begin(self, facts: dict[str, Any]) -> None:
         """Write the first line of an attempt."""
-        self.found.begin = {"schema_version": NO_MACHINES, **facts}
+        self.found.begin = {"schema_version": RUN_FORMAT, **facts}
         self._write("begin", json.dumps(self.found.begin))
 
     def introduce(self, machines: Mapping[str, MachineInfo]) -> None:
-        """Tell of machines before any outcome names them: the first line once more, with all that are known so far.
-
-        Its version makes older programs ask for an upgrade, wherever in the journal they meet it.
-        """
+        """Tell of machines before any outcome names them: the first line once more, with all that are known so far."""
         known = {**self.found.machines, **machines}
         if known == self.found.machines:
             return
-        self.found.begin = {**self.found.begin, "schema_version": SCHEMA_VERSION}
         told = {digest: machine.recorded() for digest, machine in known.items()}
         self._write("begin", json.dumps({**self.found.begin, "machines": told}))
         self.found.machines = known

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import Final
 
-SCHEMA_VERSION = 4  # results of version 2 have neither trivial rules nor splits other than random ones
-NO_MACHINES = 3  # what a journal says whose outcomes name no machine, so that older programs read it
+RUN_FORMAT: Final = 1  # of what is in the folder of a run: its plans, journals and environments
 START = "0" * 32  # what the first line follows
 LINE = re.compile(
     rb'\{"prev":"([0-9a-f]{32})",(?:"of":"([\w.-]+)",)?(?:"with":"([0-9a-f]{16})",)?'
-    rb'"(begin|common|result|failure|error|end)":(.*)\}\n',
+    rb'"(begin|common|result|failure|end)":(.*)\}\n',
     re.DOTALL,
 )
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from boosters_eval.core.model import FileModel
 from boosters_eval.engine.cell import cell_key
 
 if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell
-
-
-# The digest of the machine that a cell ran on; None, which is not written: that of the run's own facts.
-NodeMachine = Annotated[str | None, Field(exclude_if=lambda digest: digest is None)]
 
 
 class Sighting(NamedTuple):
@@ -53,7 +49,7 @@ class Outcome(FileModel):
     common_type: ClassVar[type[Common] | None] = None
 
     failed_before: int = 0  # how many earlier tries of the same cell failed: more than 0 means that it is flaky
-    machine: NodeMachine = None
+    machine: str | None = None  # the digest of the machine that it ran on; None: that of the run's own facts
 
     @property
     @abstractmethod
@@ -110,7 +106,7 @@ class Failure(CellRecord):
     signal: str | None = None
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
-    machine: NodeMachine = None
+    machine: str | None = None
 
 
 class ImportFailure(Failure):

@@ -8,22 +8,21 @@ import random
 import re
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, PrivateAttr, SerializeAsAny, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import load_json, refuse_wide
+from boosters_eval.core.files import check_format, refuse_wide
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.engine.cell import Build, Cell, Installation, Spec, Target, cell_key
-from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
+from boosters_eval.engine.lines import RUN_FORMAT
+from boosters_eval.engine.workload import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SCHEMA_VERSION = 3
-_NO_DEVICE = 2  # what a plan without CUDA devices says, so that older programs read it
 MAX_CELLS = 10_000_000
 
 
@@ -56,7 +55,7 @@ def _typed_spec(raw: Any) -> Any:
 class Plan(Model):
     """The cells of one run, and the builds of their targets."""
 
-    schema_version: int = _NO_DEVICE
+    schema_version: Literal[1] = RUN_FORMAT
     name: str
     specs: tuple[Annotated[SerializeAsAny[Spec], BeforeValidator(_typed_spec)], ...]
     refs: tuple[CellRef, ...]
@@ -70,7 +69,6 @@ class Plan(Model):
         return self
 
     _installations: dict[str, Installation | None] = PrivateAttr(default_factory=dict)
-    _known_id: str | None = PrivateAttr(None)  # for a plan written by an older version
 
     @classmethod
     def of(
@@ -91,8 +89,7 @@ class Plan(Model):
             if target not in known:
                 known[target] = WORKLOADS[workload].target(target)
             builds.setdefault(workload, {})[target] = known[target].build
-        version = SCHEMA_VERSION if any(spec.uses_device for spec in specs) else _NO_DEVICE
-        plan = cls(schema_version=version, name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
+        plan = cls(name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
         doubled = next((key for key, count in Counter(plan.keys).items() if count > 1), None)
         if doubled is not None:
             raise ConfigError(f"The cells of a plan must have different keys. Got '{doubled}' more than once.")
@@ -107,36 +104,21 @@ class Plan(Model):
         return cls.of(name, specs, refs)
 
     @classmethod
-    def upgraded(cls, run_id: str, **fields: Any) -> Self:
-        """A plan of an older schema version, which keeps its run id."""
-        plan = cls(**fields)
-        plan._known_id = run_id
-        return plan
-
-    @classmethod
     def parse(cls, text: str, source: str) -> Plan:
         """Read a plan's file; any other content raises an error of one sentence."""
         head = re.match(r'\s*\{\s*"schema_version":\s*(\d{1,9})\b', text)
         if head is None:
             raise FileFormatError(f"{source} is not a plan.")
-        version = int(head[1])
-        if version > SCHEMA_VERSION:
-            raise FileFormatError(f"{source} has schema version {version}: upgrade this program.")
+        check_format(int(head[1]), RUN_FORMAT, source, "a plan")
         try:
-            if version < _NO_DEVICE:
-                return WORKLOADS[FIRST_WORKLOAD].upgraded_plan(load_json(text, source))
             refuse_wide(text, source)
             return cls.model_validate_json(text)
         except ConfigError as error:
             raise FileFormatError(f"{source} is not a plan: {error}") from None
-        except (LookupError, TypeError, ValueError, AttributeError) as error:  # an older file is read field by field
-            raise FileFormatError(f"{source} is not a plan: {type(error).__name__}: {error}.") from None
 
     @cached_property
     def run_id(self) -> str:
         """A digest of everything that the outcomes depend on; the plan's name and any order are not part of it."""
-        if self._known_id is not None:
-            return self._known_id
         content = {
             "schema_version": self.schema_version,
             "specs": sorted(canonical(spec.identity()) for spec in self.specs),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import MAX_TEXT, check_regular
 from boosters_eval.engine.journal import read
-from boosters_eval.engine.kinds import kind_name
 from boosters_eval.engine.outcome import Failure
 
 if TYPE_CHECKING:
@@ -24,12 +23,10 @@ if TYPE_CHECKING:
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import RunFolder
 
-_HEAD = 4096  # characters of a plan in which its name and the workload of its first spec stand
+_HEAD = 4096  # characters of a plan in which its name stands
 _TAIL = 256  # bytes that hold the last line of a complete journal
 _SEAL = re.compile(rb'\{"prev":"[0-9a-f]{32}","end":\{"outcomes": (\d+)\}\}\n\Z')
-_OUTCOME = re.compile(
-    rb'\{"prev":"[0-9a-f]{32}",(?:"of":"[\w.-]+",)?(?:"with":"[0-9a-f]{16}",)?"(result|failure|error)":'
-)
+_OUTCOME = re.compile(rb'\{"prev":"[0-9a-f]{32}",(?:"of":"[\w.-]+",)?(?:"with":"[0-9a-f]{16}",)?"(result|failure)":')
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,7 @@ def summarise(folder: RunFolder) -> RunSummary:
         known["written"] = folder.time()
         attempt = attempts[-1]
         known["facts"] = facts = folder.facts(attempt)
-        known["title"], workload = _title(folder.plan_path(attempt))
-        known["kind"] = kind_name(facts.kind, workload)
+        known["title"], known["kind"] = _title(folder.plan_path(attempt)), facts.kind
         found = _Counted.of(folder.journal_path(attempt))
         known["done"], known["failed"] = found.done, found.failed
         if not found.sealed:
@@ -81,11 +77,9 @@ def summarise(folder: RunFolder) -> RunSummary:
 def kind_of(folder: RunFolder, attempt: int) -> str:
     """What an attempt is read as; empty if its files do not tell."""
     try:
-        recorded = folder.facts(attempt).kind
-        workload = "" if recorded else _title(folder.plan_path(attempt))[1]
-    except (BoostersEvalError, OSError, ValueError):
+        return folder.facts(attempt).kind
+    except (BoostersEvalError, OSError):
         return ""
-    return kind_name(recorded, workload)
 
 
 def name_of(folder: RunFolder, attempt: int) -> str:
@@ -126,12 +120,12 @@ class _Counted(NamedTuple):
     done: int
     failed: int
     sealed: bool
-    cells: int | None  # that were planned; older journals do not state it
+    cells: int | None  # that were planned; None: it was stopped before it said so
 
     @classmethod
     def of(cls, journal: Path) -> Self:
         check_regular(journal)
-        found = {b"result": 0, b"failure": 0, b"error": 0}
+        found = {b"result": 0, b"failure": 0}
         first = line = b""
         with journal.open("rb") as file:
             for line in iter(partial(file.readline, MAX_TEXT), b""):
@@ -140,7 +134,7 @@ class _Counted(NamedTuple):
                 if match and line.endswith(b"\n"):
                     found[match[1]] += 1
         seal = _SEAL.fullmatch(line)
-        done, failed = found[b"result"], found[b"failure"] + found[b"error"]
+        done, failed = found[b"result"], found[b"failure"]
         if failed and not (seal and done + failed == int(seal[1])):
             outcomes = read(journal).outcomes  # a cell that failed may have run again: its last outcome counts
             failed = sum(isinstance(outcome, Failure) for outcome in outcomes.values())
@@ -149,16 +143,16 @@ class _Counted(NamedTuple):
         return cls(done, failed, seal is not None, begin.get("cells"))
 
 
-def _title(plan: Path) -> tuple[str, str]:
-    """The name of a plan, and the workload of its first spec, without reading all of it."""
+def _title(plan: Path) -> str:
+    """The name of a plan, without reading all of it."""
     check_regular(plan)
     with plan.open(encoding="utf-8") as file:
         head = file.read(_HEAD)
     name = re.search(r'"name":\s*("(?:[^"\\]|\\.)*")', head)
     if name is None:
         raise ValueError(f"{plan.name} is not a plan")
-    workload = re.search(r'"workload":\s*"([\w.-]+)"', head)
-    return json.loads(name[1]), workload[1] if workload else "fit"
+    title: str = json.loads(name[1])
+    return title
 
 
 def _size(folder: Path) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from boosters_eval.core.errors import FileFormatError
 from boosters_eval.core.registry import Registry, must_extend
 
 if TYPE_CHECKING:
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.cell import Cell, Lane, Spec, Target
     from boosters_eval.engine.outcome import Outcome
-    from boosters_eval.engine.plan import Plan
 
 
 class Workload(ABC):
@@ -78,12 +76,6 @@ class Workload(ABC):
         """
         return None
 
-    @classmethod
-    def upgraded_plan(cls, raw: dict[str, Any]) -> Plan:
-        """A plan written by an older version of this workload."""
-        raise FileFormatError(f"The plan has schema version {raw.get('schema_version')}, which cannot be read.")
 
-
-FIRST_WORKLOAD = "fit"  # the only one that files of schema version 1 know, without naming it
 # The workloads of this package are entry points as well, so that the engine need not know them.
 WORKLOADS: Registry[type[Workload]] = Registry("workload", group="boosters_eval.workloads", fault=must_extend(Workload))

@@ -5,7 +5,7 @@ A package with its own results builds one, and may add typed data for programs i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
@@ -15,6 +15,7 @@ from boosters_eval.reports.model import PairVerdict, RankingTable, ReportTable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+REPORT_FORMAT: Final = 1
 _OWN = (
     "summary",
     "results",
@@ -104,7 +105,7 @@ class ReportDocument(Model):
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
-    schema_version: Literal[3] = 3
+    schema_version: Literal[1] = REPORT_FORMAT
     kind: str = "boosters-eval report"
     title: str
     lead: str = ""

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le
-from pydantic import AfterValidator, BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from boosters_eval.core.model import Model
 
@@ -79,19 +79,10 @@ class TrainingConfig(Model):
     early_stopping_rounds: Annotated[int, Ge(1)] | None = None
     device: Device = Device.CPU
 
-    @model_serializer(mode="wrap")
-    def _without_cpu(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Training on the CPU is written as before there was a choice: its identity, its plan, its run."""
-        content: dict[str, Any] = handler(self)
-        if self.device is Device.CPU:
-            content.pop("device", None)
-        return content
-
     @classmethod
     def usual(cls) -> dict[str, Any]:
         """The default of every parameter, as plain data."""
-        values = {name: getattr(cls(), name) for name in cls.model_fields}
-        return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+        return cls().model_dump(mode="json")
 
 
 MarkKind = Literal["exact", "approximated", "unsupported"]

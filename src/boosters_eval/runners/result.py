@@ -104,7 +104,7 @@ class BenchmarkResult(Record, Outcome):
 
     metrics: dict[str, Score]
     primary_metric: str | None = None
-    # By trivial rule, such as "mean": what it scores on the same split; None in older results, and where there is none.
+    # By trivial rule, such as "mean": what it scores on the same split; None where there is none.
     trivial: dict[str, dict[str, Score]] | None = None
 
     train_time_s: float | None = None  # building the library's data set and training
@@ -129,7 +129,7 @@ class BenchmarkResult(Record, Outcome):
     split_digest: str | None = None
     split: SplitFacts | None = None  # None: at random
     data_digest: str | None = None
-    predictions_digest: str | None = None  # of the test rows' predictions; None in older results
+    predictions_digest: str | None = None  # of the test rows' predictions
     model_seed: int | None = None
     n_threads: int = 1
     threads_observed: int | None = None

@@ -49,7 +49,7 @@ def run_of(factors=None, *, seeds=3, libraries=("boosters", "xgboost"), configs=
             ]
     environment = {
         "machine": {"cpu_model": "A", "cpu_cores": 2, "cpu_threads": 2, "memory_gb": 4.0, "os": "X", "digest": "m1"},
-        "libraries": {name: {"version": versions[name], "digest": f"build-{versions[name]}"} for name in libraries},
+        "targets": {name: {"version": versions[name], "digest": f"build-{versions[name]}"} for name in libraries},
         "boosters_eval": "0.1.0",
         "python": "3.12.0",
     }

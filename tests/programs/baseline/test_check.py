@@ -154,7 +154,7 @@ def test_a_restriction_excuses_only_what_it_left_out(make, against):
 
 def test_what_became_unsupported_fails_with_its_reason(make, against):
     run = make.run(configs=("california/gbdt",))
-    run.unsupported = [Unsupported(config_name="breast_cancer/gbdt", library="boosters", reason="no binary task")]
+    run.unsupported = [factories.absence(Unsupported, "breast_cancer/gbdt", "boosters", "no binary task")]
     note = next(f.note for f in against(run).unanswered if f.library == "boosters")
     assert note == "in the baseline, but not supported now: no binary task"
 

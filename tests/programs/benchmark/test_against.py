@@ -10,7 +10,7 @@ from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
 from boosters_eval.programs.benchmark.tables.against import AgainstDocument, lines, markdown, workflow_commands
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from factories import collection, error, grid, remember, result
+from factories import absence, collection, error, grid, remember, result
 from learners import RATIO, equal_regressions
 
 NOISE = (0.0, 0.002, -0.0015, 0.001, -0.001)
@@ -116,12 +116,12 @@ def test_a_regression_outranks_a_failed_cell():
         ),
         (
             scores,
-            {"unavailable": [Unavailable(config_name="toy/gbdt", library="catboost", reason="not installed.")]},
+            {"unavailable": [absence(Unavailable, "toy/gbdt", "catboost", "not installed.")]},
             "catboost is unavailable: not installed",
         ),
         (
             lambda: scores(configs=("toy/gbdt",)),
-            {"unsupported": [Unsupported(config_name="toy/gbdt", library="other", reason="no such booster.")]},
+            {"unsupported": [absence(Unsupported, "toy/gbdt", "other", "no such booster.")]},
             "other has no cells: no such booster",
         ),
         (
@@ -146,7 +146,7 @@ def test_a_benchmark_that_lacks_the_named_competitor_has_no_answer():
 @pytest.mark.parametrize("failed", [("base", "head"), ("base",), ("head",)])
 def test_a_benchmark_that_nobody_finished_is_never_a_pass(failed):
     """Not even where the competitor that did not fail cannot do it, so that no row is left to compare."""
-    unable = [Unsupported(config_name="b/gbdt", library=n, reason="no.") for n in ("base", "head") if n not in failed]
+    unable = [absence(Unsupported, "b/gbdt", n, "no.") for n in ("base", "head") if n not in failed]
     run = collection(scores(), [error("b/gbdt", name) for name in failed], unsupported=unable)
     check = run.regressions("base")
     assert check.exit_code is ExitCode.EXECUTION_ERROR
@@ -154,7 +154,7 @@ def test_a_benchmark_that_nobody_finished_is_never_a_pass(failed):
 
 
 def test_a_benchmark_that_no_competitor_supports_passes_but_is_told():
-    unable = [Unsupported(config_name="b/gbdt", library=name, reason="no trees.") for name in ("base", "head")]
+    unable = [absence(Unsupported, "b/gbdt", name, "no trees.") for name in ("base", "head")]
     check = collection(scores(), unsupported=unable).regressions("base")
     assert check.passed
     assert lines(check)[-2:] == ["Not compared, because no competitor supports it:", "  b/gbdt: no trees"]

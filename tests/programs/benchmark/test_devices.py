@@ -1,15 +1,12 @@
 """A benchmark on a device: nothing runs where there is none, nothing changes where none is asked for."""
 
-import json
-
 import pytest
 
 import factories
 from boosters_eval import ResultCollection, TrainingConfig, load_run, run_suite
 from boosters_eval.core import machine
 from boosters_eval.core.devices import CudaDevices, cuda_devices
-from boosters_eval.core.errors import ConfigError, FileFormatError, UnsupportedError
-from boosters_eval.engine import facts, plan
+from boosters_eval.core.errors import ConfigError, UnsupportedError
 from boosters_eval.engine.plan import Plan
 from boosters_eval.programs.baseline.check import check
 from boosters_eval.programs.baseline.findings import CheckRules
@@ -19,7 +16,6 @@ from boosters_eval.programs.benchmark.natives import canonical_native
 from boosters_eval.programs.benchmark.planning import fit_specs
 from boosters_eval.programs.benchmark.suites import SUITES, cost_key
 from boosters_eval.programs.benchmark.tables.document import build_document
-from boosters_eval.programs.history import content
 from boosters_eval.programs.history.query import runs as history_runs
 from boosters_eval.runners import RUNNERS, devices
 from boosters_eval.runners.config import BenchmarkConfig
@@ -48,26 +44,20 @@ def a_device(monkeypatch):
         monkeypatch.setattr(module, "cuda_devices", lambda: GPU)
 
 
-def test_plan_on_the_cpu_is_what_it_was_before_there_were_devices(home, no_device):
+def test_plan_is_on_the_cpu_unless_a_device_is_named(home, no_device):
     named, unnamed = (plan_of(on("cpu")), plan_of(on("cpu").replace(training=TrainingConfig(n_estimators=2))))
     assert named.run_id == unnamed.run_id
-    assert json.loads(named.model_dump_json())["schema_version"] == 2
-    assert '"device"' not in named.model_dump_json()
     assert Plan.parse(named.model_dump_json(), "plan.json") == named
 
 
-def test_plan_on_a_device_is_another_one_that_older_programs_refuse(home, a_device, monkeypatch):
+def test_plan_on_a_device_is_another_one(home, a_device, monkeypatch):
     monkeypatch.setattr(devices, "_shared_libraries", lambda runner: ())
     found = plan_of(on("cuda"))
     (spec,) = fit_specs(found).values()
     assert spec.uses_device
     assert spec.alone  # some libraries take all the memory of a device
     assert found.run_id != plan_of(on("cpu")).run_id
-    text = found.model_dump_json()
-    assert Plan.parse(text, "plan.json").run_id == found.run_id
-    monkeypatch.setattr(plan, "SCHEMA_VERSION", 2)
-    with pytest.raises(FileFormatError, match="has schema version 3: upgrade this program"):
-        Plan.parse(text, "plan.json")
+    assert Plan.parse(found.model_dump_json(), "plan.json").run_id == found.run_id
 
 
 def test_cells_without_a_device_are_unsupported_and_nothing_runs(home, no_device):
@@ -105,8 +95,7 @@ def test_worker_looks_for_the_device_itself_and_the_run_records_what_it_asked_fo
     assert failure.error_message.startswith("catboost cannot train on cuda: there is no CUDA device here")
     assert run.metadata.configs["tiny/gbdt"]["device"] == "cuda"
     recorded = run.metadata.facts
-    assert (recorded.schema_version, recorded.machine["gpu"], recorded.machine["cuda"]) == (4, "Test GPU", "12.4")
-    assert json.loads(run.to_json())["schema_version"] == 4
+    assert (recorded.machine["gpu"], recorded.machine["cuda"]) == ("Test GPU", "12.4")
     again = ResultCollection.from_json(run.to_json())
     assert again.metadata == load_run().metadata == run.metadata
     rows = dict(build_document(run).data.environment.rows({}))
@@ -116,18 +105,10 @@ def test_worker_looks_for_the_device_itself_and_the_run_records_what_it_asked_fo
     assert entry.machine_label.endswith(", Test GPU")
 
 
-def test_history_reads_every_plan_that_is_written():
-    assert content._PLAN_VERSION == plan.SCHEMA_VERSION
-
-
-def test_results_on_the_cpu_say_nothing_of_devices(home, faulty, a_device):
-    run = run_tiny(tiny_config())
-    written = json.loads(run.to_json())
-    assert written["schema_version"] == 3
-    assert written["metadata"]["environment"]["schema_version"] == 3
-    assert {"gpu", "cuda"}.isdisjoint(written["metadata"]["environment"]["machine"])
-    assert "device" not in written["metadata"]["configs"]["tiny/none"]
-    assert facts.RunFacts().schema_version == 3
+def test_no_device_is_looked_for_where_none_is_used(home, faulty, a_device):
+    recorded = run_tiny(tiny_config()).metadata
+    assert (recorded.facts.machine["gpu"], recorded.facts.machine["cuda"]) == (None, None)
+    assert recorded.configs["tiny/none"]["device"] == "cpu"
 
 
 def test_suite_of_the_rfc_compares_the_cpu_with_a_device():

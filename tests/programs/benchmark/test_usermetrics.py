@@ -21,7 +21,7 @@ from boosters_eval.datasets import DATASETS
 from boosters_eval.engine import warm
 from boosters_eval.engine.importpath import program_path
 from boosters_eval.metrics import METRICS, declare_metric
-from boosters_eval.programs.benchmark.usermetrics import UserMetric, from_registry, metric_names
+from boosters_eval.programs.benchmark.usermetrics import from_registry, metric_names
 
 RUNNER = """
 import numpy as np
@@ -248,8 +248,3 @@ def test_the_content_of_a_functions_file_is_part_of_the_plan(place):
     after = from_registry("half")
     assert before.digest != after.digest
     assert after.model_copy(update={"digest": before.digest}) == before
-
-
-def test_a_metric_of_a_file_is_written_as_before_there_were_others():
-    metric = UserMetric(name="a", file="b.py", higher_is_better=True, digest="c")
-    assert metric.model_dump(mode="json") == {"name": "a", "file": "b.py", "higher_is_better": True, "digest": "c"}

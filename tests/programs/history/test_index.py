@@ -12,7 +12,7 @@ from boosters_eval.programs.history.compare import against
 from boosters_eval.programs.history.hook import record_runs
 from boosters_eval.programs.history.model import HistoryFilter
 from stamping import FAST, SLOW
-from written_runs import LEGACY, MACHINE, SEEDS, results_file, written_run
+from written_runs import MACHINE, SEEDS, results_file, written_run
 
 
 def listed(home, **wanted):
@@ -305,17 +305,6 @@ def test_a_run_is_found_by_id_beginning_name_and_attempt(tmp_path):
     assert query.find("last@aaaa", tmp_path).machine == MACHINE["digest"]
     with pytest.raises(ValueError, match=r"No run 'mime' in the history of .* Did you mean 'mine'\?"):
         query.find("mime", tmp_path)
-
-
-def test_runs_of_version_1_are_indexed(tmp_path):
-    shutil.copytree(LEGACY / "home", tmp_path / "home")
-    shutil.copytree(LEGACY / "interrupted" / "runs", tmp_path / "other" / "runs")
-    found = query.runs(home=tmp_path / "home")
-    assert len(found) == 8
-    assert {entry.state for entry in found} == {"finished"}
-    assert {entry.kind for entry in found} == {"benchmark"}
-    (entry,) = query.runs(home=tmp_path / "other")
-    assert (entry.state, entry.missing) == ("unfinished", 3)
 
 
 def test_costs_are_those_of_this_machine(tmp_path):

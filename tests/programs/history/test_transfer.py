@@ -8,7 +8,7 @@ import pytest
 
 from boosters_eval.programs.history import index, query, transfer
 from boosters_eval.programs.history.model import HistoryFilter
-from written_runs import LEGACY, MACHINE, results_file, written_run
+from written_runs import MACHINE, SEEDS, results_file, written_run
 
 OTHER = {**MACHINE, "digest": "cccc"}
 
@@ -76,15 +76,16 @@ def test_a_changed_import_is_damaged(tmp_path):
 
 def test_what_is_exported_can_be_imported_and_says_the_same(tmp_path):
     home = tmp_path / "home"
-    shutil.copytree(LEGACY / "home", home)
-    written_run(home, 1, 0.5)
+    written_run(home, 1, 0.5, libraries=("boosters", "xgboost"))
+    written_run(home, 2, 0.6, version="1.1", failed=SEEDS[:1])
+    written_run(home, 3, 0.6, version="1.2", timed=True, timing_mode=True, train_time_s=2.0)
     text, count, left_out = exported(home)
-    assert (count, left_out) == (9, [])
+    assert (count, left_out) == (3, [])
     for name, content in (("a", text), ("b", json.dumps(json.loads(text), indent=2))):  # also if it is formatted anew
         file = tmp_path / f"{name}.json"
         file.write_text(content, encoding="utf-8")
         found = transfer.import_file(file, tmp_path / name)
-        assert (found.added, found.fault) == (9, "")
+        assert (found.added, found.fault) == (3, "")
         assert [entry.key for entry in query.runs(home=tmp_path / name)] == [e.key for e in query.runs(home=home)]
         numbers = [
             {
@@ -119,9 +120,9 @@ def test_an_empty_export_can_be_imported(tmp_path):
     [
         ("no JSON", "is not JSON"),
         ("{}", "is not a boosters-eval results file."),
-        ('{"kind": "boosters-eval results", "schema_version": 99}', "has schema version 99"),
-        ('{"kind": "boosters-eval results", "schema_version": 3}', "has no results."),
-        ('{"kind": "boosters-eval history", "schema_version": 2, "runs": []}', "has schema version 2"),
+        ('{"kind": "boosters-eval results", "schema_version": 99}', "is a results file of format 99, which"),
+        ('{"kind": "boosters-eval results", "schema_version": 1}', "has no results."),
+        ('{"kind": "boosters-eval history", "schema_version": 2, "runs": []}', "is a history of format 2, which"),
     ],
 )
 def test_a_file_without_results_is_refused_in_a_sentence(tmp_path, content, sentence):

@@ -75,7 +75,7 @@ def test_a_swapped_lost_or_foreign_file_is_noticed(tmp_path: Path) -> None:
         store.find("oracle", "pls2", Size(4, 2), "p" * 16, "d" * 32)
     assert [fault.endswith("is not the reference that its name says.") for _, fault in store.verify()] == [True]
     (tmp_path / file.name).write_text('{"schema_version": 9}')
-    with pytest.raises(FileFormatError, match="is not a stored reference"):
+    with pytest.raises(FileFormatError, match="is a stored reference of format 9, which"):
         store.all()
 
 

@@ -84,7 +84,10 @@ def test_another_digest_is_another_cell() -> None:
         ("method,backend,n,p,threads,status\na,b,1,1\n", "line 2: 6 cells are required. Got 4 instead."),
         ("method,backend,n,p,threads,status\na,b,1,1,1,fine\n", "line 2: The 'status' cell cannot be read."),
         ("method,backend,n,p,threads,status,samples_ns\na,b,1,1,1,ok,[1\n", "line 2: The 'samples_ns' cell"),
-        ("method,backend,n,p,threads,status,schema_version\na,b,1,1,1,ok,2\n", "upgrade this program"),
+        (
+            "method,backend,n,p,threads,status,schema_version\na,b,1,1,1,ok,2\n",
+            "is a file of parity results of format 2, which",
+        ),
     ],
 )
 def test_another_file_is_refused_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""The baseline's file: schema version 3, a superset of versions 2 and 1 (the RFC's), which are still read."""
+"""The baseline's file: a superset of the RFC's own, whose schema version is 1 and which is read too."""
 
 from __future__ import annotations
 
@@ -7,22 +7,13 @@ import json
 import math
 from datetime import datetime
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from annotated_types import Ge, MinLen
-from pydantic import (
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    StringConstraints,
-    ValidationError,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, require
-from boosters_eval.core.files import given_path, load_json, read_text, write_atomically
+from boosters_eval.core.files import check_format, given_path, load_json, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import escape_json
 from boosters_eval.engine.cell import Build
@@ -33,8 +24,8 @@ from boosters_eval.runners.result import SplitFacts
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 4
-_RANDOM_ONLY = 3  # the version that knows no other splits
+SCHEMA_VERSION: Final = 2
+_OF_RFC = 1
 HOME_LIBRARY = "boosters"  # the library whose repository this tool serves
 _SNIFF = 1_000_000  # a foreign file of more characters than this is refused before it is parsed
 _WIDTH = 110
@@ -105,14 +96,6 @@ class BaselineResult(_Part):
             raise ValueError(f"higher_is_better must be {right}: {more} {self.primary_metric} is better")
         return self
 
-    @model_serializer(mode="wrap")
-    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The record of random splits is the same as before there were others."""
-        content: dict[str, Any] = handler(self)
-        if self.split is None:
-            content.pop("split", None)
-        return content
-
     @property
     def key(self) -> tuple[str, str]:
         """The pair's name."""
@@ -146,7 +129,7 @@ class BaselineConfig(_Part):
 class Baseline(_Part):
     """A recorded run."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     boosters_version: str | None = None
     boosters_eval_version: str | None = None
     recorded_at: datetime
@@ -159,13 +142,6 @@ class Baseline(_Part):
     absent: tuple[AbsentResult, ...] = ()
     results: Annotated[Results, MinLen(1)]
 
-    @field_validator("schema_version")
-    @classmethod
-    def _can_be_read(cls, version: int) -> int:
-        if not 1 <= version <= SCHEMA_VERSION:
-            raise ValueError(f"{version} is not from 1 to {SCHEMA_VERSION}, the versions that this program reads")
-        return version
-
     @model_validator(mode="after")
     def _each_pair_once(self) -> Self:
         keys = [result.key for result in self.results]
@@ -174,32 +150,26 @@ class Baseline(_Part):
             raise ValueError(f"results must hold each pair once, {doubled[0]} {doubled[1]} occurs again")
         return self
 
-    @model_serializer(mode="wrap")
-    def _lowest_version(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The version of a file is the lowest that knows all of its keys, so that older programs read what they can."""
-        followed = any(result.split is not None for result in self.results)
-        return {**handler(self), "schema_version": SCHEMA_VERSION if followed else _RANDOM_ONLY}
 
-
-class _ConfigV1(FileModel):
-    """The RFC leaves the content of version 1's config open."""
+class _RfcConfig(FileModel):
+    """The RFC leaves the content of its config open."""
 
     suite: str | None = None
     seeds: _Seeds = ()
 
 
-class _BaselineV1(_Part):
+class _RfcBaseline(_Part):
     """The RFC's own format."""
 
-    schema_version: int
+    schema_version: Literal[1]
     boosters_version: str
     recorded_at: datetime
     git_sha: str | None = None
-    config: _ConfigV1 = _ConfigV1()
+    config: _RfcConfig = _RfcConfig()
     results: Results
 
-    def upgraded(self) -> Baseline:
-        """As today's version: what version 1 does not say stays unknown."""
+    def as_ours(self) -> Baseline:
+        """In our own format: what the RFC's does not say stays unknown."""
         return Baseline(
             boosters_version=self.boosters_version,
             recorded_at=self.recorded_at,
@@ -221,18 +191,12 @@ def load_baseline(path: str | Path) -> Baseline:
     path = given_path(path)
     raw = _parse(path, read_text(path))
     version = raw["schema_version"]
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise FileFormatError(f"{path} is not a valid baseline: schema_version must be a number of at least 1.")
-    if version > SCHEMA_VERSION:
-        raise FileFormatError(
-            f"{path} has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade boosters-eval."
-        )
+    of_rfc = not isinstance(version, bool) and version == _OF_RFC
+    check_format(version, _OF_RFC if of_rfc else SCHEMA_VERSION, str(path), "a baseline")
     if not raw["results"]:
         raise FileFormatError(f"{path} is an empty baseline: nothing can be checked against it.")
     try:
-        if version == 1:
-            return _BaselineV1.model_validate(raw).upgraded()
-        return Baseline.model_validate({**raw, "schema_version": SCHEMA_VERSION})  # older ones say less
+        return _RfcBaseline.model_validate(raw).as_ours() if of_rfc else Baseline.model_validate(raw)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))

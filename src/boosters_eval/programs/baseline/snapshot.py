@@ -109,8 +109,8 @@ class Snapshot:
 def are_same_outcomes(before: Snapshot, after: Snapshot) -> bool:
     """Whether both sides hold the very same outcomes of some pair, so that comparing them would prove nothing.
 
-    Another run of the same plan has the same run id, but other times. Where times are unknown, as in baselines of
-    version 2, two sides are never the same.
+    Another run of the same plan has the same run id, but other times. Where times are unknown, two sides are never
+    the same.
     """
     return any(
         result.outcomes_digest is not None and result.outcomes_digest == after.results[key].outcomes_digest
@@ -212,10 +212,7 @@ def _faulty_cells(run: ResultCollection) -> Iterable[FaultyCell]:
 
 
 def _other_data(run: ResultCollection) -> Iterable[FaultyCell]:
-    """Cells that were not run on the data of their config's first cell, which is all that a baseline records.
-
-    Older results do not know their data; but where one cell of a config does, all do.
-    """
+    """Cells that were not run on the data of their config's first cell, which is all that a baseline records."""
     first: dict[str, str | None] = {}
     for result in run.results:
         digest = result.data_digest
@@ -242,7 +239,7 @@ def _not_once(run: ResultCollection) -> Iterable[FaultyCell]:
 
 
 def _libraries(run: ResultCollection, facts: RunFacts) -> dict[str, Build]:
-    builds = {name: Build(**build) for name, build in facts.targets.items()}
+    builds = dict(facts.targets)
     for result in run.results:
         builds.setdefault(result.library, Build(version=result.library_version or "unknown", digest=""))
     used = {outcome.library for outcome in [*run.results, *run.errors]}

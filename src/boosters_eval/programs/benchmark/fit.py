@@ -6,9 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.modules import address_of, at_address
-from boosters_eval.core.repeat import Repeat
-from boosters_eval.engine.cell import Cell, Spec, Target
-from boosters_eval.engine.plan import CellRef, Exclusion, Plan, canonical, digest
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.compute import load_implementations
 from boosters_eval.programs.benchmark.fitting import fit_cell
@@ -24,7 +21,7 @@ from boosters_eval.runners.targets import runner_for, target_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from boosters_eval.engine.cell import Lane
+    from boosters_eval.engine.cell import Cell, Lane, Spec, Target
     from boosters_eval.runners.base import Runner
 
 
@@ -92,32 +89,6 @@ class Fit(Workload):
         phase("done")
         return BenchmarkResult(**fitted.fields)
 
-    @classmethod
-    def upgraded_plan(cls, raw: dict[str, Any]) -> Plan:
-        """Schema version 1 had fits only: configs, libraries and the user's own metrics."""
-        users = raw.get("user_metrics", [])
-        specs = [_upgraded_spec(config, users) for config in raw["configs"]]
-        content = {
-            "schema_version": 1,
-            "configs": sorted(map(canonical, raw["configs"])),
-            "cells": sorted(
-                Cell(specs[config], library, Repeat(seed, fold)).key for config, library, seed, fold in raw["refs"]
-            ),
-            "libraries": raw["libraries"],
-            "user_metrics": sorted((m["name"], m["higher_is_better"], m["digest"]) for m in users),
-        }
-        return Plan.upgraded(
-            digest(content),
-            name=raw["suite"],
-            specs=tuple(specs),
-            refs=tuple(CellRef(*ref) for ref in raw["refs"]),
-            builds={cls.name: raw["libraries"]},
-            excluded=tuple(
-                Exclusion(spec=item["config_name"], target=item["library"], reason=item["reason"])
-                for item in raw.get("unsupported", [])
-            ),
-        )
-
 
 def _check_build(runner: type[Runner], target: Target) -> None:
     """Refuse a build that is not the plan's, that was imported from elsewhere than its folder, or that was edited."""
@@ -130,8 +101,3 @@ def _check_build(runner: type[Runner], target: Target) -> None:
         fault = fault or foreign(runner.module, installation.path) or changed_since(installation)
     if fault:
         raise ImportError(f"{fault}.")
-
-
-def _upgraded_spec(config: dict[str, Any], users: list[dict[str, Any]]) -> FitSpec:
-    own = [metric for metric in users if metric["name"] in config["metrics"]]
-    return FitSpec.model_validate({**config, "alone": config["timing"]["timed"], "user_metrics": own})

@@ -13,7 +13,6 @@ from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import FileModel
 from boosters_eval.datasets.audit import DataAudit
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.engine.outcome import NodeMachine
 from boosters_eval.metrics.task import Task
 from boosters_eval.runners.parameters import TrainingConfig
 from boosters_eval.runners.result import Record
@@ -45,7 +44,7 @@ class BenchmarkError(Record):
     signal: str | None = None
     stderr_tail: str = ""
     failed_before: int = 0  # not counting this one
-    machine: NodeMachine = None
+    machine: str | None = None
 
 
 class Absence(FileModel):
@@ -56,11 +55,11 @@ class Absence(FileModel):
     config_name: str
     library: str
     reason: str
-    task: Task | None = None  # None: the file is older than the identity of a config in it
-    booster_type: str | None = None
-    dataset_name: str | None = None
+    task: Task
+    booster_type: str = "gbdt"
+    dataset_name: str = ""
     variant: str | None = None
-    profile: str | None = None
+    profile: str = "parity"
 
 
 class Unsupported(Absence):
@@ -88,7 +87,7 @@ class RunMetadata(FileModel):
     seeds_rule: str | None = None
     audits: dict[str, DataAudit] = Field(default_factory=dict)  # what was found in each data set when it was used
     # By digest, of a run whose cells name theirs; of any other, the environment has the one machine.
-    machines: dict[str, MachineInfo] = Field(default_factory=dict, exclude_if=lambda machines: not machines)
+    machines: dict[str, MachineInfo] = Field(default_factory=dict)
 
     @property
     def unfair_times(self) -> str:

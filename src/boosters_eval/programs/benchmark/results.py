@@ -6,12 +6,20 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError
 
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError, require
-from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, given_path, load_json, read_text, write_atomically
+from boosters_eval.core.files import (
+    MAX_RESULTS,
+    MAX_TEXT,
+    check_format,
+    given_path,
+    load_json,
+    read_text,
+    write_atomically,
+)
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import escape_json
 from boosters_eval.metrics.catalog import OF_MACHINE
@@ -35,10 +43,7 @@ if TYPE_CHECKING:
 
 RESULTS_KIND = "boosters-eval results"
 REPORT_KIND = "boosters-eval report"
-# Version 1 says nothing of libraries that were unavailable, version 2 nothing of trivial rules, splits and audits.
-SCHEMA_VERSION = 5
-_NO_MACHINES = 4  # what results say that name no machine,
-_NO_DEVICE = 3  # and without CUDA devices either, so that older programs read them
+SCHEMA_VERSION: Final = 1
 
 
 class ResultsDocument(FileModel):
@@ -46,7 +51,7 @@ class ResultsDocument(FileModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    schema_version: int = _NO_DEVICE
+    schema_version: Literal[1] = SCHEMA_VERSION
     kind: Literal["boosters-eval results"] = "boosters-eval results"
     run_id: str | None = None
     suite: str | None = None
@@ -110,14 +115,8 @@ class ResultCollection:
         }
         given = {name: value for name, value in wanted.items() if value is not None}
 
-        known: dict[str, Record] = {outcome.config_name: outcome for outcome in (*self.results, *self.errors)}
-
         def keep(record: Record | Absence) -> bool:
-            older = isinstance(record, Absence) and record.task is None
-            config_of = known.get(record.config_name, record) if older else record
-            return all(
-                getattr(record if name == "library" else config_of, name) == value for name, value in given.items()
-            )
+            return all(getattr(record, name) == value for name, value in given.items())
 
         return ResultCollection(
             filter(keep, self.results),
@@ -131,7 +130,7 @@ class ResultCollection:
 
     @property
     def audits(self) -> dict[str, DataAudit]:
-        """What was found in each data set before it was used, by name; a run of an older version has none."""
+        """What was found in each data set before it was used, by name."""
         return self.metadata.audits
 
     @property
@@ -204,10 +203,7 @@ class ResultCollection:
 
     def document(self) -> ResultsDocument:
         """The file form of the collection."""
-        device = any("device" in training for training in self.metadata.configs.values())
-        placed = self.metadata.machines or self.cells_by_machine
         return ResultsDocument(
-            schema_version=SCHEMA_VERSION if placed else _NO_MACHINES if device else _NO_DEVICE,
             run_id=self.run_id,
             suite=self.suite,
             metadata=self.metadata,
@@ -357,17 +353,14 @@ class ResultCollection:
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
         raw = load_json(text, source)
         if isinstance(raw, dict) and raw.get("kind") == REPORT_KIND:
-            raw = _results_of_report(raw, source)
+            from boosters_eval.reports.document import REPORT_FORMAT  # noqa: PLC0415 (a facade)
+
+            check_format(raw.get("schema_version"), REPORT_FORMAT, source, "a report")
+            raw = raw.get("results")
             text = json.dumps(raw)
         if not isinstance(raw, dict) or raw.get("kind") != RESULTS_KIND:
             raise FileFormatError(f"{source} is not a boosters-eval results file.")
-        version = raw.get("schema_version")
-        if type(version) is not int or version < 1:
-            raise FileFormatError(f"{source} must have a whole number as schema_version. Got {version!r} instead.")
-        if version > SCHEMA_VERSION:
-            raise FileFormatError(
-                f"{source} has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade it."
-            )
+        check_format(raw.get("schema_version"), SCHEMA_VERSION, source, "a results file")
         try:
             document = ResultsDocument.model_validate_json(text)
         except ValidationError as error:
@@ -386,13 +379,6 @@ class ResultCollection:
             suite=document.suite,
             metadata=document.metadata,
         )
-
-
-def _results_of_report(raw: dict[str, Any], source: str) -> Any:
-    """The results in a JSON report. A report of an older version holds only what it shows."""
-    if "results" not in raw:
-        raise FileFormatError(f"{source} is a report without results: write it again with this version.")
-    return raw["results"]
 
 
 def _task(task: Task | str | None) -> Task | None:

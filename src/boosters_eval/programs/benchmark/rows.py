@@ -77,7 +77,7 @@ def _row_without_numbers(item: BenchmarkError | Absence) -> dict[str, Any]:
         "config": item.config_name,
         "dataset": item.dataset_name,
         "booster": item.booster_type,
-        "task": None if item.task is None else item.task.value,
+        "task": item.task and item.task.value,
         "library": item.library,
         "variant": item.variant,
         "seed": seed,

@@ -201,7 +201,7 @@ def collected(run: Run, *, unfinished: int | None = None) -> ResultCollection:
             user_metrics={metric.name: metric.higher_is_better for s in specs.values() for metric in s.user_metrics},
             alpha=run.facts.alpha,
             seeds_rule=run.facts.seeds_rule or None,
-            audits={name: DataAudit.model_validate(audit) for name, audit in run.facts.all_audits().items()},
+            audits={name: DataAudit.model_validate(audit) for name, audit in run.facts.audits.items()},
             machines=machines,
         ),
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
-
 from boosters_eval.core.model import Model
 from boosters_eval.datasets.config import SplitSpec
 from boosters_eval.engine.cell import Spec
@@ -28,14 +26,6 @@ class Timing(Model):
     predict_runs: int = 1
     memory: bool = False
     adaptive: bool = False  # repeated by the protocol adaptive-v1
-
-    @model_serializer(mode="wrap")
-    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A fit that is not timed adaptively is the same as before there was a choice: its identity, its run."""
-        content: dict[str, Any] = handler(self)
-        if not self.adaptive:
-            content.pop("adaptive", None)
-        return content
 
 
 class FitSpec(Spec):
@@ -61,14 +51,6 @@ class FitSpec(Spec):
     timing: Timing
     user_metrics: tuple[UserMetric, ...] = ()
     protocol: Protocol | None = None  # None: our own way
-
-    @model_serializer(mode="wrap")
-    def _without_protocol(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A spec without a protocol is the same as before there were any: its identity, its plan, its run."""
-        content: dict[str, Any] = handler(self)
-        if self.protocol is None:
-            content.pop("protocol", None)
-        return content
 
     @property
     def uses_device(self) -> bool:

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
-
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import read_text, resolved
 from boosters_eval.core.model import Model
@@ -32,12 +30,6 @@ class UserMetric(Model):
     digest: str
     module: str | None = None  # imported by its name instead of from the file, where that is possible
     function: str | None = None  # what the module calls it; None: as the metric
-
-    @model_serializer(mode="wrap")
-    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A metric from a file is written as before there were others."""
-        content: dict[str, Any] = handler(self)
-        return {name: value for name, value in content.items() if value is not None}
 
     def find(self) -> Callable[..., Any]:
         """The function itself; the file that it is in may register this and that as it runs."""

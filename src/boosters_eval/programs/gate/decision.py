@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError
-from boosters_eval.core.files import load_json, read_text
+from boosters_eval.core.files import check_format, load_json, read_text
 from boosters_eval.core.home import home as run_home
 from boosters_eval.core.model import Model
 from boosters_eval.engine.runs import find_run, load_verified
 from boosters_eval.programs.benchmark.running import BENCHMARK, collect
-from boosters_eval.programs.gate import version1
 from boosters_eval.programs.gate.cases import (
     cases_of_run,
     changed_work,
@@ -41,7 +40,6 @@ from boosters_eval.programs.gate.model import (
     RunSource,
     ScoresSource,
 )
-from boosters_eval.programs.gate.version1 import DecisionOfVersion1
 from boosters_eval.stats import units
 from boosters_eval.stats.bootstrap import MIN_CASES, MOSTLY, compute_lower_bound_95
 
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.results import ResultCollection
     from boosters_eval.programs.gate.model import Case
 
-    AnyDecision = GateDecision | DecisionOfVersion1
 
 # The warnings of the bound are in the report's notes; without a handler, logging would print them again.
 logging.getLogger("boosters_eval").addHandler(logging.NullHandler())
@@ -182,13 +179,9 @@ def verify_decision(
     return _difference(decision, again)
 
 
-def _computed_again(decision: AnyDecision, home: Path | None) -> AnyDecision:
-    """By the rules of the version that made it, from inputs that are verified first."""
+def _computed_again(decision: GateDecision, home: Path | None) -> GateDecision:
+    """From inputs that are verified first."""
     source, versions = decision.source, decision.report.versions
-    if isinstance(decision, DecisionOfVersion1):
-        if isinstance(source, RunSource):
-            return version1.decide_run(source, decision.rules, _load_run(source, home), versions)
-        return version1.decide_scores(decision.report.per_case, decision.rules, source, versions)
     if isinstance(source, RunSource):
         return _decide_run(source, decision.rules, versions=versions, home=home)
     return _decide_scores(decision.report.per_case, decision.rules, source, versions=versions)
@@ -199,8 +192,6 @@ def verified_against(path: Path, *, baseline: Path | None = None, scores: Path |
     decision = _load(path, read_text(path))
     rules = decision.rules
     said = f"tier {rules.tier} and threshold {rules.threshold} as quoted"
-    if isinstance(decision, DecisionOfVersion1):
-        said += ", by the rules of schema version 1, which took every cell for a case of its own"
     file = _quoted_file(decision, baseline, scores)
     if file:
         return f"{said}; compared with {file}"
@@ -208,7 +199,7 @@ def verified_against(path: Path, *, baseline: Path | None = None, scores: Path |
     return f"{said}; {what} as quoted, not compared with the file"
 
 
-def _quoted_file(decision: AnyDecision, baseline: Path | None, scores: Path | None) -> Path | None:
+def _quoted_file(decision: GateDecision, baseline: Path | None, scores: Path | None) -> Path | None:
     """The file that was given, or the one that the decision names where it is still there."""
     source = decision.source
     given, other = (baseline, scores) if isinstance(source, RunSource) else (scores, baseline)
@@ -218,12 +209,10 @@ def _quoted_file(decision: AnyDecision, baseline: Path | None, scores: Path | No
     return given or (named if named.is_file() else None)
 
 
-def _quotes(decision: AnyDecision, file: Path) -> bool:
+def _quotes(decision: GateDecision, file: Path) -> bool:
     source = decision.source
     if isinstance(source, RunSource):
         quoted = read_references(file, source.library)
-        if isinstance(decision, DecisionOfVersion1):  # it quotes less
-            quoted = version1.quoted(quoted)
         return quoted == (source.references, source.baseline_sha256, source.baseline_run_id, source.baseline_at)
     cases, digest = read_scores(file)
     return (tuple(sorted(cases, key=lambda case: case.case_id)), digest) == (
@@ -232,16 +221,11 @@ def _quotes(decision: AnyDecision, file: Path) -> bool:
     )
 
 
-def _load_run(source: RunSource, home: Path | None) -> Run:
-    """The verified run that a decision is about: deciding begins with verifying."""
-    check_directions(source.references)
-    return load_verified(find_run(source.run_id, home), source.attempt)
-
-
 def _decide_run(
     source: RunSource, rules: GateRules, *, versions: dict[str, str] | None, home: Path | None
 ) -> GateDecision:
-    found = _load_run(source, home)
+    check_directions(source.references)
+    found = load_verified(find_run(source.run_id, home), source.attempt)  # deciding begins with verifying
     run = collect(found)
     cases, notes = cases_of_run(
         run, source.library, source.references, held_out=source.held_out, planned=planned_records(found.plan)
@@ -307,24 +291,21 @@ def _coverage(report: BenchRunReport, threshold: float) -> Coverage:
     )
 
 
-def _load(path: Path, text: str) -> AnyDecision:
+def _load(path: Path, text: str) -> GateDecision:
     raw = load_json(text, str(path))
     if not isinstance(raw, dict) or raw.get("kind") != KIND:
         raise FileFormatError(f"{path} is not a gate decision.")
-    schema = raw.get("schema_version")
-    if isinstance(schema, int) and schema > SCHEMA_VERSION:
-        raise FileFormatError(f"{path} has schema version {schema}, this program reads up to {SCHEMA_VERSION}.")
-    model = DecisionOfVersion1 if schema == 1 else GateDecision
+    check_format(raw.get("schema_version"), SCHEMA_VERSION, str(path), "a gate decision")
     try:
-        return model.model_validate(raw)
+        return GateDecision.model_validate(raw)
     except ConfigError as error:
         raise FileFormatError(f"{path} is not a valid gate decision: {error}") from None
 
 
-def _difference(recorded: AnyDecision, again: AnyDecision) -> str:
+def _difference(recorded: GateDecision, again: GateDecision) -> str:
     """The first thing that is not as it was."""
     for part in ("source", "rules", "report", "objections", "promoted", "min_cases", "coverage"):
-        before, now = getattr(recorded, part, None), getattr(again, part, None)
+        before, now = getattr(recorded, part), getattr(again, part)
         if before == now:
             continue
         for name in type(before).model_fields if isinstance(before, Model) else ():

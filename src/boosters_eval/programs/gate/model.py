@@ -12,7 +12,7 @@ from boosters_eval.core.model import Model
 from boosters_eval.programs.baseline.render import apart
 from boosters_eval.programs.gate.request import TIERS
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 1
 KIND = "boosters-eval gate decision"
 MIN_HELD_OUT = 5
 LEAST_COVERED = 0.9  # below this, a promotion must be asked for by name (ADR-0008)
@@ -45,7 +45,7 @@ class Case(Model):
 class BenchRunReport(Model):
     """What the gate knows about a run. mean_score and stddev are for people: the gate never reads them (ADR-0002)."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     run_id: str
     library: str | None = None
     per_case: Annotated[tuple[Case, ...], MinLen(1)]  # sorted by case id
@@ -205,7 +205,7 @@ class ScoresSource(Model):
 class GateDecision(Model):
     """The decision and everything needed to compute it again."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     kind: Literal["boosters-eval gate decision"] = "boosters-eval gate decision"
     promoted: bool
     objections: tuple[str, ...]

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, check_regular
+from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, check_regular, other_format
 from boosters_eval.engine.cell import cell_key
-from boosters_eval.engine.kinds import kind_name
-from boosters_eval.engine.lines import LINE, SCHEMA_VERSION, START, line_digest
+from boosters_eval.engine.lines import LINE, RUN_FORMAT, START, line_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.folder import RunFolder
 
-_PLAN_VERSION = 3  # of engine.plan, whose import would take longer than reading a plan
 _UNKNOWN = "\0"  # begins what stands for the key of a cell whose outcome does not name it
 Raw = dict[str, Any]
 
@@ -86,6 +84,7 @@ def _fill(content: Content, folder: RunFolder) -> None:
     facts = _bytes(facts_path) if os.path.lexists(facts_path) else None
     if facts is not None:
         content.facts = _object(facts, facts_path)
+        _check_format(content.facts, facts_path, "a record of a run")
     plan_path = folder.plan_path(content.attempt)
     plan = _bytes(plan_path)
     order = _take_plan(content, _object(plan, plan_path), plan_path)
@@ -104,21 +103,21 @@ def _fill(content: Content, folder: RunFolder) -> None:
 
 def _take_plan(content: Content, plan: Raw, path: Path) -> dict[str, int]:
     """Take what the plan says, and return the position of each cell by its key."""
-    version = plan["schema_version"]
-    if version > _PLAN_VERSION:
-        raise DamagedError(f"{path.name}: has schema version {version}: upgrade this program")
-    content.title = str(plan["name"] if "name" in plan else plan["suite"])
-    specs = plan["specs"] if "specs" in plan else plan["configs"]
-    names = [spec["name"] for spec in specs]
-    content.specs = dict(zip(names, specs, strict=True))
-    workload = specs[0].get("workload", "fit") if specs else ""
-    content.kind = str(kind_name(content.facts.get("kind") or "", workload))
+    _check_format(plan, path, "a plan")
+    content.title, content.kind = str(plan["name"]), str(content.facts.get("kind") or "")
+    names = [spec["name"] for spec in plan["specs"]]
+    content.specs = dict(zip(names, plan["specs"], strict=True))
     for index, target, _, _ in plan["refs"]:
         pair = names[index], target
         content.cells[pair] = content.cells.get(pair, 0) + 1
-    builds = plan["builds"] if "builds" in plan else {"fit": plan["libraries"]}
-    content.builds = {target: build for known in builds.values() for target, build in known.items()}
+    content.builds = {target: build for known in plan["builds"].values() for target, build in known.items()}
     return {cell_key(names[index], *rest): number for number, (index, *rest) in enumerate(plan["refs"])}
+
+
+def _check_format(raw: Raw, path: Path, what: str) -> None:
+    version = raw.get("schema_version")
+    if version != RUN_FORMAT:
+        raise DamagedError(f"{path.name}: is {what} {other_format(version)}")
 
 
 def _take_outcomes(content: Content, journal: JournalContent, order: dict[str, int]) -> None:
@@ -143,13 +142,13 @@ def _place(content: Content, outcomes: Iterable[Raw]) -> None:
 
 
 def _check_beside(begin: Raw, plan: bytes, facts: bytes | None, plan_name: str, facts_name: str, known: Raw) -> None:
-    """The files beside the journal must be what they were when it began; older journals say nothing of them."""
-    if not {"plan", "facts"} <= begin.keys():
+    """The files beside the journal must be what they were when it began, if it has."""
+    if not begin:
         return
     own = {name: value for name, value in known.items() if name != "resumed"}  # which later sessions add
     found = {
-        plan_name: (begin["plan"], plan),
-        facts_name: (begin["facts"], None if facts is None else json.dumps(own, sort_keys=True).encode()),
+        plan_name: (begin.get("plan"), plan),
+        facts_name: (begin.get("facts"), None if facts is None else json.dumps(own, sort_keys=True).encode()),
     }
     for name, (digest, data) in found.items():
         if data is None or hashlib.sha256(data).hexdigest()[:32] != digest:
@@ -202,15 +201,15 @@ def _take_line(found: JournalContent, common: bytes | None, kind: bytes, text: b
         if common is not None:
             raw["data_digest"] = found.common[common.decode()].get("data_digest")
         _keep(found, raw, failed=False)
-    elif kind in (b"failure", b"error"):
+    elif kind == b"failure":
         _keep(found, raw, failed=True)
     elif kind == b"common":
         found.common[line_digest(text)[:16]] = {"data_digest": raw.get("data_digest")}
     elif kind == b"begin":
         found.begin = raw
-        version = raw.get("schema_version", 1)
-        if not isinstance(version, int) or version > SCHEMA_VERSION:
-            raise DamagedError(f"has schema version {version}, this program reads up to {SCHEMA_VERSION}: upgrade it")
+        version = raw.get("schema_version")
+        if version != RUN_FORMAT:
+            raise DamagedError(f"begins a journal {other_format(version)}")
     else:
         found.sealed = True
         if raw != {"outcomes": len(found.outcomes)}:
@@ -288,7 +287,7 @@ def _take_results(content: Content, raw: Raw) -> None:
     content.title, content.kind, content.facts = str(raw.get("suite") or ""), "benchmark", facts
     content.results, errors = raw.get("results", []), raw.get("errors", [])
     content.done, content.failures = len(content.results), [_pair(error) for error in errors]
-    content.builds = facts.get("targets") or facts.get("libraries") or {}
+    content.builds = facts.get("targets") or {}
     content.machines = metadata.get("machines") or {}
     _place(content, [*content.results, *errors])
     for outcome in (*content.results, *errors):

@@ -68,7 +68,7 @@ class MetricSeries:
     library: str
     version: str
     metric: str
-    higher_is_better: bool | None  # None: not known, of a metric of the user's own in an old run
+    higher_is_better: bool | None  # None: not known, of a metric of the user's own
     primary: bool
     data_digest: str
     settings: str  # a digest of what must be equal for two numbers to be comparable

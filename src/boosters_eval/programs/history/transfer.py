@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, FileFormatError
 from boosters_eval.core.files import (
     MAX_RESULTS,
+    check_format,
     check_regular,
     check_writable,
     load_json,
@@ -131,9 +132,10 @@ def _lines(lines: Any, file: Path) -> Iterator[tuple[str, str]]:
 
 def _whole(raw: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
     """An export that somebody formatted anew."""
-    version, runs = raw.get("schema_version"), raw.get("runs")
-    if version != SCHEMA_VERSION or not isinstance(runs, list):
-        raise FileFormatError(f"{file} has schema version {version}, this program reads {SCHEMA_VERSION}: upgrade it.")
+    check_format(raw.get("schema_version"), SCHEMA_VERSION, str(file), "a history")
+    runs = raw.get("runs")
+    if not isinstance(runs, list):
+        raise FileFormatError(f"{file} is a history without runs.")
     for number, document in enumerate(runs, 1):
         yield json.dumps(document), f"run {number} of {file}"
 

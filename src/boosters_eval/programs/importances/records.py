@@ -81,7 +81,7 @@ class Explanation(BenchmarkResult):
 
     feature_names: tuple[str, ...]  # of the p columns
     categorical: tuple[int, ...] = ()
-    category_names: str | None = None  # uint8: the names by column, as JSON; None: there are none, or an older run
+    category_names: str | None = None  # uint8: the names by column, as JSON; None: there are none
     constant: tuple[int, ...] = ()  # columns with one and the same value in all training rows
     units: tuple[FeatureUnit, ...]  # what permutation shuffles, and what is ranked: every column is in one
 

@@ -19,7 +19,6 @@ from boosters_eval.programs.paper.tolerances import MetricKind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SCHEMA_VERSION = 1
 MATCH, CLOSE, LARGE = Decimal("0.01"), Decimal("0.03"), Decimal("0.10")  # relative differences
 
 ComparisonStatus = Literal[
@@ -263,7 +262,7 @@ class TargetComparison(Model):
 class PaperComparison(Model):
     """The content of `comparison.yaml`."""
 
-    schema_version: Annotated[int, Ge(1)] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     kind: Literal["boosters-eval paper comparison"] = "boosters-eval paper comparison"
     paper: str
     arxiv_id: str | None = None
@@ -298,10 +297,6 @@ class PaperComparison(Model):
 
     @model_validator(mode="after")
     def _follows(self) -> Self:
-        if self.schema_version > SCHEMA_VERSION:
-            raise FileFormatError(
-                f"The 'schema_version' must be at most {SCHEMA_VERSION}. Got {self.schema_version} instead."
-            )
         for name, value in _concluded(self.targets, self.only).items():
             if getattr(self, name) != value:
                 raise FileFormatError(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import yaml
 
 from boosters_eval.core.errors import ConfigError, FileFormatError
-from boosters_eval.core.files import load_json, read_text
+from boosters_eval.core.files import check_format, load_json, read_text
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import escape_json
 from boosters_eval.programs.paper.comparison import PaperComparison
@@ -40,9 +40,9 @@ def _read(path: Path | _AnyModel, model: type[_AnyModel], what: str) -> _AnyMode
     if not isinstance(data, dict) or data.get("kind") != kind:
         got = f"'{data['kind']}'" if isinstance(data, dict) and "kind" in data else "no 'kind'"
         raise FileFormatError(f"{path} must be {what}, of the kind '{kind}'. Got {got} instead.")
-    version, newest = data.get("schema_version", 1), model.model_fields["schema_version"].default
-    if not isinstance(version, int) or not 1 <= version <= newest:
-        raise FileFormatError(f"{path}: The 'schema_version' must be at most {newest}. Got {version!r} instead.")
+    check_format(
+        data.get("schema_version"), model.model_fields["schema_version"].default, str(path), f"a '{kind}' file"
+    )
     try:
         return model.model_validate(data)
     except ConfigError as error:

@@ -15,7 +15,6 @@ from boosters_eval.programs.paper.specification import StdOver, target_name
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
 
-SCHEMA_VERSION = 1
 TargetStatus = Literal[
     "ok",
     "failed",  # some repeat failed: what is left is shown, but proves nothing
@@ -53,7 +52,7 @@ class Measured(Model):
 class PaperResults(Findings, Model):
     """The content of `results.json`."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     kind: Literal["boosters-eval paper results"] = "boosters-eval paper results"
     paper: str
     specification_digest: str

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import re
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from annotated_types import Ge, Gt, Lt, MinLen
 from pydantic import AfterValidator, BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.files import other_format
 from boosters_eval.core.model import Model, explained, first_error
 from boosters_eval.programs.paper.source import PlacedError, PrintedFloat, PrintedInt, place
 from boosters_eval.runners.parameters import TrainingConfig
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 Name = Annotated[str, MinLen(1)]
 StdOver = Literal["seeds", "splits", "folds"]
 Scalar = str | int | float | bool | None
@@ -342,7 +343,7 @@ class PaperConditions(PlacedModel):
 class PaperSpecification(PlacedModel):
     """The content of `benchmarks.yaml`."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[1] = SCHEMA_VERSION
     paper: Name
     arxiv_id: str | None = None
     source: str = ""  # where the numbers were taken from
@@ -355,9 +356,8 @@ class PaperSpecification(PlacedModel):
     @classmethod
     def _version_is_known(cls, data: Any) -> Any:
         version = data.get("schema_version", SCHEMA_VERSION) if isinstance(data, dict) else SCHEMA_VERSION
-        if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
-            told = f"The 'schema_version' must be at most {SCHEMA_VERSION}. Got {version!r} instead."
-            raise _UnplacedError(told, ("schema_version",))
+        if isinstance(version, bool) or version != SCHEMA_VERSION:
+            raise _UnplacedError(f"This is a specification {other_format(version)}.", ("schema_version",))
         return data
 
     def table(self, table_id: str) -> PaperTable | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from boosters_eval.core.errors import RunError
-from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.core.files import check_format, load_json, read_text, write_atomically
 from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.engine.plan import canonical
 from boosters_eval.programs.parity.method import BASE_SEED, MethodSpec, Size
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MANIFEST = "manifest.json"
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def shared_folder(place: Path) -> Path:
 def read_arrays(folder: Path) -> dict[str, NDArray[np.float64]]:
     """The arrays of a folder, each of the shape that its generator gave it."""
     arrays = {file.stem: read_csv(file) for file in sorted(folder.glob("*.csv"))}
-    narrow = _manifest(folder).get("narrow", [])
+    narrow = _manifest(folder)["narrow"]
     return {name: array[:, None] if name in narrow else array for name, array in arrays.items()}
 
 
@@ -120,7 +121,7 @@ def _write(folder: Path, files: dict[str, bytes], narrow: Sequence[str] = ()) ->
     for name, content in files.items():
         write_atomically(folder / name, content, own=True)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    manifest = {"schema_version": 1, "files": digests, **({"narrow": list(narrow)} if narrow else {})}
+    manifest = {"schema_version": _FORMAT, "files": digests, "narrow": list(narrow)}
     write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1) + "\n", own=True)
 
 
@@ -129,7 +130,10 @@ def _names(folder: Path) -> list[str]:
 
 
 def _manifest(folder: Path) -> Any:
-    return load_json(read_text(folder / _MANIFEST), str(folder / _MANIFEST))
+    path = folder / _MANIFEST
+    found = load_json(read_text(path), str(path))
+    check_format(found.get("schema_version"), _FORMAT, str(path), "a manifest")
+    return found
 
 
 # The folders whose content this process has verified: what the system tells of their files, and the digest.

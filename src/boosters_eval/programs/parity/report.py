@@ -8,9 +8,8 @@ from collections import Counter
 from functools import lru_cache
 from math import inf, isfinite
 from statistics import median
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from annotated_types import Ge, Le
 from pydantic import ConfigDict, Field
 
 from boosters_eval.core.errors import ConfigError
@@ -23,7 +22,6 @@ from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-SCHEMA_VERSION = 1
 NOT_RUN_MARK, GUARD_MARK, FAILED_MARK = "NR", "⏳", "—"
 WORDS = (
     *(word.value for word in ParityVerdict),
@@ -107,7 +105,7 @@ class BackendScore(Model):
 class ParityReport(Model):
     """The content of every rendering."""
 
-    schema_version: Annotated[int, Ge(1), Le(SCHEMA_VERSION)] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     kind: Literal["boosters-eval parity"] = "boosters-eval parity"
     hosts: tuple[dict[str, str], ...] = ()  # the machines, as the runs recorded them
     versions: dict[str, tuple[str, ...]] = Field(default_factory=dict)

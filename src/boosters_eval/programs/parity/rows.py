@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import AfterValidator, ConfigDict, ValidationError, field_validator
 
 from boosters_eval.core.errors import FileFormatError
-from boosters_eval.core.files import MAX_RESULTS, read_text, write_atomically
+from boosters_eval.core.files import MAX_RESULTS, check_format, read_text, write_atomically
 from boosters_eval.core.model import FileModel
 from boosters_eval.core.text import clean_lines, csv_cell, encodable
 from boosters_eval.programs.parity.verdicts import BindingStatus, ParityVerdict
@@ -224,6 +224,5 @@ def _row(columns: list[tuple[str, bool]], values: list[str], path: Path, line: i
         first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else {"loc": ("samples_ns",)}
         cell = first["loc"][0] if first["loc"] else "row"
         raise FileFormatError(f"{path}, line {line}: The '{cell}' cell cannot be read.") from None
-    if row.schema_version > SCHEMA_VERSION:
-        raise FileFormatError(f"{path} has schema version {row.schema_version}: upgrade this program.")
+    check_format(row.schema_version, SCHEMA_VERSION, str(path), "a file of parity results")
     return row

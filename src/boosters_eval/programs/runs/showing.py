@@ -116,7 +116,7 @@ class RunDetails(Findings):
             "state": run.state + (f": {run.fault}" if run.fault else ""),
             "started": started(run),
             "cells": cells_text(run),
-            "targets": ", ".join(f"{name} {build['version']}" for name, build in targets.items()),
+            "targets": ", ".join(f"{name} {build.version}" for name, build in targets.items()),
             "commit": commit,
             "machine": self.machines or ", ".join(str(machine[key]) for key in ("cpu_model", "os") if machine.get(key)),
             "extends": facts.extends if facts else "",

@@ -130,7 +130,9 @@ def sample():
         out,
         errors,
         unsupported=[
-            Unsupported(config_name="iris/linear_trees", library="xgboost", reason="XGBoost has no linear trees")
+            factories.absence(
+                Unsupported, "iris/linear_trees", "xgboost", "XGBoost has no linear trees", task=Task.MULTICLASS
+            )
         ],
         run_id="0123abcd4567ef89",
         suite="sample",

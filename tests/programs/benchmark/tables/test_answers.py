@@ -149,7 +149,7 @@ def test_one_row_with_results_has_nothing_to_be_compared_with():
 def test_whoever_failed_or_is_absent_is_told():
     failed = [factories.error(library="catboost", seed=seed) for seed in (1, 2)]
     partly = [factories.error(library="lightgbm", seed=99)]
-    absent = Unavailable(config_name=factories.CONFIG, library="sklearn", reason="it is not installed")
+    absent = factories.absence(Unavailable, factories.CONFIG, "sklearn", "it is not installed")
     told = answer(scores({"xgboost": -0.1}, 0.001), [*failed, *partly], unavailable=[absent])
     assert told.endswith(
         "on 5 splits; 1 of 6 cells of lightgbm failed; catboost failed in every cell; sklearn is unavailable."

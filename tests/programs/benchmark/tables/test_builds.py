@@ -54,14 +54,15 @@ def test_a_report_says_what_each_competitor_is_a_build_of(run):
         "boosters 0.1.0, boosters==0.0.9, boosters@0.3.0, head (boosters 0.2.0). Highlighted"
     )
     assert dict(document.environment)["head"] == f"build of boosters 0.2.0, digest {factories.digest('head')[:12]}"
-    assert document.data.builds["head"]["library"] == "boosters"
+    assert document.data.builds["head"].library == "boosters"
     assert json.loads(document.model_dump_json())["data"]["builds"].keys() == set(VERSIONS) - {"boosters"}
 
 
 def test_a_build_with_dependencies_of_its_own_is_told(run):
     told = "head has dependencies of its own, so it differs from the others by more than the library."
     assert told not in build_tables(run).notes
-    run.metadata.facts.targets["head"]["packages"] = "numpy 1.26.4, scipy 1.11.4"
+    targets = run.metadata.facts.targets
+    targets["head"] = targets["head"].replace(packages="numpy 1.26.4, scipy 1.11.4")
     assert told in build_tables(run).notes
     assert dict(build_document(run).environment)["head"].endswith(", with numpy 1.26.4, scipy 1.11.4")
 

@@ -74,7 +74,7 @@ def test_the_schema_refuses_what_is_not_declared(sample):
         lambda d: d.update(more=1),
         lambda d: d["tables"][0]["rows"][0].update(more=1),
         lambda d: d["data"]["configs"][0].update(more=1),
-        lambda d: d.update(schema_version=1),
+        lambda d: d.update(schema_version=2),
         lambda d: d.pop("tables"),
     ):
         content = json.loads(text)

@@ -83,8 +83,8 @@ def test_failures_absences_and_missing_cells_are_part_of_the_headline():
     found = run(
         CLEAR,
         CLEAR,
-        unsupported=[Unsupported(config_name="d0/gbdt", library="catboost", reason="it cannot")],
-        unavailable=[Unavailable(config_name=f"d{i}/gbdt", library="sklearn", reason="not here") for i in range(2)],
+        unsupported=[factories.absence(Unsupported, "d0/gbdt", "catboost", "it cannot")],
+        unavailable=[factories.absence(Unavailable, f"d{i}/gbdt", "sklearn", "not here") for i in range(2)],
         metadata=RunMetadata(n_cells=40, n_missing=1),
     )
     found.errors = [factories.error("d0/gbdt", "catboost", 1), factories.error("d1/gbdt", "catboost", 2)]

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean, clean_lines
+from boosters_eval.engine.cell import Build
 from boosters_eval.programs.benchmark.tables.environment import Environment, builds_of, library_versions
 from boosters_eval.runners.parameters import Mark, TrainingConfig
 
@@ -94,7 +95,7 @@ class BenchmarkData(Model):
     n_flaky: int = 0  # finished, but only after failing
     unavailable: tuple[AbsentPair, ...] = ()
     splits: tuple[str, ...] = ()  # how rows were split where not at random: time:COLUMN, group:COLUMN
-    builds: dict[str, dict[str, str]] = Field(default_factory=dict)  # by label: library, version and digest
+    builds: dict[str, Build] = Field(default_factory=dict)  # by label
     growth_strategy: str | None = None  # of the trees; None: there are none, or it was not recorded
 
 
@@ -122,9 +123,13 @@ def collect_data(
         n_flaky=len(results.flaky),
         unavailable=absent_pairs(results.unavailable),
         splits=tuple(dict.fromkeys(clean(f"{r.split.kind}:{r.split.column}") for r in ours if r.split is not None)),
-        builds={clean(name): {k: clean(v) for k, v in facts.items()} for name, facts in builds_of(results).items()},
+        builds={clean(name): _cleaned(build) for name, build in builds_of(results).items()},
         growth_strategy=_growth(ours, results.metadata.configs),
     )
+
+
+def _cleaned(build: Build) -> Build:
+    return Build(**{name: value and clean(value) for name, value in build})
 
 
 def _growth(results: Iterable[BenchmarkResult], training: dict[str, dict[str, Any]]) -> str | None:

@@ -135,7 +135,7 @@ def _libraries(data: BenchmarkData) -> str:
 
 def _with_version(data: BenchmarkData, name: str, version: str) -> str:
     """A library with its version; of a build also what it is a build of, unless its label says it all."""
-    library = data.builds.get(name, {}).get("library", name)
+    library = data.builds[name].library if name in data.builds else name
     if name in (library, f"{library}=={version}", f"{library}@{version}"):
         return f"{name} {version}" if name == library else name
     return f"{name} ({library} {version})"

@@ -7,8 +7,6 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
@@ -17,6 +15,7 @@ from boosters_eval.core.text import clean, counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from boosters_eval.engine.cell import Build
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.programs.benchmark.results import ResultCollection
 
@@ -67,7 +66,7 @@ class Environment(Model):
     boosters_version: str | None = None
     resumed: tuple[str, ...] = ()  # a line per session that continued an interrupted run
     # Of a run whose cells name their machines; `machine` is then the one of all cells, or None.
-    machines: tuple[MachineShare, ...] = Field(default=(), exclude_if=lambda machines: not machines)
+    machines: tuple[MachineShare, ...] = ()
 
     @classmethod
     def collect(cls, results: ResultCollection, *, now: datetime | None = None) -> Environment:
@@ -97,10 +96,10 @@ class Environment(Model):
         return None if self.git_sha is None else self.git_sha[:_SHORT]
 
     def rows(
-        self, libraries: Mapping[str, str], builds: Mapping[str, Mapping[str, str]] | None = None
+        self, libraries: Mapping[str, str], builds: Mapping[str, Build] | None = None
     ) -> tuple[tuple[str, str], ...]:
         """The environment table. What every run should record is shown as "not recorded" if it is missing."""
-        told = {name: _build(facts) for name, facts in (builds or {}).items()}
+        told = {name: _build(build) for name, build in (builds or {}).items()}
         found = [
             ("Commit", self._commit_text()),
             ("Date", _moment(self.timestamp)),
@@ -154,11 +153,11 @@ def library_versions(results: ResultCollection) -> dict[str, str]:
     return {library: ", ".join(versions) for library, versions in found.items()}
 
 
-def builds_of(results: ResultCollection) -> dict[str, dict[str, str]]:
+def builds_of(results: ResultCollection) -> dict[str, Build]:
     """The competitors that are builds of a library, by label: library, version and digest, as the run recorded them."""
     present = {outcome.library for outcome in (*results.results, *results.errors)}
     targets = results.metadata.facts.targets
-    return {name: facts for name, facts in targets.items() if facts.get("library") and name in present}
+    return {name: build for name, build in targets.items() if build.library and name in present}
 
 
 def _moment(moment: datetime | str) -> str:
@@ -171,10 +170,10 @@ def _moment(moment: datetime | str) -> str:
     return known.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _build(facts: Mapping[str, str]) -> str:
+def _build(build: Build) -> str:
     """A build in words: what it is a build of, the digest of its files, and what it does not share with the others."""
-    own = f", with {facts['packages']}" if facts.get("packages") else ""
-    return f"build of {facts['library']} {facts.get('version', '')}, digest {facts.get('digest', '')[:_DIGITS]}{own}"
+    own = f", with {build.packages}" if build.packages else ""
+    return f"build of {build.library} {build.version}, digest {build.digest[:_DIGITS]}{own}"
 
 
 def _commit(sha: str, branch: str | None, *, dirty: bool | None) -> str:

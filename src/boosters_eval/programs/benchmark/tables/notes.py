@@ -91,8 +91,8 @@ def of_report(collection: ResultCollection, *, times: bool) -> tuple[str, ...]:
     out += _flaky(collection.flaky)
     out += [
         f"{clean(name)} has dependencies of its own, so it differs from the others by more than the library."
-        for name, facts in builds_of(collection).items()
-        if facts.get("packages")
+        for name, build in builds_of(collection).items()
+        if build.packages
     ]
     out += _tally(
         ((r.library, r.nondeterministic) for r in collection.results if r.nondeterministic),

@@ -10,6 +10,9 @@ from boosters_eval.programs.benchmark.tables.environment import builds_of
 from boosters_eval.runners.parameters import TrainingConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boosters_eval.engine.cell import Build
     from boosters_eval.programs.benchmark.results import ResultCollection
 
 
@@ -46,12 +49,12 @@ def _derived(results: ResultCollection) -> list[str]:
     return words
 
 
-def _reference(name: str, builds: dict[str, dict[str, str]]) -> str:
+def _reference(name: str, builds: Mapping[str, Build]) -> str:
     """A library, or a build as one asks for it: by its version, because where it came from was not recorded."""
-    facts = builds.get(name)
-    if facts is None:
+    build = builds.get(name)
+    if build is None:
         return name
-    release = f"{facts['library']}=={facts.get('version', '')}"
+    release = f"{build.library}=={build.version}"
     return release if {*"=@"} & {*name} else f"{name}={release}"
 
 
@@ -59,7 +62,7 @@ def _training_options(configs: list[dict[str, Any]], *, timed: bool) -> list[str
     """Options for the canonical parameters that all configs share and that differ from the defaults."""
     words = []
     for name, usual in TrainingConfig.usual().items():
-        values = [training.get(name, usual) for training in configs]
+        values = [training[name] for training in configs]
         if not values or values[0] == usual or any(value != values[0] for value in values):
             continue
         if name == "growth_strategy":
