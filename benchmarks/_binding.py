@@ -22,11 +22,11 @@ class Line(Generator):
     recipe = "1"
 
     @classmethod
-    def missing(cls, method):  # noqa: ANN001, ANN206
+    def missing(cls, method):
         del method
 
     @classmethod
-    def generate(cls, method, size, seed, shared):  # noqa: ANN001, ANN206
+    def generate(cls, method, size, seed, shared):
         del method, shared
         return GeneratedData({"X": np.linspace(seed, seed + 1, size.n * size.p).reshape(size.n, size.p)})
 
@@ -39,12 +39,12 @@ class Nothing(PythonBackend):
     distributions = ("numpy",)
 
     @classmethod
-    def fit(cls, session, prepared):  # noqa: ANN001, ANN206
+    def fit(cls, session, prepared):
         del session
         return prepared["X"]
 
     @classmethod
-    def predict(cls, session, fitted):  # noqa: ANN001, ANN206
+    def predict(cls, session, fitted):
         del session
         return fitted[:, 0]
 
@@ -56,10 +56,10 @@ class Stopwatch(Observer):
         self.started: dict[str, float] = {}
         self.costs: list[float] = []
 
-    def phase(self, event) -> None:  # noqa: ANN001
+    def phase(self, event) -> None:
         self.started.setdefault(event.cell.key, time.perf_counter())
 
-    def outcome(self, event) -> None:  # noqa: ANN001
+    def outcome(self, event) -> None:
         whole = time.perf_counter() - self.started[event.cell.key]
         steps = sum(sum(times) for times in event.outcome.phases_ns.values())
         self.costs.append(1000 * whole - steps / 1e6)

@@ -22,7 +22,7 @@ MEGABYTE = 2**20
 def measured(address: str, cells: int) -> Iterator[tuple[int, float, float]]:
     """How many cells are done, the seconds of CPU that the program has used, and its megabytes."""
     plan = Plan.grid("trivial", [TrivialSpec(name="x")], ["one"], [Repeat(seed) for seed in range(cells)])
-    works = [Work(cell, plan.build_of(cell)) for cell in plan.cells]
+    works = [Work(cell) for cell in plan.cells]
     process = psutil.Process()
     with DaskExecutor(address=address) as executor:
         for done, _ in enumerate(executor.run(works, lambda *_: None), 1):

@@ -20,15 +20,15 @@ class Stopwatch(Observer):
         self.first = 0.0
         self.times: dict[str, dict[str, float]] = {}
 
-    def begin(self, event) -> None:  # noqa: ANN001, ARG002 (the observer's signature)
+    def begin(self, event) -> None:  # noqa: ARG002 (the observer's signature)
         self.begun = time.perf_counter()
 
-    def phase(self, event) -> None:  # noqa: ANN001
+    def phase(self, event) -> None:
         now = time.perf_counter()
         self.first = self.first or now
         self.times.setdefault(event.cell.key, {})[event.phase] = now
 
-    def outcome(self, event) -> None:  # noqa: ANN001
+    def outcome(self, event) -> None:
         self.times[event.cell.key]["end"] = time.perf_counter()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from boosters_eval import Build, CellOutcome, Outcome, Spec, Workload
+from boosters_eval import Build, CellOutcome, Outcome, Spec, Target, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,8 +26,8 @@ class Trivial(Workload):
     outcome_type: ClassVar[type[Outcome]] = TrivialOutcome
 
     @classmethod
-    def build(cls, target: str) -> Build:
-        return Build(version=target, digest=target)
+    def target(cls, name: str) -> Target:
+        return Target(name=name, build=Build(version=name, digest=name))
 
     @classmethod
     def run(cls, cell: Cell, loaded: Any, inputs: Mapping[str, str], phase: Callable[[str], None]) -> TrivialOutcome:

@@ -12,7 +12,7 @@ import numpy as np
 
 import factories
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.baseline import Snapshot
+from boosters_eval.programs.baseline.snapshot import Snapshot
 from boosters_eval.runners.config import derive_seeds
 
 SEEDS = 60  # twice as many as any check uses: whether it is worse is not decided by the seeds of the check

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from boosters_eval.programs.baseline import load_baseline
+from boosters_eval.programs.baseline.model import load_baseline
 from toys import write_runner, write_wheel
 
 ROOT = Path(__file__).parent.parent

@@ -44,8 +44,7 @@ SNIPPET = re.compile(r"(?<!-->\n)```python\n(.*?)```", re.DOTALL)  # marked exam
 # Of entry points.
 GROUPS = {
     *("backends", "datasets", "executors", "generators", "methods", "observers", "preprocessing", "runners", "suites"),
-    "trackers",
-    "workloads",
+    *("kinds", "trackers", "workloads"),
 }
 # Placeholders, and what is put in their place.
 STANDS_FOR = {"NAME": "minimal", "RUN": "last", "RUN_ID": "last", "FILE": "scores.csv"}

@@ -12,8 +12,10 @@ import pytest
 from boosters_eval import load_results, load_run
 from boosters_eval.cli.app import run as command
 from boosters_eval.engine.runs import find_run, run_folders, verify
-from boosters_eval.programs.baseline import Snapshot, check, load_baseline
-from boosters_eval.programs.gate import verify_decision
+from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.model import load_baseline
+from boosters_eval.programs.baseline.snapshot import Snapshot
+from boosters_eval.programs.gate.decision import verify_decision
 
 LEGACY = Path(__file__).parent / "legacy"
 RUNS = sorted(path.name for path in (LEGACY / "home" / "runs").iterdir())

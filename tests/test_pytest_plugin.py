@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 import boosters_eval
-from boosters_eval.programs.baseline import load_baseline, make_baseline, save_baseline
+from boosters_eval.programs.baseline.model import load_baseline, save_baseline
+from boosters_eval.programs.baseline.snapshot import make_baseline
 from tiny import shared_pool
 
 pytest_plugins = ["pytester"]
+AUTO = ["--boosters-eval-seeds", "auto", "--boosters-eval-statistical"]
 ROOT = Path(__file__).parent.parent
 SUITE = """
 from boosters_eval import BenchmarkConfig, BenchmarkSuite, DATASETS, Task, TrainingConfig
@@ -194,13 +196,12 @@ def test_pairs_of_which_none_counts_fail(project, run_pytest, recorded):
     arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", "base.json"]
     result = run_pytest(*arguments, "-m", "boosters_eval")
     result.assert_outcomes(failed=2, deselected=1)
-    result.stdout.fnmatch_lines(["*Nothing that counts was compared with the baseline*"])
+    result.stdout.fnmatch_lines(["*Nothing that counts was compared with base.json*"])
 
 
 def test_auto_adds_recorded_seeds_until_a_test_decides(project, run_pytest, recorded):
-    auto = ["--boosters-eval-seeds", "auto", "--boosters-eval-statistical", "-m", "boosters_eval"]
-    arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", str(recorded), *auto]
-    run_pytest(*arguments).assert_outcomes(passed=2, deselected=1)
+    arguments = ["--boosters-eval-suite", "my_suite.py:SUITE", "--boosters-eval-baseline", str(recorded), *AUTO]
+    run_pytest(*arguments, "-m", "boosters_eval").assert_outcomes(passed=2, deselected=1)
     facts = [json.loads(path.read_text()) for path in project.path.glob("home/runs/*/environment.json")]
     assert [fact["seeds_rule"] for fact in facts] == ["seeds were added at one look at alpha = 0.05"]
 
@@ -210,10 +211,21 @@ def test_auto_adds_recorded_seeds_until_a_test_decides(project, run_pytest, reco
     [
         (["--boosters-eval-suite", "quikc"], "Unknown suite 'quikc'. Did you mean 'quick'?"),
         (["--boosters-eval-baseline", "none.json"], "none.json does not exist."),
-        (["--boosters-eval-suite", "minimal", "--boosters-eval-tolerance", "2"], "tolerance"),
+        (["--boosters-eval-suite", "minimal", "--boosters-eval-tolerance", "2"], "'--boosters-eval-tolerance' option"),
         (["--boosters-eval-suite", "minimal", "-n", "2"], "without pytest-xdist"),
-        (["--boosters-eval-suite", "minimal", "--boosters-eval-seeds", "0"], "must be a count of at least 1, or auto"),
-        (["--boosters-eval-suite", "minimal", "--boosters-eval-seeds", "auto"], "needs --boosters-eval-baseline and"),
+        (
+            ["--boosters-eval-suite", "minimal", "--boosters-eval-seeds", "0"],
+            "must be a count from 1 to 10000, or auto",
+        ),
+        (
+            ["--boosters-eval-suite", "minimal", *AUTO[:2]],
+            "--boosters-eval-seeds auto needs --boosters-eval-statistical:",
+        ),
+        (["--boosters-eval-suite", "minimal", *AUTO], "--boosters-eval-seeds auto needs --boosters-eval-baseline:"),
+        (
+            ["--boosters-eval-suite", "minimal", "--boosters-eval-allow-flaky", "-1"],
+            "'--boosters-eval-allow-flaky' option",
+        ),
     ],
 )
 def test_a_mistake_is_a_usage_error_in_one_sentence(project, run_pytest, arguments, told):

@@ -45,7 +45,7 @@ from boosters_eval import (
 )
 from boosters_eval.core.errors import FileFormatError
 from boosters_eval.metrics import get
-from boosters_eval.programs.baseline import read_baseline
+from boosters_eval.programs.baseline.sources import read_baseline
 from boosters_eval.programs.benchmark.spec import model_seed
 from boosters_eval.programs.benchmark.tables import build_document
 from boosters_eval.reports.full_markdown import render_report

@@ -12,35 +12,64 @@ if TYPE_CHECKING:
     from boosters_eval.api import add_builds as add_builds
     from boosters_eval.api import answer as answer
     from boosters_eval.api import bisect as bisect
+    from boosters_eval.api import check_baseline as check_baseline
     from boosters_eval.api import compare as compare
+    from boosters_eval.api import compare_paper as compare_paper
+    from boosters_eval.api import decide_gate as decide_gate
     from boosters_eval.api import decide_parity_gate as decide_parity_gate
+    from boosters_eval.api import diff_baselines as diff_baselines
+    from boosters_eval.api import diff_runs as diff_runs
     from boosters_eval.api import explain_mapping as explain_mapping
+    from boosters_eval.api import export_history as export_history
+    from boosters_eval.api import extract_paper as extract_paper
     from boosters_eval.api import fetch_datasets as fetch_datasets
+    from boosters_eval.api import import_history as import_history
     from boosters_eval.api import importances as importances
     from boosters_eval.api import init_dataset as init_dataset
     from boosters_eval.api import list_builds as list_builds
+    from boosters_eval.api import list_datasets as list_datasets
+    from boosters_eval.api import list_history as list_history
+    from boosters_eval.api import list_libraries as list_libraries
+    from boosters_eval.api import list_metrics as list_metrics
     from boosters_eval.api import list_oracles as list_oracles
+    from boosters_eval.api import list_paper_targets as list_paper_targets
     from boosters_eval.api import list_parity as list_parity
+    from boosters_eval.api import list_runs as list_runs
+    from boosters_eval.api import list_suites as list_suites
     from boosters_eval.api import load_importances as load_importances
     from boosters_eval.api import load_results as load_results
     from boosters_eval.api import load_run as load_run
+    from boosters_eval.api import open_run as open_run
     from boosters_eval.api import prepare_bisection as prepare_bisection
+    from boosters_eval.api import prepare_check as prepare_check
     from boosters_eval.api import prepare_comparison as prepare_comparison
     from boosters_eval.api import prepare_importances as prepare_importances
     from boosters_eval.api import prepare_suite as prepare_suite
     from boosters_eval.api import prune_builds as prune_builds
+    from boosters_eval.api import record_baseline as record_baseline
     from boosters_eval.api import refresh_oracles as refresh_oracles
+    from boosters_eval.api import reindex_history as reindex_history
     from boosters_eval.api import remove_builds as remove_builds
+    from boosters_eval.api import remove_runs as remove_runs
     from boosters_eval.api import render_parity as render_parity
+    from boosters_eval.api import report_history as report_history
+    from boosters_eval.api import report_paper as report_paper
+    from boosters_eval.api import run_check as run_check
     from boosters_eval.api import run_importances as run_importances
+    from boosters_eval.api import run_paper as run_paper
     from boosters_eval.api import run_parity as run_parity
     from boosters_eval.api import run_prepared as run_prepared
     from boosters_eval.api import run_suite as run_suite
     from boosters_eval.api import show_build as show_build
     from boosters_eval.api import show_dataset as show_dataset
+    from boosters_eval.api import show_history as show_history
+    from boosters_eval.api import show_run as show_run
     from boosters_eval.api import track_run as track_run
+    from boosters_eval.api import validate_paper as validate_paper
+    from boosters_eval.api import verify_decision as verify_decision
     from boosters_eval.api import verify_oracles as verify_oracles
     from boosters_eval.api import verify_run as verify_run
+    from boosters_eval.api import write_report as write_report
     from boosters_eval.cluster.executor import DaskExecutor as DaskExecutor
     from boosters_eval.core.errors import BoostersEvalError as BoostersEvalError
     from boosters_eval.core.errors import BoostersEvalWarning as BoostersEvalWarning
@@ -66,6 +95,7 @@ if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell as Cell
     from boosters_eval.engine.cell import Lane as Lane
     from boosters_eval.engine.cell import Spec as Spec
+    from boosters_eval.engine.cell import Target as Target
     from boosters_eval.engine.clock import Clock as Clock
     from boosters_eval.engine.execute import Mode as Mode
     from boosters_eval.engine.execute import execute as execute
@@ -97,7 +127,8 @@ if TYPE_CHECKING:
     from boosters_eval.metrics import primary_metric as primary_metric
     from boosters_eval.metrics import register_metric as register_metric
     from boosters_eval.metrics.task import Task as Task
-    from boosters_eval.programs.baseline import is_regression as is_regression
+    from boosters_eval.programs.baseline.check import is_regression as is_regression
+    from boosters_eval.programs.baseline.findings import Check as Check
     from boosters_eval.programs.baseline.model import Baseline as Baseline
     from boosters_eval.programs.baseline.model import BaselineResult as BaselineResult
     from boosters_eval.programs.baseline.model import MetricStats as MetricStats
@@ -124,7 +155,8 @@ if TYPE_CHECKING:
     from boosters_eval.programs.benchmark.tables.generate import generate_report as generate_report
     from boosters_eval.programs.bisect.model import Bisection as Bisection
     from boosters_eval.programs.bisect.model import BisectionStep as BisectionStep
-    from boosters_eval.programs.gate import GateError as GateError
+    from boosters_eval.programs.gate.model import GateDecision as GateDecision
+    from boosters_eval.programs.gate.model import GateError as GateError
     from boosters_eval.programs.importances.records import Explanation as Explanation
     from boosters_eval.programs.importances.results import Explanations as Explanations
     from boosters_eval.runners import RUNNERS as RUNNERS

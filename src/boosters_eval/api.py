@@ -11,13 +11,20 @@ import sys
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, RunError, require
+from boosters_eval.core.errors import BoostersEvalWarning, FileFormatError, RunError, require
 from boosters_eval.core.home import given_home
 from boosters_eval.core.saying import listening
+from boosters_eval.programs.baseline.request import (
+    DEFAULT_TOLERANCE,
+    CheckRequest,
+    DiffRequest,
+    RecordRequest,
+)
 from boosters_eval.programs.benchmark.request import CompareRequest, SuiteRequest
 from boosters_eval.programs.bisect.request import BisectRequest
 from boosters_eval.programs.builds.request import (
@@ -29,7 +36,26 @@ from boosters_eval.programs.builds.request import (
 )
 from boosters_eval.programs.datasets.request import FetchRequest, InitDatasetRequest, ShowDatasetRequest
 from boosters_eval.programs.explain.request import ExplainRequest
+from boosters_eval.programs.gate.request import GateRequest
+from boosters_eval.programs.history.request import (
+    DiffRunsRequest,
+    ExportHistoryRequest,
+    ImportHistoryRequest,
+    ListHistoryRequest,
+    ReindexRequest,
+    ReportHistoryRequest,
+    ShowHistoryRequest,
+)
 from boosters_eval.programs.importances.request import KINDS, ImportancesRequest
+from boosters_eval.programs.listing.request import DatasetsRequest, LibrariesRequest, MetricsRequest, SuitesRequest
+from boosters_eval.programs.paper.request import (
+    ComparePaperRequest,
+    ExtractPaperRequest,
+    ListPaperRequest,
+    ReportPaperRequest,
+    RunPaperRequest,
+    ValidatePaperRequest,
+)
 from boosters_eval.programs.parity.request import (
     OraclesListRequest,
     OraclesRefreshRequest,
@@ -39,19 +65,31 @@ from boosters_eval.programs.parity.request import (
     ParityRenderRequest,
     ParityRequest,
 )
+from boosters_eval.programs.report.request import ReportRequest
+from boosters_eval.programs.runs.request import (
+    ListRunsRequest,
+    OpenRunRequest,
+    RemoveRunsRequest,
+    ShowRunRequest,
+    VerifyRequest,
+)
+from boosters_eval.programs.track.request import TrackRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from datetime import datetime
     from typing import Literal, Unpack
 
-    from boosters_eval.core.findings import Findings
-    from boosters_eval.core.removal import Removal
+    from boosters_eval.core.findings import Findings, Removal
     from boosters_eval.core.request import Request
     from boosters_eval.datasets.config import DatasetConfig, DataSettings
     from boosters_eval.engine.settings import RunOptions
     from boosters_eval.metrics import Metric
     from boosters_eval.metrics.task import Task
+    from boosters_eval.programs.baseline.findings import Check
+    from boosters_eval.programs.baseline.model import Baseline
+    from boosters_eval.programs.baseline.running import PreparedCheck
     from boosters_eval.programs.benchmark.benchmarks import Libraries
     from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.request import MeasuringOptions
@@ -63,13 +101,31 @@ if TYPE_CHECKING:
     from boosters_eval.programs.builds.keeping import AddedBuilds, ListedBuilds, ShownBuild
     from boosters_eval.programs.datasets.describe import DescribedDataset, FetchedDatasets, WrittenSettings
     from boosters_eval.programs.explain.mappings import Mappings
+    from boosters_eval.programs.gate.model import GateDecision
+    from boosters_eval.programs.history.difference import RunDifference
+    from boosters_eval.programs.history.index import Reindexed
+    from boosters_eval.programs.history.listing import HistoryListing, HistoryRun
+    from boosters_eval.programs.history.report import HistoryReport
+    from boosters_eval.programs.history.transfer import HistoryExport, HistoryImport
     from boosters_eval.programs.importances.results import Explanations
+    from boosters_eval.programs.listing.known import Inventory
+    from boosters_eval.programs.paper.comparison import PaperComparison
+    from boosters_eval.programs.paper.extract import ExtractedPaper, Extraction
+    from boosters_eval.programs.paper.judging import PaperReport
+    from boosters_eval.programs.paper.listing import ListedTarget, ListedTargets
+    from boosters_eval.programs.paper.request import Decimal, Parentheses, Role
+    from boosters_eval.programs.paper.results import PaperResults
+    from boosters_eval.programs.paper.running import PreparedPaper
     from boosters_eval.programs.parity.gate import ParityDecision
     from boosters_eval.programs.parity.listing import ParityListing
     from boosters_eval.programs.parity.references import StoredOracles, VerifiedOracles
     from boosters_eval.programs.parity.rendering import RenderedParity
     from boosters_eval.programs.parity.report import ParityReport
     from boosters_eval.programs.parity.running import ParityRun, RefreshedOracles
+    from boosters_eval.programs.report.writing import WrittenReport
+    from boosters_eval.programs.runs.opening import RunPage
+    from boosters_eval.programs.runs.showing import RunDetails, RunListing
+    from boosters_eval.programs.runs.verify import Verification
     from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
     from boosters_eval.tracking import Tracker
 
@@ -90,8 +146,11 @@ R = TypeVar("R", bound="Request")
 
 def answer(request: Request) -> Findings:
     """What the program of a request finds. Nothing is printed, unless somebody listens."""
-    module, _, function = request.program.partition(":")
-    found: Findings = getattr(import_module(module), function)(request)
+    program = type(request).program
+    if isinstance(program, str):
+        module, _, function = program.partition(":")
+        program = getattr(import_module(module), function)
+    found: Findings = program(request)
     return found
 
 
@@ -204,6 +263,143 @@ def run_prepared(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> Resul
 def run_importances(prepared: PreparedRun, **settings: Unpack[RunOptions]) -> Explanations:
     """Carry out what `prepare_importances` gives; failed cells are in `errors`, even if all failed."""
     return _explain(_with_settings(prepared, settings, "prepare_importances()"))
+
+
+def record_baseline(
+    file: str | Path | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    seeds: int | None = None,
+    run: str | None = None,
+    results: str | Path | ResultCollection | None = None,
+    allow_flaky: int = 0,
+    continue_on_error: bool = False,
+    **settings: Unpack[MeasuringOptions],
+) -> Baseline:
+    """Record the results of a suite, by default of `full`, or of an earlier `run` or `results`, in a file.
+
+    The default file is tests/baselines/baseline.json, or baseline.json in BOOSTERS_EVAL_BASELINE_DIR. A run with errors
+    is a RunError, and so is one with more than `allow_flaky` cells that finished only after failing; with
+    `continue_on_error`, the pairs without a failed cell are recorded, and `absent` of the baseline names the others.
+    """
+    found: Baseline = _answer(RecordRequest, "record_baseline", locals()).baseline
+    return found
+
+
+def check_baseline(
+    baseline: str | Path | Baseline | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    seeds: Seeds | None = None,
+    max_seeds: int | None = None,
+    run: str | None = None,
+    results: str | Path | ResultCollection | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance_for: Mapping[str, float] | None = None,
+    statistical: bool = False,
+    libraries_under_test: Sequence[str] = (),
+    allow_flaky: int = 0,
+    **settings: Unpack[MeasuringOptions],
+) -> Check:
+    """Run a baseline's suite again, with its seeds and libraries unless others are named, and compare.
+
+    With an earlier `run`, or `results`, nothing runs. `tolerance` is how much worse a primary metric may be, and
+    `tolerance_for` that of single metrics or configs. With `statistical`, each change is tested, and seeds="auto" runs
+    as many of the recorded seeds as it takes to decide. `passed` and `exit_code` of the check are its verdict,
+    `findings` has one per pair, and printing it tells it in words.
+    """
+    found: Check = _answer(CheckRequest, "check_baseline", locals()).check
+    return found
+
+
+def diff_baselines(
+    before: str | Path | Baseline,
+    after: str | Path | Baseline,
+    *,
+    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance_for: Mapping[str, float] | None = None,
+    statistical: bool = False,
+    libraries_under_test: Sequence[str] = (),
+    allow_flaky: int = 0,
+) -> Check:
+    """Compare two baselines without running anything, by the rules of `check_baseline`."""
+    found: Check = _answer(DiffRequest, "diff_baselines", locals()).check
+    return found
+
+
+def prepare_check(
+    baseline: str | Path | Baseline | None = None,
+    *,
+    suite: str | BenchmarkSuite | None = None,
+    libraries: Libraries = None,
+    seeds: Seeds | None = None,
+    max_seeds: int | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance_for: Mapping[str, float] | None = None,
+    statistical: bool = False,
+    libraries_under_test: Sequence[str] = (),
+    allow_flaky: int = 0,
+    **settings: Unpack[MeasuringOptions],
+) -> PreparedCheck:
+    """The plan of a check, before anything has run: `pairs` are what it will judge.
+
+    All libraries of the suite run, recorded or not; without a baseline, the check finds only failures.
+    """
+    request = _request(CheckRequest, "prepare_check", locals())
+    from boosters_eval.programs.baseline import running  # noqa: PLC0415 (keeps start-up fast)
+
+    return running.prepare_check(request)
+
+
+def run_check(prepared: PreparedCheck) -> Check:
+    """Carry out what `prepare_check` gives."""
+    return prepared.judge(_run(prepared.run))
+
+
+def decide_gate(
+    run: str | None = None,
+    baseline: str | Path | None = None,
+    *,
+    threshold: float,
+    scores: str | Path | None = None,
+    library: str = "boosters",
+    tier: Literal["bronze", "silver", "gold"] = "bronze",
+    min_cases: int | None = None,
+    held_out: str | Sequence[str] = (),
+    no_held_out: bool = False,
+    allow_changed_parameters: bool = False,
+    allow_low_coverage: bool = False,
+    allow_flaky: int = 0,
+    home: str | Path | None = None,
+) -> GateDecision:
+    """Decide whether a version may be released: by a `run` against a `baseline`, or by a file of `scores`.
+
+    `promoted` of the decision is the answer, and `objections` are the reasons against it. Nothing is written: `text()`
+    is what the file of a decision holds, which `verify_decision` computes again.
+    """
+    request = _request(GateRequest, "decide_gate", locals())
+    from boosters_eval.programs.gate import verdict  # noqa: PLC0415 (keeps start-up fast)
+
+    return verdict.decide(request)
+
+
+def verify_decision(
+    reference: str | Path,
+    *,
+    baseline: str | Path | None = None,
+    scores: str | Path | None = None,
+    home: str | Path | None = None,
+) -> Verification:
+    """Compute a gate decision again from its file and the run that it is about; `is_good` if the bytes are the same.
+
+    What it quotes is compared with the `baseline` or the `scores`, or with the file that it names itself.
+    """
+    request = _request(VerifyRequest, "verify_decision", locals())
+    from boosters_eval.programs.runs import verify  # noqa: PLC0415 (keeps start-up fast)
+
+    return verify.verify_decision(request)
 
 
 def bisect(library: str, **options: Unpack[BisectionOptions]) -> Bisection:
@@ -376,15 +572,94 @@ def show_build(reference: str, home: str | Path | None = None) -> ShownBuild:
 def remove_builds(references: str | Sequence[str], *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
     """Remove builds, without asking. Runs and reports that used them stay."""
     found: Removal = _answer(RemoveBuildsRequest, "remove_builds", locals())
-    found.carry_out()
-    return found
+    return found if dry_run else found.carry_out()
 
 
-def prune_builds(older_than: str = "30d", *, dry_run: bool = False, home: str | Path | None = None) -> Removal:
+def prune_builds(
+    older_than: str | timedelta = timedelta(days=30), *, dry_run: bool = False, home: str | Path | None = None
+) -> Removal:
     """Remove the builds that were not used for a while, without asking; what is damaged or unfinished goes too."""
     found: Removal = _answer(PruneBuildsRequest, "prune_builds", locals())
-    found.carry_out()
-    return found
+    return found if dry_run else found.carry_out()
+
+
+def extract_paper(
+    document: str | Path,
+    *,
+    tables: str | Sequence[str] = (),
+    out: str | Path | None = None,
+    force: bool = False,
+    columns: Role | None = None,
+    parentheses: Parentheses | None = None,
+    decimal: Decimal = "point",
+    metric: str | None = None,
+    dataset: str | None = None,
+    model: str | None = None,
+) -> ExtractedPaper:
+    """The tables of results of a paper as Markdown, HTML or LaTeX; what could not be read is in their `unread`.
+
+    `out` is the file for a specification to be completed. A document without any result is a FileFormatError.
+    """
+    found: Extraction = _answer(ExtractPaperRequest, "extract_paper", locals())
+    if found.fault:
+        raise FileFormatError(found.fault)
+    return found.paper
+
+
+def list_paper_targets(
+    files: str | Path | Sequence[str | Path] = (), *, model: str | Path | None = None, allow_pickle: bool = False
+) -> tuple[ListedTarget, ...]:
+    """The targets of specifications, by default of those in examples/papers and here: what can run, and why not."""
+    found: ListedTargets = _answer(ListPaperRequest, "list_paper_targets", locals())
+    return found.targets
+
+
+def run_paper(
+    spec: str | Path,
+    *,
+    model: str | Path | None = None,
+    only: str | Sequence[str] = (),
+    seeds: int | None = None,
+    threads: int | None = None,
+    allow_pickle: bool = False,
+    **settings: Unpack[RunOptions],
+) -> PaperResults:
+    """Run the reproduction targets of a specification; one that failed or cannot run here is told as such.
+
+    Functions and programs that the specification names are executed: run only what you trust.
+    """
+    request = _request(RunPaperRequest, "run_paper", locals())
+    with _heard(request):
+        return _prepared_paper(request).run()
+
+
+def compare_paper(results: str | Path | PaperResults, paper: str | Path) -> PaperComparison:
+    """Results, as `run_paper` gives or 'paper run' writes them, beside what the paper's specification says."""
+    found: PaperReport = _answer(ComparePaperRequest, "compare_paper", locals())
+    return found.comparison
+
+
+def report_paper(comparison: str | Path | PaperComparison, *, format: str | None = None) -> str:  # noqa: A002 (the option)
+    """The report of a comparison as text: markdown, the default, html, json or yaml."""
+    found: PaperReport = _answer(ReportPaperRequest, "report_paper", locals())
+    return found.render(format or "markdown")
+
+
+def validate_paper(
+    spec: str | Path,
+    *,
+    model: str | Path | None = None,
+    only: str | Sequence[str] = (),
+    seeds: int | None = None,
+    threads: int | None = None,
+    allow_pickle: bool = False,
+    **settings: Unpack[RunOptions],
+) -> PaperComparison:
+    """What `run_paper` measures, compared with the paper. `report_paper` makes a report of it; nothing is written."""
+    request = _request(ValidatePaperRequest, "validate_paper", locals())
+    with _heard(request):
+        prepared = _prepared_paper(request)
+        return prepared.compare(prepared.run())
 
 
 def load_run(reference: str = "last", home: str | Path | None = None, *, verified: bool = False) -> ResultCollection:
@@ -416,19 +691,160 @@ def verify_run(reference: str = "last", home: str | Path | None = None) -> Itera
 
     The reference may also be the path of a run's folder, wherever it is.
     """
-    from boosters_eval.engine.folder import RunFolder  # noqa: PLC0415 (keeps start-up fast)
-    from boosters_eval.engine.runs import find_run, verify  # noqa: PLC0415
+    from boosters_eval.programs.runs.verify import verified_files  # noqa: PLC0415 (keeps start-up fast)
 
-    given = Path(_reference(reference))
-    # A folder is meant only where it is named as one: a run of that name comes first.
-    if given.is_dir() and (len(given.parts) > 1 or given.is_absolute()):
-        folder = RunFolder(given.resolve())
-        if not folder.attempts():
-            raise ConfigError(f"{given} is a folder, but not that of a run.")
-    else:
-        folder = find_run(reference, given_home(home))
-    for name, fault in verify(folder):
-        yield f"{folder.run_id}/{name}", fault
+    yield from verified_files(_reference(reference), given_home(home))
+
+
+def list_runs(limit: int | None = None, *, home: str | Path | None = None) -> RunListing:
+    """The runs in a home, the latest first; damaged ones too."""
+    return cast("RunListing", answer(_request(ListRunsRequest, "list_runs", locals())))
+
+
+def show_run(reference: str, *, home: str | Path | None = None) -> RunDetails:
+    """What is known of a run: its facts, its attempts, and the commands that go on from it."""
+    return cast("RunDetails", answer(_request(ShowRunRequest, "show_run", locals())))
+
+
+def open_run(reference: str = "last", *, browser: bool = True, home: str | Path | None = None) -> RunPage:
+    """Write the HTML report of a run into its folder, and open it, where there is a display."""
+    return cast("RunPage", answer(_request(OpenRunRequest, "open_run", locals())))
+
+
+def remove_runs(
+    references: str | Sequence[str] = (),
+    *,
+    older_than: str | timedelta | None = None,
+    dry_run: bool = False,
+    home: str | Path | None = None,
+) -> Removal:
+    """Remove runs, with all their attempts, without asking. `dry_run` removes nothing, but returns the same runs."""
+    chosen = cast("Removal", answer(_request(RemoveRunsRequest, "remove_runs", locals())))
+    return chosen if dry_run else chosen.carry_out()
+
+
+def list_history(
+    suite: str | None = None,
+    datasets: str | Sequence[str] = (),
+    libraries: str | Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    *,
+    machine: str | None = None,
+    since: str | datetime | None = None,
+    limit: int | None = 30,
+    home: str | Path | None = None,
+) -> HistoryListing:
+    """The runs of a home, the latest first, each with its verdict against the run before on the same machine.
+
+    `machine` is the start of its digest, or its CPU; `since` is a date, or a time such as 12h, 30d or 8w.
+    """
+    return cast("HistoryListing", answer(_request(ListHistoryRequest, "list_history", locals())))
+
+
+def show_history(reference: str, *, home: str | Path | None = None) -> HistoryRun:
+    """What a run measured, and every number against the run before on the same machine."""
+    return cast("HistoryRun", answer(_request(ShowHistoryRequest, "show_history", locals())))
+
+
+def diff_runs(
+    before: str, after: str, *, metrics: str | Sequence[str] = (), home: str | Path | None = None
+) -> RunDifference:
+    """Two runs number by number: paired over the splits that both have, and saying so where not."""
+    return cast("RunDifference", answer(_request(DiffRunsRequest, "diff_runs", locals())))
+
+
+def report_history(
+    suite: str | None = None,
+    datasets: str | Sequence[str] = (),
+    libraries: str | Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    *,
+    machine: str | None = None,
+    since: str | datetime | None = None,
+    limit: int | None = None,
+    home: str | Path | None = None,
+) -> HistoryReport:
+    """Every benchmark, competitor and metric over all runs, with the steps where a number changed its level.
+
+    Its `render` writes it as "html", "markdown" or "json". Which runs are meant is said as in `list_history`.
+    """
+    return cast("HistoryReport", answer(_request(ReportHistoryRequest, "report_history", locals())))
+
+
+def import_history(files: str | Path | Sequence[str | Path], *, home: str | Path | None = None) -> HistoryImport:
+    """Add results of other machines to the history. A file without results is told in what is returned."""
+    return cast("HistoryImport", answer(_request(ImportHistoryRequest, "import_history", locals())))
+
+
+def export_history(
+    output: str | Path | None = None,
+    format: Literal["json", "csv"] | None = None,  # noqa: A002 (as the command line has it)
+    *,
+    suite: str | None = None,
+    datasets: str | Sequence[str] = (),
+    libraries: str | Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    machine: str | None = None,
+    since: str | datetime | None = None,
+    limit: int | None = None,
+    home: str | Path | None = None,
+) -> HistoryExport:
+    """Write the benchmark runs of the history to a file; without one, `pour` of what is returned writes them.
+
+    JSON has whole runs, which can be imported elsewhere; CSV has one line per number.
+    """
+    return cast("HistoryExport", answer(_request(ExportHistoryRequest, "export_history", locals())))
+
+
+def reindex_history(*, home: str | Path | None = None) -> Reindexed:
+    """Read all runs and imported files anew."""
+    return cast("Reindexed", answer(_request(ReindexRequest, "reindex_history", locals())))
+
+
+def write_report(
+    suite: str | BenchmarkSuite | None = None,
+    run: str | None = None,
+    results: str | Path | None = None,
+    *,
+    report_type: Literal["quality", "performance", "comparison"] = "quality",
+    output: str | Path = Path("docs/benchmarks"),
+    format: str | Sequence[str] = (),  # noqa: A002 (as the command line has it)
+    test: Literal["corrected", "welch", "paired", "wilcoxon"] = "corrected",
+    seeds: int | None = None,
+    libraries: Libraries = None,
+    **settings: Unpack[MeasuringOptions],
+) -> WrittenReport:
+    """Write a report on a suite, which is run, on an earlier run or on a results file.
+
+    `output` is a folder, or one file; `format` is one or more of "md", "json" and "html", by default as the file ends,
+    else all. The settings are those of `run_suite`.
+    """
+    request = _request(ReportRequest, "write_report", locals())
+    with _heard(request):
+        found = cast("WrittenReport", answer(request))
+    if suite is not None:
+        _checked(found.results)
+    return found
+
+
+def list_libraries() -> Inventory:
+    """The libraries: version, boosters and tasks, or why unavailable."""
+    return cast("Inventory", answer(_request(LibrariesRequest, "list_libraries", {})))
+
+
+def list_datasets(*, every: bool = False) -> Inventory:
+    """The data sets: task, size, classes, source and availability; `every` has the generated problems too."""
+    return cast("Inventory", answer(_request(DatasetsRequest, "list_datasets", locals())))
+
+
+def list_suites(*, home: str | Path | None = None) -> Inventory:
+    """The suites: what each would run, and the time that the history of this machine expects."""
+    return cast("Inventory", answer(_request(SuitesRequest, "list_suites", locals())))
+
+
+def list_metrics() -> Inventory:
+    """The metrics: their tasks, and which direction is better."""
+    return cast("Inventory", answer(_request(MetricsRequest, "list_metrics", {})))
 
 
 def track_run(
@@ -437,15 +853,10 @@ def track_run(
     home: str | Path | None = None,
     *,
     timeout: float = 600.0,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None] | None = None,
 ) -> None:
     """Send an earlier run to trackers. What they have already is not sent again; `timeout` is in seconds."""
-    from boosters_eval.tracking import chosen_trackers, send_run  # noqa: PLC0415 (keeps start-up fast)
-
-    require("timeout", timeout, (int, float), "a number of seconds")
-    if not 0 < timeout < float("inf"):
-        raise ConfigError(f"The 'timeout' parameter must be a number of seconds above 0. Got {timeout!r} instead.")
-    send_run(_reference(reference), chosen_trackers(to, "to"), given_home(home), timeout=timeout, say=say)
+    answer(_request(TrackRequest, "track_run", locals()))
 
 
 # The request behind each function, for whoever compares them.
@@ -471,6 +882,34 @@ DOORS: dict[str, type[Request]] = {
     "show_build": ShowBuildRequest,
     "remove_builds": RemoveBuildsRequest,
     "prune_builds": PruneBuildsRequest,
+    "record_baseline": RecordRequest,
+    "check_baseline": CheckRequest,
+    "diff_baselines": DiffRequest,
+    "decide_gate": GateRequest,
+    "verify_decision": VerifyRequest,
+    "extract_paper": ExtractPaperRequest,
+    "list_paper_targets": ListPaperRequest,
+    "run_paper": RunPaperRequest,
+    "compare_paper": ComparePaperRequest,
+    "report_paper": ReportPaperRequest,
+    "validate_paper": ValidatePaperRequest,
+    "list_runs": ListRunsRequest,
+    "show_run": ShowRunRequest,
+    "open_run": OpenRunRequest,
+    "remove_runs": RemoveRunsRequest,
+    "list_history": ListHistoryRequest,
+    "show_history": ShowHistoryRequest,
+    "diff_runs": DiffRunsRequest,
+    "report_history": ReportHistoryRequest,
+    "import_history": ImportHistoryRequest,
+    "export_history": ExportHistoryRequest,
+    "reindex_history": ReindexRequest,
+    "write_report": ReportRequest,
+    "list_libraries": LibrariesRequest,
+    "list_datasets": DatasetsRequest,
+    "list_suites": SuitesRequest,
+    "list_metrics": MetricsRequest,
+    "track_run": TrackRequest,
 }
 
 
@@ -481,6 +920,7 @@ def _request(kind: type[R], function: str, given: dict[str, Any]) -> R:
 
 
 def _answer(kind: type[Request], function: str, given: dict[str, Any]) -> Any:
+    """The findings of the request that the arguments of a function make."""
     """The findings of the request that the arguments of a function make, of the type that it promises."""
     request = _request(kind, function, given)
     with _heard(request):
@@ -499,6 +939,12 @@ def _warned(prepared: PreparedRun) -> PreparedRun:
         for finding in audit.severe:
             warnings.warn(f"{name}: {finding.text}; see results.audits", BoostersEvalWarning, stacklevel=3)
     return prepared
+
+
+def _prepared_paper(request: RunPaperRequest | ValidatePaperRequest) -> PreparedPaper:
+    from boosters_eval.programs.paper.running import prepare  # noqa: PLC0415 (keeps start-up fast)
+
+    return prepare(request)
 
 
 def _run(prepared: PreparedRun) -> ResultCollection:

@@ -5,20 +5,27 @@ It is loaded into every pytest run in its environment, so nothing but pytest is 
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
+    from pathlib import Path
 
-    from boosters_eval.programs.baseline import Baseline, Check, CheckRules
-    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval import Check
 
 MARKER = "boosters_eval"
+# The parameters of `prepare_check`, by which its errors name the options.
+_OPTIONS = {
+    "suite": "--boosters-eval-suite",
+    "baseline": "--boosters-eval-baseline",
+    "tolerance": "--boosters-eval-tolerance",
+    "statistical": "--boosters-eval-statistical",
+    "seeds": "--boosters-eval-seeds",
+    "allow_flaky": "--boosters-eval-allow-flaky",
+    "libraries": "--boosters-eval-library",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--boosters-eval-seeds",
         metavar="N",
-        type=_seeds,
+        type=lambda word: int(word) if word.isdecimal() else word,
         help="number of random splits, or auto (with a baseline and --boosters-eval-statistical): as many of the"
         " recorded ones as it takes to decide",
     )
@@ -39,12 +46,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--boosters-eval-allow-flaky", metavar="N", type=int, default=0, help="cells that may finish after failing"
     )
     group.addoption("--boosters-eval-library", metavar="NAME", action="append", help="only this library; repeatable")
-
-
-def _seeds(text: str) -> int | str:
-    if text == "auto" or (text.isdecimal() and int(text)):
-        return text if text == "auto" else int(text)
-    raise argparse.ArgumentTypeError(f"must be a count of at least 1, or auto. Got '{text}' instead.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,76 +85,27 @@ def _suite(session: pytest.Session) -> _Suite:
 
 
 class _Evaluation:
-    """What is to run and, once the first item needs them, the results."""
+    """What is to run and, once the first item needs it, the verdict."""
 
     def __init__(self, config: pytest.Config) -> None:
-        from boosters_eval.core.errors import ConfigError  # noqa: PLC0415
+        from boosters_eval.api import prepare_check  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.core.terms import speaking_of  # noqa: PLC0415
         from boosters_eval.core.text import message  # noqa: PLC0415
-        from boosters_eval.programs.baseline import CheckRules, read_baseline  # noqa: PLC0415
-        from boosters_eval.programs.baseline.plan import Request, plan_run, until_decided  # noqa: PLC0415
-        from boosters_eval.programs.benchmark.settings import Settings  # noqa: PLC0415 (only when it is used)
 
-        file = config.getoption("--boosters-eval-baseline")
-        statistical = config.getoption("--boosters-eval-statistical")
-        if config.getoption("--boosters-eval-seeds") == "auto" and not (file and statistical):
-            needed = "--boosters-eval-baseline and --boosters-eval-statistical"
-            raise ConfigError(
-                f"The '--boosters-eval-seeds auto' option needs {needed}: it adds seeds until a test decides."
-            )
-        libraries = config.getoption("--boosters-eval-library")
-        self._baseline: Baseline | None = read_baseline(Path(file)) if file else None
-        request = Request(
-            config.getoption("--boosters-eval-suite"),
-            tuple(libraries) if libraries else None,
-            config.getoption("--boosters-eval-seeds"),
-        )
-        prepared, restriction = plan_run(request, Settings(), self._baseline)
-        self._rules: CheckRules = CheckRules(
-            tolerance=config.getoption("--boosters-eval-tolerance"),
-            statistical=statistical,
-            allow_flaky=config.getoption("--boosters-eval-allow-flaky"),
-            **asdict(restriction),
-        )
-        self._prepared: PreparedRun = (
-            until_decided(prepared, self._baseline, self._rules) if self._baseline else prepared
-        )
+        with speaking_of(_OPTIONS):
+            self._prepared = prepare_check(**{name: config.getoption(option) for name, option in _OPTIONS.items()})
         self._check: Check | None = None
-        self.name = message(f"boosters-eval {prepared.plan.name}")
-
-    @property
-    def pairs(self) -> list[tuple[str, str]]:
-        """Every pair that will run, and every pair in the baseline."""
-        planned = [(cell.spec.name, cell.target) for cell in self._prepared.plan.cells]
-        recorded = [result.key for result in self._baseline.results] if self._baseline else []
-        return list(dict.fromkeys([*planned, *recorded]))
+        self.pairs = self._prepared.pairs
+        self.name = message(f"boosters-eval {self._prepared.run.plan.name}")
 
     def outcome(self, config: str, library: str) -> tuple[str, str]:
-        """The status of a pair (failed, skipped, passed) and a sentence on why. The first call runs the suite."""
-        from boosters_eval.programs.baseline import Status  # noqa: PLC0415 (only when it is used)
-        from boosters_eval.programs.baseline.render import headline, sentence  # noqa: PLC0415
+        """What became of a pair (failed, skipped, passed) and a sentence on why. The first call runs the suite."""
+        from boosters_eval.api import run_check  # noqa: PLC0415 (only when it is used)
+        from boosters_eval.core.terms import speaking_of  # noqa: PLC0415
 
-        check = self._checked()
-        found = next((f for f in check.findings if (f.config, f.library) == (config, library)), None)
-        if found is None:
-            return "failed", f"{config} {library}: it was not run"
-        if found.fails or found.failed_cells or (found.flaky and check.too_flaky):
-            return "failed", sentence(found)
-        if self._baseline is None:
-            return "passed", sentence(found) if found.flaky else ""
-        if not check.counted:
-            return "failed", headline(check, "the baseline")
-        return "skipped" if found.status in (Status.SKIPPED, Status.NEW) else "passed", sentence(found)
-
-    def _checked(self) -> Check:
-        """The run checked against the baseline or, without one, against itself, which finds only failures."""
-        if self._check is None:
-            from boosters_eval.programs.baseline import Snapshot, check  # noqa: PLC0415
-            from boosters_eval.running import run_prepared  # noqa: PLC0415 (only when it is used)
-
-            after = Snapshot.of_run(run_prepared(self._prepared))
-            before = Snapshot.of_baseline(self._baseline) if self._baseline else after
-            self._check = check(before, after, self._rules)
-        return self._check
+        with speaking_of(_OPTIONS):
+            self._check = self._check or run_check(self._prepared)
+            return self._check.outcome(config, library)
 
 
 class _Suite(pytest.Collector):

@@ -80,9 +80,9 @@ if __name__ == "__main__":
 
     from boosters_eval import api  # noqa: F401
     from boosters_eval.cli import app
-    from boosters_eval.programs import gate  # noqa: F401
-    from boosters_eval.programs.baseline import plan  # noqa: F401
-    from boosters_eval.programs.benchmark import planning, running, tables  # noqa: F401
+    from boosters_eval.programs.baseline import running  # noqa: F401
+    from boosters_eval.programs.benchmark import tables  # noqa: F401
+    from boosters_eval.programs.gate import verdict  # noqa: F401
 
     warnings.simplefilter("ignore", DeprecationWarning)  # on forks of a process with threads, which do nothing here
     serve()

@@ -1,35 +1,36 @@
-"""The program's parser: that of one command loads only its module, and says the same as that of all."""
+"""The program's parser: each command is loaded when it is asked for, and a group may be a command too."""
+
+import subprocess
+import sys
 
 import pytest
 
-from boosters_eval.cli.app import COMMANDS, parser, run
+from boosters_eval import __version__
+from boosters_eval.cli.app import parser, run
+from boosters_eval.cli.commands import COMMANDS, GROUPS
+from boosters_eval.cli.parser import command_at
 
 
-def test_each_module_has_the_commands_that_it_is_loaded_for():
-    for module, names in COMMANDS.items():
-        assert set(parser(names[0]).commands) == set(names), module
+@pytest.mark.parametrize("path", COMMANDS)
+def test_a_command_is_found_by_the_words_that_its_request_names(path):
+    found = command_at(path, lambda *_: 0)
+    assert found.name == path.split()[-1]
+    request = found._own.request if path in GROUPS else found.request
+    assert request.command == path
 
 
-def test_anything_but_a_command_gets_the_parser_of_all():
-    every = {name for names in COMMANDS.values() for name in names}
-    for first in ("", "--help", "--version", "comprae"):
-        assert set(parser(first).commands) == every
-
-
-@pytest.mark.parametrize("name", ["history", "baseline", "compare"])
-def test_a_command_is_the_same_in_both(name):
-    alone, among = parser(name).commands[name], parser().commands[name]
-    assert [option.name for option in alone.params] == [option.name for option in among.params]
-    assert getattr(alone, "commands", {}).keys() == getattr(among, "commands", {}).keys()
+def test_the_program_has_the_first_word_of_every_command():
+    root = parser()
+    assert set(root.list_commands(None)) == {path.split()[0] for path in (*COMMANDS, *GROUPS) if path}
 
 
 @pytest.mark.parametrize(("line", "word"), [("boosters-eval hist", "history"), ("boosters-eval history sh", "show")])
 def test_a_shell_that_asks_how_a_line_goes_on_gets_nothing_but_that(boosters_eval, monkeypatch, line, word):
-    monkeypatch.setenv("_BOOSTERS_EVAL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_BOOSTERS_EVAL_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
     done = boosters_eval(check=0)
-    assert (done.stdout.split(), done.stderr) == ([word], "")
+    assert (done.stdout.split(), done.stderr) == ([f"plain,{word}"], "")
 
 
 def test_an_interruption_has_a_word_in_commands_that_have_none_of_their_own(home, monkeypatch, capsys):
@@ -39,3 +40,31 @@ def test_an_interruption_has_a_word_in_commands_that_have_none_of_their_own(home
     monkeypatch.setattr("boosters_eval.programs.history.query.listing", interrupted)
     assert run(["history"]) == 130
     assert capsys.readouterr().err == "Error: Interrupted.\n"
+
+
+def test_a_number_beyond_its_bounds_is_refused(boosters_eval):
+    done = boosters_eval("history", "--limit", "0", check=3)
+    assert done.stderr == "Error: The '--limit' option must be a count of at least 1. Got '0' instead.\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--version", "--help", "history", "history --limit 3 --dataset iris", "history --metric mae", "list metrics"],
+)
+def test_a_usual_question_loads_nothing_that_costs_as_much_as_the_answer(words, place):
+    slow = {"pydantic", "logging", "importlib.metadata", "email", "zoneinfo", "statistics", "numpy", "yaml", "psutil"}
+    code = (
+        "import sys; from boosters_eval.cli.app import run\n"
+        f"run({words.split()!r})\n"
+        f"print(*sorted({slow} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == ""
+
+
+def test_the_version_needs_no_command():
+    code = "import sys; from boosters_eval.cli.app import run; run(['--version']); print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == f"boosters-eval {__version__}"
+    programs = [name for name in done.stdout.split() if name.startswith("boosters_eval.programs.")]
+    assert [name for name in programs if name.count(".") > 2 and not name.endswith(".request")] == []

@@ -9,8 +9,9 @@ import pytest
 
 import factories
 from boosters_eval.cli.app import run
-from boosters_eval.programs.baseline import Status, load_baseline
 from boosters_eval.programs.baseline.document import CheckDocument
+from boosters_eval.programs.baseline.findings import Status
+from boosters_eval.programs.baseline.model import load_baseline
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.runners.config import derive_seeds
 
@@ -161,9 +162,9 @@ def test_an_upgrade_of_a_competitor_is_not_a_regression(files, capsys):
         (["base.json", "--quiet", "--verbose"], "either --verbose or --quiet"),
         (["base.json", "--junit", "."], "is a directory"),
         (["base.json", "--tolerances", "1"], "--tolerance"),
-        (["base.json", "--seeds", "many"], "'--seeds' option must be a count of at least 1, or auto. Got 'many'"),
-        (["base.json", "--seeds", "0"], "'--seeds' option must be a count of at least 1, or auto. Got '0'"),
-        (["base.json", "--seeds", "auto"], "'--seeds auto' option needs --statistical"),
+        (["base.json", "--seeds", "many"], "'--seeds' option must be a count from 1 to 10000, or auto. Got 'many'"),
+        (["base.json", "--seeds", "0"], "'--seeds' option must be a count from 1 to 10000, or auto. Got '0'"),
+        (["base.json", "--seeds", "auto"], "--seeds auto needs --statistical"),
         (["base.json", "--seeds", "auto", "--statistical"], "either --seeds auto or the results of an earlier run"),
         (["base.json", "--max-seeds", "9"], "either --seeds auto or the results of an earlier run"),
         (["base.json", "--max-seeds", "1"], "'--max-seeds'"),
@@ -365,6 +366,57 @@ def test_a_long_list_of_unchanged_pairs_is_left_out_unless_asked_for(here, capsy
     capsys.readouterr()
     assert run(["baseline", "diff", "many-base.json", "many-base.json"]) == 0
     assert "same" not in capsys.readouterr().out
+
+
+@pytest.fixture
+def mine(place):
+    """A suite of one pair, of which one cell runs."""
+    (place / "suite.py").write_text(FAULTY_SUITE.replace("max_depth=13", "max_depth=1"))
+    return ["--suite", "suite.py:SUITE"]
+
+
+def test_a_check_has_the_settings_of_every_run(boosters_eval, mine):
+    done = boosters_eval("baseline", "record", "m.json", *mine, "--name", "first", "--memory-limit", "4000", check=0)
+    assert "Recorded: m.json (1 pair of config and library, 1 seed)" in done.stderr
+    assert "very run" in boosters_eval("baseline", "check", "m.json", "--run", "first", check=3).stderr
+    settings = ["--name", "second", "--timeout", "60", "--observer", "lines", "--verbose", "--jobs", "1"]
+    done = boosters_eval("baseline", "check", "m.json", *mine, *settings, check=0)
+    assert "diabetes/gbdt faulty: fault=none" in done.stderr  # the native parameters
+    assert "1/1 done" in done.stderr
+    assert done.stdout.endswith("✅ No regression against m.json: 1 pair compared (tolerance 2%)\n")
+    boosters_eval("baseline", "check", "m.json", "--run", "second", "-q", check=0)
+    done = boosters_eval("baseline", "check", "m.json", *mine, "--resume", check=0)
+    assert "there is no earlier attempt" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [("baseline", "record"), ("baseline", "check", "base.json"), ("quick",), ("full",)])
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--resume", "--rerun-failed"], "Use either --resume or --rerun-failed, not both."),
+        (["--jobs", "0"], "The '--jobs' option must be a count from 1 to 4096. Got '0' instead."),
+        (["--memory-limit", "-1"], "The '--memory-limit' option must be megabytes above 0. Got '-1' instead."),
+        (["--workers", "2"], "The '--workers' option needs --executor dask. Got 'local' instead."),
+        (["--executor", "nothing"], "Unknown executor 'nothing'. Known: dask, local."),
+        (["--observer", "nobody"], "Unknown observer 'nobody'."),
+        (["--name", "last"], "The '--name' option must be up to 64 letters"),
+    ],
+)
+def test_a_mistake_in_them_is_told_as_everywhere(files, capsys, command, options, told):
+    assert run([*command, *options]) == 3
+    assert capsys.readouterr().err.startswith(f"Error: {told}")
+
+
+@pytest.mark.parametrize("command", [("baseline", "record"), ("baseline", "check", "base.json")])
+def test_an_earlier_run_is_not_tracked(files, capsys, command):
+    assert run([*command, "--results", "same.json", "--track", "mlflow"]) == 3
+    assert "Use either --track or an earlier run, not both" in capsys.readouterr().err
+
+
+def test_an_output_of_no_known_format_is_refused_before_the_run(files, capsys):
+    assert check("base.json", "--output", "r.foo") == 3
+    told = "The '--output' option must end in .md, .txt, .json, .csv or .html. Got 'r.foo' instead."
+    assert capsys.readouterr().err == f"Error: {told}\n"
 
 
 class TestRealRuns:

@@ -9,7 +9,6 @@ import pytest
 from boosters_eval.cli.installing import shown_installing
 from boosters_eval.core.saying import tell
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.targets import forget
 from toys import write_runner, write_wheel
 
 
@@ -18,7 +17,6 @@ def toy(place):
     yield write_runner(place)
     if "toy" in RUNNERS:
         RUNNERS.unregister("toy")
-    forget("toy@1.0")
 
 
 def test_a_build_is_added_listed_shown_used_and_removed(boosters_eval, toy, place):

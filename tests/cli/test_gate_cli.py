@@ -8,8 +8,8 @@ import pytest
 from boosters_eval import compare
 from boosters_eval.cli.app import run
 from boosters_eval.datasets import problems
-from boosters_eval.programs import gate
 from boosters_eval.programs.benchmark.suites import GATE_SUITE
+from boosters_eval.programs.gate.decision import verify_decision
 from boosters_eval.runners.parameters import TrainingConfig
 from tiny import shared_pool
 
@@ -60,7 +60,7 @@ def test_an_unchanged_run_is_promoted_and_its_decision_verifies(at, tmp_path, ca
         "  for people only         mean 1.000, standard deviation 0",
     ]
     assert "Written: out/decision.json" in captured.err
-    assert gate.verify_decision(tmp_path / "out" / "decision.json") == ""
+    assert verify_decision(tmp_path / "out" / "decision.json") == ""
 
 
 def test_a_worse_run_is_held_with_its_worst_cases(at, capsys):
@@ -149,12 +149,12 @@ def test_what_cannot_be_computed_is_2(at, finished, tmp_path, capsys):
         (["--baseline", "nowhere.json"], "nowhere.json does not exist"),
         (["--library", "lightgbm"], "has no results for 'lightgbm', only for boosters"),
         (["--tier", "golt"], "Did you mean 'gold'"),
-        (["--threshold", "2"], "The '--threshold' option must be above 0 and at most 1. Got 2.0 instead."),
-        (["--threshold", "0"], "The '--threshold' option must be above 0 and at most 1. Got 0.0 instead."),
+        (["--threshold", "2"], "The '--threshold' option must be above 0 and at most 1. Got '2' instead."),
+        (["--threshold", "0"], "The '--threshold' option must be above 0 and at most 1. Got '0' instead."),
         (["--threshold", "much"], "--threshold"),
         (["--min-cases", "3"], "The '--min-cases' option must be at least 10, which tier bronze needs. Got 3 instead."),
         (["--tier", "gold", "--min-cases", "10"], "must be at least 100, which tier gold needs. Got 10 instead."),
-        (["--allow-flaky", "-1"], "The '--allow-flaky' option must be at least 0. Got -1 instead."),
+        (["--allow-flaky", "-1"], "The '--allow-flaky' option must be a count of at least 0. Got '-1' instead."),
         (["--held-out", *DATASETS], "Some data sets must not be held out"),
         (["--held-out", DATASETS[0], "--no-held-out"], "Use either --held-out or --no-held-out"),
         (["--held-out", "nothing"], "Unknown held-out config or data set 'nothing'"),
@@ -174,7 +174,26 @@ def test_a_gate_without_a_source_is_3(tmp_path, monkeypatch, capsys):
     assert run(["gate", "--threshold", "0.9"]) == 3
     assert run(["gate", "--run", "abc", "--threshold", "0.9"]) == 3
     assert run(["gate", "--scores", "s.json"]) == 3
-    assert "Missing option '--threshold'" in capsys.readouterr().err
+    assert "The '--threshold' option is required." in capsys.readouterr().err
+
+
+def test_a_decision_is_verified_by_its_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.json").write_text(json.dumps({f"c{i}": 1.0 for i in range(10)}), encoding="utf-8")
+    assert run(["gate", "--scores", "s.json", "--threshold", "0.5", "--no-held-out", "-o", "d.json", "-q"]) == 0
+    assert run(["verify", "d.json"]) == 0
+    same = "tier bronze and threshold 0.5 as quoted; compared with s.json"
+    assert capsys.readouterr().out == f"d.json: computed again, with the same bytes ({same})\n"
+    (tmp_path / "t.json").write_text(json.dumps({f"c{i}": 0.9 for i in range(10)}), encoding="utf-8")
+    assert run(["verify", "d.json", "--scores", "t.json"]) == 2
+    assert capsys.readouterr().out == "d.json: what it quotes is not what t.json holds\n"
+    assert run(["verify", "d.json", "--scores", "t.json", "-q"]) == 2
+    assert run(["verify", "s.json"]) == 3
+    assert run(["verify", "last", "--scores", "t.json"]) == 3
+    assert capsys.readouterr().err.splitlines() == [
+        "Error: s.json is not a gate decision.",
+        "Error: --baseline and --scores are only for the file of a gate decision.",
+    ]
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "gate.md"

@@ -19,7 +19,7 @@ def known(monkeypatch, tmp_path):
     entries = {one.entry.run_id: one.entry for one in series}
     monkeypatch.setattr(query, "series", lambda wanted, home=None, per_line=None: iter(series))
     monkeypatch.setattr(query, "failures_of", lambda entry, home=None: {})
-    monkeypatch.setattr(query, "find", lambda reference, home=None: entries[reference])
+    monkeypatch.setattr(query, "find", lambda reference, home=None, parameter="": entries[reference])
     monkeypatch.setattr(
         query, "series_of", lambda entry, home=None: [one for one in series if one.entry.run_id == entry.run_id]
     )
@@ -61,8 +61,8 @@ def test_a_report_is_written_in_each_format(known, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--format", "xml"], "The '--format' option must be html, md or json. Got 'xml' instead."),
-        (["-o", "x.pdf"], "The '--output' option must end in .html, .md or .json unless --format is given."),
+        (["--format", "xml"], "The '--format' option must be html, markdown or json. Got 'xml' instead."),
+        (["-o", "x.pdf"], "The '--output' option must end in .html, .md, .txt or .json unless --format is given."),
     ],
 )
 def test_another_format_is_refused(options, sentence, monkeypatch, tmp_path, capsys):

@@ -38,6 +38,7 @@ def test_the_help_offers_what_works_and_nothing_else(boosters_eval):
     told = " ".join(boosters_eval("importances", "--help", check=0).stdout.split())
     assert "markdown (or md), json, csv, html, or table" in told
     assert "--track" in told
+    assert "--highlight-significant" not in told
 
 
 SMALL = (

@@ -1,6 +1,7 @@
 """The report command, run as a person runs it."""
 
 import json
+import webbrowser
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_a_folder_that_exists_is_one_whatever_its_name(place):
         ),
         (
             ["-o", "z.csv"],
-            "The '--output' option of report must be a folder, or end in .md, .json or .html. Got 'z.csv' instead.",
+            "The '--output' option must be a folder, or end in .md, .json or .html. Got 'z.csv' instead.",
         ),
     ],
 )
@@ -123,7 +124,8 @@ def test_the_level_is_that_of_the_run_where_it_has_one(place, recorded, used):
 
 def test_open_shows_the_page(place, monkeypatch):
     opened = []
-    monkeypatch.setattr("typer.launch", opened.append)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setenv("DISPLAY", ":0")
     assert run(["report", "--results", source(place), "--open"]) == 0
     assert opened[0].endswith("-quality-report.html")
 
@@ -136,9 +138,12 @@ def test_open_shows_the_page(place, monkeypatch):
         (["--results", "missing.json"], "missing.json does not exist"),
         (["--suite", "quik"], "Did you mean 'quick'"),
         (["--run", "0000"], "No run '0000'"),
-        (["--results", "RESULTS", "--type", "speed"], "Unknown report type 'speed'"),
-        (["--results", "RESULTS", "--format", "pdf"], "Unknown report format 'pdf'"),
-        (["--results", "RESULTS", "--format", ","], "at least one of md, json, html"),
+        (
+            ["--results", "RESULTS", "--type", "speed"],
+            "The '--type' option must be quality, performance or comparison.",
+        ),
+        (["--results", "RESULTS", "--format", "pdf"], "The '--format' option must be md, markdown, json or html."),
+        (["--results", "RESULTS", "--format", ","], "The '--format' option must be md, markdown, json or html."),
         (["--results", "RESULTS", "--test", "welsh"], "Did you mean 'welch'"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 import factories
 from boosters_eval import BenchmarkSuite, prepare_suite
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.programs.baseline import load_baseline
+from boosters_eval.programs.baseline.model import load_baseline
 
 REPOSITORY = Path(__file__).parents[2]
 SUITE = """

@@ -147,10 +147,10 @@ def test_remove_needs_yes_where_nobody_can_be_asked(shell, call, runs, monkeypat
 def test_remove_asks_on_a_terminal(shell, call, runs, monkeypatch):
     made_run(shell, "a", name="old")
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    monkeypatch.setattr("click.confirm", lambda *_, **__: False)
     call("remove", "old")
     assert len(list(runs.iterdir())) == 1
-    monkeypatch.setattr("typer.confirm", lambda *_, **__: True)
+    monkeypatch.setattr("click.confirm", lambda *_, **__: True)
     call("remove", "old")
     assert not list(runs.iterdir())
 

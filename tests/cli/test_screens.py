@@ -13,7 +13,8 @@ from boosters_eval.cli.app import run
 from boosters_eval.cli.output import Terminal, note
 from boosters_eval.core.registry import Registry
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.baseline import make_baseline, save_baseline
+from boosters_eval.programs.baseline.model import save_baseline
+from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.compare import ComparisonFindings
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.request import CompareRequest

@@ -11,8 +11,17 @@ def _nothing_installed(monkeypatch):
 QUICK = ("compare", "-d", "iris", "-l", "faulty", "-s", "1", "-p", "max_depth=1")
 
 
-def test_missing_extra_is_told_before_any_cell_runs(boosters_eval, place):
-    done = boosters_eval(*QUICK, "--track", "mlflow", check=2)
+@pytest.mark.parametrize(
+    "command",
+    [
+        QUICK,
+        ("importances", "-d", "iris", "-l", "faulty", "-s", "1", "-p", "max_depth=1"),
+        ("parity", "run", "--max-cells", "1"),
+        ("paper", "run", "--spec", "benchmarks.yaml"),
+    ],
+)
+def test_missing_extra_is_told_before_any_cell_runs(boosters_eval, place, command):
+    done = boosters_eval(*command, "--track", "mlflow", check=2)
     assert done.stderr.splitlines()[-1] == (
         "Error: The tracker 'mlflow' needs mlflow: pip install 'boosters-eval[tracking]'."
     )

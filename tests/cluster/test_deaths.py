@@ -156,7 +156,7 @@ def test_worker_that_dask_holds_back_keeps_no_cell(shell, cluster, monkeypatch):
     monkeypatch.setattr(executor, "_LOOK", 0.2)
     worker = with_an_odd_one(cluster, 1)
     plan = plan_of(shell, {"x": f"{ANCESTOR}; sleep 0.3; echo $p"}, targets=("sh",), seeds=range(12))
-    works = [Work(cell, plan.build_of(cell)) for cell in plan.cells]
+    works = [Work(cell) for cell in plan.cells]
     with DaskExecutor(address=cluster.address) as dask, Client(cluster.address, set_as_default=False) as client:
         running = dask.run(works, lambda *_: None)
         found = [next(running)]

@@ -38,7 +38,6 @@ from boosters_eval.engine.artifacts import load_array
 from boosters_eval.engine.runs import find_run, verify
 from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.programs.parity.verdicts import BindingStatus
-from boosters_eval.runners.targets import forget
 from dask_clusters import alive, children, until
 from processes import PLUGINS
 from scripted import Scripted
@@ -55,7 +54,7 @@ def with_two_workers(folder, script):
 
 
 def works_of(plan, **fields):
-    return [Work(cell, plan.build_of(cell), **fields) for cell in plan.cells]
+    return [Work(cell, **fields) for cell in plan.cells]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +151,7 @@ def test_worker_with_another_build_is_refused_in_a_sentence_that_names_both(shel
         with pytest.warns(BoostersEvalWarning, match="is not used") as told:
             run = execute(plan, dask)
         sentence = str(told[0].message)
-        ours, theirs = shell.Shell.build("bash").digest, sentence.rpartition("(")[2].rstrip(").")
+        ours, theirs = shell.Shell.target("bash").build.digest, sentence.rpartition("(")[2].rstrip(").")
         assert f"the plan has bash bash ({ours}), the node bash ({theirs})" in sentence
         assert ours != theirs
         assert odd.pid not in {outcome.value for outcome in run.results}
@@ -404,8 +403,6 @@ closeness.higher_is_better = False
 def _no_toy_is_left():
     yield
     RUNNERS.unregister("toy")
-    for label in ("old", "new"):
-        forget(label)
 
 
 @pytest.mark.slow

@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval import Build, Cell, Repeat, Spec, Work
+from boosters_eval import Build, Cell, Repeat, Spec, Target, Work
 from boosters_eval.cluster import fleet as fleets
 from boosters_eval.cluster.fleet import Fleet
 from boosters_eval.cluster.messages import Introduction
 from boosters_eval.core.machine import MachineInfo
 
 MACHINE = MachineInfo(cpu_model="x", cpu_cores=4, cpu_threads=4, memory_gb=1, os="x").model_dump(mode="json")
-BUILD = Build(version="1", digest="1")
+
+
+def target_of(name):
+    return Target(name=name, build=Build(version="1", digest="1"))
 
 
 def introduction(host="a", cpus=(0, 1, 2, 3)):
@@ -23,7 +26,7 @@ def introduction(host="a", cpus=(0, 1, 2, 3)):
 
 def works(count, **fields):
     spec = Spec(workload="x", name="x", **fields)
-    return [Work(Cell(spec, "t", Repeat(seed)), BUILD) for seed in range(count)]
+    return [Work(Cell(spec, target_of("t"), Repeat(seed))) for seed in range(count)]
 
 
 def fleet_of(hosts, cells, threads=1, widest=1):
@@ -121,7 +124,7 @@ def test_cells_that_a_held_node_gives_back_run_elsewhere():
 
 def test_machine_that_is_held_back_keeps_its_repeat_for_a_while_and_then_another_one_has_it(monkeypatch):
     (timed,) = works(1, alone=True)
-    fleet, wanted = fleet_of("ab", [timed, Work(Cell(timed.cell.spec, "other", timed.cell.repeat), BUILD)])
+    fleet, wanted = fleet_of("ab", [timed, Work(Cell(timed.cell.spec, target_of("other"), timed.cell.repeat))])
     (first,) = place_all(fleet, wanted)
     fleet.ended(first.number)
     fleet.hold({first.address})
@@ -221,7 +224,7 @@ def test_idle_node_gets_the_inputs_of_a_cell_that_waits_elsewhere():
 
 def test_library_that_a_node_cannot_load_is_left_to_the_others():
     spec = Spec(workload="x", name="x")
-    cells = [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(6) for target in "tu"]
+    cells = [Work(Cell(spec, target_of(target), Repeat(seed))) for seed in range(6) for target in "tu"]
     fleet, wanted = fleet_of("ab", cells)
     broken, whole = fleet.nodes.values()
     first = place_all(fleet, wanted)[0]
@@ -310,7 +313,7 @@ def test_nothing_is_sent_to_a_machine_on_which_a_cell_runs_alone():
 
 def timed(repeats, targets="tuvw"):
     spec = Spec(workload="x", name="x", alone=True)
-    return [Work(Cell(spec, target, Repeat(seed)), BUILD) for seed in range(repeats) for target in targets]
+    return [Work(Cell(spec, target_of(target), Repeat(seed))) for seed in range(repeats) for target in targets]
 
 
 def run_all(fleet, wanted):
@@ -439,7 +442,9 @@ class Cluster:
 @given(st.randoms(use_true_random=False), st.integers(1, 60), st.sampled_from([0, 0.2, 1]))
 def test_each_cell_ends_once_whatever_becomes_of_the_nodes(chance, count, alone):
     specs = [Spec(workload="x", name=str(number), alone=chance.random() < alone) for number in range(4)]
-    cells = [Work(Cell(chance.choice(specs), chance.choice("tuv"), Repeat(seed // 3)), BUILD) for seed in range(count)]
+    cells = [
+        Work(Cell(chance.choice(specs), target_of(chance.choice("tuv")), Repeat(seed // 3))) for seed in range(count)
+    ]
     cells = list({work.cell.key: work for work in cells}.values())
     wanted = {work.cell.key: chance.sample("xyz", chance.randint(0, 2)) for work in cells}
     cluster = Cluster(random.Random(chance.random()), cells, wanted)

@@ -60,7 +60,7 @@ def node(tmp_path):
 
 def requests_of(shell, scripts, seeds=(1,), limits=Limits(), **fields):  # noqa: B008 (frozen)
     plan = plan_of(shell, scripts, targets=("sh",), seeds=seeds, **fields)
-    works = [Work(cell, plan.build_of(cell), limits=limits) for cell in plan.cells]
+    works = [Work(cell, limits=limits) for cell in plan.cells]
     packed = CellRequests(works, boosters_eval.__version__, Parcels())
     return packed, [Order.model_validate_json(packed.order(work)) for work in works]
 

@@ -103,7 +103,7 @@ def test_pool_that_is_closed_by_another_thread_ends_its_run(shell):
 def test_pool_that_is_closed_between_two_outcomes_ends_its_run(shell):
     plan = plan_of(shell, {"x": "echo 1"}, targets=("sh",))
     pool = LocalPool(1)
-    outcomes = pool.run([Work(cell, plan.build_of(cell)) for cell in plan.cells], lambda *_: None)
+    outcomes = pool.run([Work(cell) for cell in plan.cells], lambda *_: None)
     next(outcomes)
     pool.close()
     with pytest.raises(RunError, match="was closed during the run"):

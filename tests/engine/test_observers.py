@@ -147,7 +147,7 @@ def closing(monkeypatch):
 
 
 def test_named_observer_is_created_with_the_settings_and_closed_but_any_other_is_left_open(closing, tmp_path):
-    own, settings = Closing(), ObserverSettings(home=tmp_path, track="mlflow")
+    own, settings = Closing(), ObserverSettings(home=tmp_path)
     with watching([own, "closing"], settings):
         _, created = Closing.made
         assert (created.settings, created.closed) == (settings, [])
@@ -174,7 +174,7 @@ def test_observer_that_fails_or_cannot_be_closed_costs_nothing_and_the_others_ar
             ),
             watching(["closing", "stuck"]) as observer,
         ):
-            observer.begin(None)
+            observer.begin(RunStarted(plan=None, todo=0, kept=0))
     finally:
         OBSERVERS.unregister("stuck")
     assert Closing.made[0].closed == [False]
@@ -182,3 +182,9 @@ def test_observer_that_fails_or_cannot_be_closed_costs_nothing_and_the_others_ar
     with Observers(one, other):
         assert one.closed == []
     assert one.closed == other.closed == [False]
+
+
+def test_history_watches_every_session(faulty, home):
+    with watching([]) as observer:
+        run_tiny(tiny_config("none"), observer=observer)
+    assert (home / "history.sqlite").exists()

@@ -4,7 +4,18 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from boosters_eval import WORKLOADS, Build, CellOutcome, ConfigError, FileFormatError, Plan, Repeat, Spec, Workload
+from boosters_eval import (
+    WORKLOADS,
+    Build,
+    CellOutcome,
+    ConfigError,
+    FileFormatError,
+    Plan,
+    Repeat,
+    Spec,
+    Target,
+    Workload,
+)
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.plan import CellRef
 
@@ -21,8 +32,8 @@ class Word(Workload):
     digests: ClassVar[dict[str, str]] = {}
 
     @classmethod
-    def build(cls, target):
-        return Build(version="1", digest=cls.digests.get(target, "d"))
+    def target(cls, name):
+        return Target(name=name, build=Build(version="1", digest=cls.digests.get(name, "d")))
 
     @classmethod
     def run(cls, cell, loaded, inputs, phase):
@@ -108,7 +119,7 @@ def test_cells_run_repeat_by_repeat_with_targets_shuffled_in_a_fixed_order():
     assert order == plan.in_running_order(plan.cells)
     assert set(order) == set(plan.cells)
     assert [cell.repeat for cell in order] == sorted((c.repeat for c in order), key=REPEATS.index)
-    blocks = {tuple(c.target for c in order if (c.repeat, c.spec.name) == (r, s)) for r in REPEATS for s in "ab"}
+    blocks = {tuple(c.target.name for c in order if (c.repeat, c.spec.name) == (r, s)) for r in REPEATS for s in "ab"}
     assert len(blocks) > 1
     assert {frozenset(block) for block in blocks} == {frozenset("abcdefgh")}
 
@@ -138,8 +149,8 @@ class Syllable(Word):
     name: ClassVar[str] = "syllable"
 
     @classmethod
-    def build(cls, target):
-        return Build(version="2", digest="e")
+    def target(cls, name):
+        return Target(name=name, build=Build(version="2", digest="e"))
 
 
 class SyllableSpec(Spec):

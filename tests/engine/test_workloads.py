@@ -292,7 +292,7 @@ def test_large_specs_and_large_outcomes_at_once_do_not_block_each_other(shell, t
 def test_pool_that_is_busy_refuses_a_second_run(shell):
     with LocalPool(1) as pool:
         plan = plan_of(shell, {"x": DOUBLE}, seeds=(1, 2), targets=("sh",))
-        works = [Work(cell, plan.build_of(cell)) for cell in plan.cells]
+        works = [Work(cell) for cell in plan.cells]
         first = pool.run(works, lambda cell, phase: None)
         next(first)
         with pytest.raises(RunError, match="running something already"):

@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from typing import ClassVar, Literal
 
-from boosters_eval import Build, CellOutcome, Outcome, Spec, Workload
+from boosters_eval import Build, CellOutcome, Outcome, Spec, Target, Workload
 
 
 class LoadingSpec(Spec):
@@ -27,8 +27,8 @@ class Loading(Workload):
     outcome_type: ClassVar[type[Outcome]] = Loaded
 
     @classmethod
-    def build(cls, target):
-        return Build(version="1", digest="0" * 16)
+    def target(cls, name):
+        return Target(name=name, build=Build(version="1", digest="0" * 16))
 
     @classmethod
     def imports(cls, target):

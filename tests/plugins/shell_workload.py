@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from boosters_eval import Build, CellOutcome, Outcome, Spec, Workload
+from boosters_eval import Build, CellOutcome, Outcome, Spec, Target, Workload
 
 
 class ShellSpec(Spec):
@@ -40,14 +40,14 @@ class Shell(Workload):
     outcome_type: ClassVar[type[Outcome]] = ShellOutcome
 
     @classmethod
-    def build(cls, target):
-        path = Path(shutil.which(target) or "missing")
+    def target(cls, name):
+        path = Path(shutil.which(name) or "missing")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-        return Build(version=path.name, digest=digest)
+        return Target(name=name, build=Build(version=path.name, digest=digest))
 
     @classmethod
     def load(cls, lane, address):
-        if os.environ.get("BROKEN_SHELL") == lane.target:
+        if os.environ.get("BROKEN_SHELL") == lane.target.name:
             raise ImportError("libshell.so is missing")
 
     @classmethod
@@ -55,7 +55,7 @@ class Shell(Workload):
         phase("answer")
         env = {**os.environ, "SEED": str(cell.repeat.seed), **inputs}
         done = subprocess.run(
-            [cell.target, "-c", cell.spec.script], env=env, capture_output=True, text=True, check=False
+            [cell.target.name, "-c", cell.spec.script], env=env, capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise ShellError(f"{cell.target} ended with {done.returncode}: {done.stderr.strip()}")

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from boosters_eval import Build, CellOutcome, Outcome, Spec, Workload
+from boosters_eval import Build, CellOutcome, Outcome, Spec, Target, Workload
 from boosters_eval.engine.artifacts import save_array
 
 
@@ -28,8 +28,8 @@ class Storing(Workload):
     makes: ClassVar[frozenset[str]] = frozenset({"made"})
 
     @classmethod
-    def build(cls, target):
-        return Build(version="1", digest="1")
+    def target(cls, name):
+        return Target(name=name, build=Build(version="1", digest="1"))
 
     @classmethod
     def bound_here(cls, cell, inputs):

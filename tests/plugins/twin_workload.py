@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from boosters_eval import Build, CellOutcome, Outcome, Spec, Workload
+from boosters_eval import Build, CellOutcome, Outcome, Spec, Target, Workload
 
 FOLDERS: dict[str, tuple[str, ...]] = {}  # by target, set by a test
 ISOLATED: set[str] = set()
@@ -38,16 +38,16 @@ class Twin(Workload):
     outcome_type: ClassVar[type[Outcome]] = Seen
 
     @classmethod
-    def build(cls, target):
-        return Build(version="1", digest=target)
+    def target(cls, name):
+        return Target(name=name, build=Build(version="1", digest=name))
 
     @classmethod
     def path(cls, target):
-        return FOLDERS.get(target, ())
+        return FOLDERS.get(target.name, ())
 
     @classmethod
     def isolated(cls, target):
-        return target in ISOLATED
+        return target.name in ISOLATED
 
     @classmethod
     def imports(cls, target):
@@ -62,7 +62,7 @@ class Twin(Workload):
     def run(cls, cell, loaded, inputs, phase):
         lane = os.getppid()
         ancestor = int(Path(f"/proc/{lane}/stat").read_text().rpartition(")")[2].split()[1])
-        if cell.spec.kill and cell.target == "first" and cell.repeat.seed == 1:
+        if cell.spec.kill and cell.target.name == "first" and cell.repeat.seed == 1:
             phase("killing")
             os.kill(lane if cell.spec.kill == "lane" else ancestor, signal.SIGKILL)
             signal.pause()

@@ -68,7 +68,7 @@ def test_a_class_is_taken_as_it_is(file):
 def test_a_suite_may_name_one(file):
     data = DATASETS["iris"]
     config = BenchmarkConfig(name="iris/gbdt", dataset=data, task=data.task, libraries=[f"{file}:Mine"])
-    suite = resolve_suite(BenchmarkSuite(name="own", configs=[config]))
+    suite, _ = resolve_suite(BenchmarkSuite(name="own", configs=[config]))
     assert suite.configs[0].libraries == ("mine",)
 
 

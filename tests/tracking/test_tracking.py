@@ -5,13 +5,13 @@ import io
 import json
 import os
 import re
-import sys
 import time
 from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 from filelock import FileLock, Timeout
+from sendings import calls, send
 
 from boosters_eval import BoostersEvalWarning, ConfigError, Observer, RunError, execute, run_prepared, track_run
 from boosters_eval.core.errors import MissingLibraryError, UnknownNameError
@@ -30,16 +30,6 @@ from stamping import FAST, SLOW, Stamping
 from tiny import prepare_tiny, run_tiny, shared_pool, tiny_config
 
 
-@pytest.fixture
-def noting(faulty, tmp_path, monkeypatch):
-    """The trackers of a third party, and what the noting one was told."""
-    monkeypatch.setenv("NOTED", str(tmp_path / "noted.jsonl"))
-    import noting_tracker
-
-    yield noting_tracker
-    sys.modules.pop("noting_tracker", None)
-
-
 class Stop(Observer):
     """Ctrl-C after so many cells."""
 
@@ -50,18 +40,6 @@ class Stop(Observer):
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
-
-
-def send(noting, folder, attempt=1, *, ended=True):
-    """Send in this process, as the tracker's own would; returns what was said."""
-    said = []
-    sending = Sending(lambda key: noting.NotingTracker(folder.path / f"{key}.json"), lambda **reply: said.append(reply))
-    sending.send(folder, attempt, ended=ended)
-    return said
-
-
-def calls(noting, what):
-    return [call for call in noting.noted() if call["what"] == what]
 
 
 def test_whole_run_is_sent_with_its_parameters_marks_numbers_versions_and_files(noting):
@@ -296,14 +274,14 @@ def test_nothing_runs_beside_cells_whose_times_are_measured(noting, monkeypatch,
         run_prepared(prepared, observer=[Observers(Watch(), tracking)], executor=shared_pool())
     assert seen == ([0, 0] if timed else [1, 1])
     (outpost,) = Fake.made
-    begin = {"folder": str(find_run("last").path.absolute()), "attempt": 1}
+    begin = {"folder": str(find_run("last").path.absolute()), "attempt": 1, "run": 0}
     assert outpost.told == ([{**begin, "ended": True}, "end"] if timed else [begin, {}, {}, "end"])
 
 
 def test_end_of_the_program_however_it_comes_is_the_end_of_sending(noting):
     with pytest.raises(KeyboardInterrupt):
         run_tiny(tiny_config("none"), seeds=2, observer=Stop(1), jobs=1)
-    place = {"folder": str(find_run("last").path), "attempt": 1}
+    place = {"folder": str(find_run("last").path), "attempt": 1, "run": 0}
     said = []
     sending = Sending(lambda key: noting.NotingTracker(find_run("last").path / key), lambda **_: None)
     code = attend(sending, News(io.BytesIO(json.dumps(place).encode() + b"\n{}\n")), lambda **r: said.append(r))
@@ -313,7 +291,7 @@ def test_end_of_the_program_however_it_comes_is_the_end_of_sending(noting):
 
 def test_fault_at_the_end_is_told_and_is_the_exit_status(noting):
     run_tiny(tiny_config("none"))
-    place = {"folder": str(find_run("last").path), "attempt": 1}
+    place = {"folder": str(find_run("last").path), "attempt": 1, "run": 0}
     said = []
     sending = Sending(noting.RefusingTracker, lambda **_: None)
     code = attend(sending, News(io.BytesIO(json.dumps(place).encode() + b"\n")), lambda **r: said.append(r))
@@ -373,7 +351,7 @@ def test_process_keeps_others_from_sending_the_same_and_hanging_ends_itself_wher
     folder = find_run("last")
     outpost = Outpost("HangingTracker", noting.HangingTracker, states=tmp_path, wait=0.0)
     try:
-        outpost.tell(folder=str(folder.path), attempt=1)  # not the end: what hangs is a sending on the way
+        outpost.tell(folder=str(folder.path), attempt=1, run=0)  # not the end: what hangs is a sending on the way
         while not calls(noting, "hang"):
             assert outpost.listen()
             time.sleep(0.02)

@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from boosters_eval import api
 from boosters_eval.cli.completion import COMPLETE, completion_options
 from boosters_eval.cli.installing import shown_installing
-from boosters_eval.cli.output import Terminal, choose_format, emit, note, say
+from boosters_eval.cli.output import Terminal, choose_format, emit, is_agreed, note, say
 from boosters_eval.cli.parser import RequestGroup, command_at
 from boosters_eval.cli.streams import steady
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, Interruption, suggest
+from boosters_eval.core.errors import (
+    BoostersEvalError,
+    BoostersEvalWarning,
+    ExitCode,
+    InterruptedRunError,
+    Interruption,
+    suggest,
+)
 from boosters_eval.core.files import check_writable
+from boosters_eval.core.findings import Removal
 from boosters_eval.core.saying import listening
 from boosters_eval.core.text import encodable, terminal_width
 from boosters_eval.core.version import __version__
@@ -55,10 +62,12 @@ def _version_option() -> click.Option:
 
 def answer(kind: type[Request], given: dict[str, Any]) -> int:
     """Make the request, run its program, and show what it found."""
+    from boosters_eval import api
+
     if issubclass(kind, RunSettings):
         # A command ends with its run, so nothing stays loaded for the next one.
         given = {"executor": "local", **given, "command_line": tuple(typed())}
-    request = kind(**given)
+    request: Any = kind(**given)
     screen = Terminal(verbose=getattr(request, "verbose", False), quiet=getattr(request, "quiet", False))
     form, output = choose_format(request), getattr(request, "output", None)
     dry = getattr(request, "dry_run", False)
@@ -66,29 +75,33 @@ def answer(kind: type[Request], given: dict[str, Any]) -> int:
         for each in kind.parameters.values():
             if each.written and (file := getattr(request, each.name)) is not None:
                 check_writable(file)
-    with _interruptible(request), listening(None) if screen.quiet else contextlib.nullcontext():
+    with _interruptible(), listening(None) if screen.quiet else contextlib.nullcontext():
         findings = api.answer(request)
     if form is None or dry:
         findings.show(screen)
     else:
         screen.show_format(form, to_file=output is not None)
         emit(findings.render(form), output, quiet=screen.quiet)
+    if isinstance(findings, Removal) and findings.things and not dry:
+        if not (request.yes or is_agreed(findings)):
+            return ExitCode.SUCCESS
+        findings = findings.carry_out()
     findings.conclude(screen)
     return int(findings.exit_code)
 
 
 @contextlib.contextmanager
-def _interruptible(request: Request) -> Iterator[None]:
-    """On an interruption, by Ctrl-C or a signal, print the command that continues the run, if there is one."""
+def _interruptible() -> Iterator[None]:
+    """On an interruption, by Ctrl-C or a signal, print the command that continues the run, if one had begun."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
-    except KeyboardInterrupt:
-        if not isinstance(request, RunSettings):
-            raise Interruption("Error: Interrupted.") from None
+    except InterruptedRunError:
         note("Stopped. Finished cells are kept; continue with:")
         note(f"  boosters-eval {shlex.join([*typed(), '--resume'])}")
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
+    except KeyboardInterrupt:
+        raise Interruption("Error: Interrupted.") from None
 
 
 def typed() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -14,12 +13,14 @@ from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.files import write_atomically
 from boosters_eval.core.findings import Screen
 from boosters_eval.core.terms import named, the
-from boosters_eval.core.text import clean, clean_lines, message, terminal_width
+from boosters_eval.core.text import as_json, clean, clean_lines, counted, message, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+
+    from boosters_eval.core.findings import Removal
 
 _USUAL_HEIGHT = 25  # of a terminal; it is not used
 
@@ -58,7 +59,7 @@ def console() -> Console:
 
 def print_json(value: Any) -> None:
     """Machine-readable output."""
-    sys.stdout.write(json.dumps(value, indent=2, sort_keys=False) + "\n")
+    sys.stdout.write(as_json(value))
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], *, keys: int = 1) -> None:
@@ -90,6 +91,8 @@ _SPELT = {"md": "markdown", "yml": "yaml"}
 def choose_format(request: Any) -> str | None:
     """The requested format, or that of the file's extension, or None for whatever is shown to a person."""
     formats: tuple[str, ...] = request.formats
+    if not formats or getattr(request, "json", False):
+        return "json" if formats else None
     given, output = getattr(request, "format", None), getattr(request, "output", None)
     if given is not None:
         name = _SPELT.get(given, given)
@@ -99,21 +102,15 @@ def choose_format(request: Any) -> str | None:
                 f" Got '{given}' instead.{suggest(given, formats)}"
             )
         return None if name == "table" else name
-    if output is None or not formats:
+    if output is None:
         return None
     found = _SUFFIXES.get(output.suffix.lower())
     if found not in formats and output.parent != Path("/dev/fd"):
         known = ", ".join(_ENDINGS[name] for name in formats if name in _ENDINGS)
         first, _, last = known.rpartition(", ")
-        raise ConfigError(
-            f"{the('output')} must end in {first} or {last} unless {named('format')} is given. Got '{output}' instead."
-        )
+        unless = f" unless {named('format')} is given" if "format" in request.parameters else ""
+        raise ConfigError(f"{the('output')} must end in {first} or {last}{unless}. Got '{output}' instead.")
     return found or "markdown"
-
-
-def is_file_name(output: Path) -> bool:
-    """Whether a place for results is named like a file of some format, and is no folder."""
-    return output.suffix != "" and output.suffix.lower() in _SUFFIXES and not output.is_dir()
 
 
 def emit(text: str, output: Path | None, *, quiet: bool = False) -> None:
@@ -124,6 +121,15 @@ def emit(text: str, output: Path | None, *, quiet: bool = False) -> None:
         write_atomically(Path(output), text)
         if not quiet:
             note(f"Written: {output}")
+
+
+def is_agreed(removal: Removal) -> bool:
+    """Ask whether to remove what was shown; where nobody can be asked, a user has to say so before."""
+    noun, count = removal.noun, len(removal.things)
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{the('yes')} is needed to remove {noun}s where nobody can be asked.")
+    what = f"this {noun}" if count == 1 else f"these {counted(count, noun)}"
+    return click.confirm(f"Remove {what}?", err=True)
 
 
 class Terminal(Screen):
@@ -148,12 +154,6 @@ class Terminal(Screen):
     def console(self) -> Console:
         """Rich, on standard output."""
         return console()
-
-    def confirm(self, question: str, what: str) -> bool:
-        """Ask on the terminal; where nobody can be asked, the option --yes is needed."""
-        if not sys.stdin.isatty():
-            raise ConfigError(f"{the('yes')} is needed to {what} where nobody can be asked.")
-        return click.confirm(question, err=True)
 
     def annotate(self, commands: Sequence[str], summary: str) -> None:
         """Print GitHub's commands, and append to the summary of its job; if that fails, it is only noted."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boosters_eval.cli.commands import COMMANDS, GROUPS
-from boosters_eval.core.errors import suggest
-from boosters_eval.core.request import FLAG, options_of
+from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.request import FLAG, PROGRAMS, options_of
 from boosters_eval.core.terms import speaking_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NAMES = {"help_option_names": ["-h", "--help"]}
 
 
-class _Word(click.ParamType):
+class _Word(click.ParamType):  # type: ignore[type-arg]  # generic for type checkers since 8.4 only
     """A word of the command line, read as the parameter declares it."""
 
     def __init__(self, parameter: Parameter) -> None:
@@ -43,7 +43,7 @@ class RequestCommand(click.Command):
         super().__init__(
             request.command.split()[-1],
             help=request.help,
-            short_help=" ".join(request.help.partition("\n\n")[0].split()),
+            short_help=_first_paragraph(request.help),
             params=[_argument(each) if each.argument else _option(each) for each in self.options],
             context_settings=_NAMES,
         )
@@ -52,35 +52,73 @@ class RequestCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words, in terms of this command's options."""
         with speaking_of(self.names):
-            return super().parse_args(ctx, spread(args, self._separators()))
+            return super().parse_args(ctx, spread(args, self.separators))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What is given by its position stands above the options."""
+        arguments = [(each.kind.metavar, each.help) for each in self.options if each.argument]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        super().format_options(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> int:
         """Answer the request that the options make."""
-        usual = {each.name: each.typed for each in self.options if each.typed is not None}
-        given = usual | {name: value for name, value in ctx.params.items() if value is not None and value != ()}
         with speaking_of(self.names):
-            return self._answer(self.request, given)
+            usual = {each.name: each.typed for each in self.options if each.typed is not None}
+            return self._answer(self.request, usual | _given(ctx.params))
 
     @property
     def names(self) -> dict[str, str]:
         """What each parameter is called here."""
         return {each.name: each.said for each in self.options}
 
-    def _separators(self) -> dict[str, str | None]:
-        several = [each for each in self.options if each.several and not each.argument]
+    @property
+    def separators(self) -> dict[str, str | None]:
+        """What separates the values of each option that takes several."""
+        several = [each for each in self.options if each.several and each.spread and not each.argument]
         return {name: each.separator for each in several for name in (each.option, each.short) if name}
 
 
 class RequestGroup(click.Group):
-    """Commands by name; each is imported when it is asked for."""
+    """Commands by name; each is imported when it is asked for. A group may be a command too, where none is named."""
 
-    def __init__(self, path: str, answer: Answer, **options: Any) -> None:
-        super().__init__(path.rsplit(maxsplit=1)[-1] if path else "boosters-eval", context_settings=_NAMES, **options)
+    def __init__(self, path: str, answer: Answer) -> None:
         self._path, self._answer = path, answer
+        self._own = _request_command(path, answer)
+        super().__init__(
+            path.rsplit(maxsplit=1)[-1] if path else "boosters-eval",
+            help=GROUPS[path],
+            short_help=_first_paragraph(GROUPS[path]),
+            params=self._own.params if self._own else None,
+            callback=self._lead,
+            invoke_without_command=self._own is not None,
+            no_args_is_help=self._own is None,
+            context_settings=_NAMES,
+        )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words as the command that the group is, if it is one."""
+        if self._own is None:
+            return super().parse_args(ctx, args)
+        with speaking_of(self._own.names):
+            return super().parse_args(ctx, spread(args, self._own.separators))
+
+    def _lead(self, **options: Any) -> int | None:
+        context, own = click.get_current_context(), self._own
+        if own is None:
+            return None
+        if context.invoked_subcommand is None:
+            return own.invoke(context)
+        if _given(options):
+            raise ConfigError(f"Give the options after '{context.invoked_subcommand}', not before it.")
+        return None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         start = f"{self._path} " if self._path else ""
-        below = [name.removeprefix(start) for name in (*COMMANDS, *GROUPS) if name and name.startswith(start)]
+        foreign = () if self._path else PROGRAMS
+        every = (*COMMANDS, *GROUPS, *foreign)
+        below = [name.removeprefix(start) for name in every if name and name.startswith(start)]
         return list(dict.fromkeys(name.split()[0] for name in below))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -96,12 +134,23 @@ class RequestGroup(click.Group):
 
 def command_at(path: str, answer: Answer) -> click.Command | None:
     """The command or group that a path of words names."""
-    if path in GROUPS or not path:
-        return RequestGroup(path, answer, help=GROUPS[path], short_help=GROUPS[path], no_args_is_help=True)
-    if path not in COMMANDS:
-        return None
-    module, _, name = COMMANDS[path].partition(":")
-    return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
+    return RequestGroup(path, answer) if path in GROUPS else _request_command(path, answer)
+
+
+def _request_command(path: str, answer: Answer) -> RequestCommand | None:
+    if path in COMMANDS:
+        module, _, name = COMMANDS[path].partition(":")
+        return RequestCommand(getattr(import_module(f"boosters_eval.programs.{module}"), name), answer)
+    foreign = PROGRAMS.get(path) if path else None
+    return None if foreign is None else RequestCommand(foreign, answer)
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None and value != ()}
+
+
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.partition("\n\n")[0].split())
 
 
 def _option(each: Parameter) -> click.Option:
@@ -117,15 +166,14 @@ def _argument(each: Parameter) -> click.Argument:
         nargs=-1 if each.several else 1,
         required=each.required,
         type=_Word(each),
-        metavar=each.kind.metavar,
+        metavar=each.kind.metavar if each.required else f"[{each.kind.metavar}]",
     )
 
 
 def told(each: Parameter) -> str:
     """The help of an option, with its default unless the sentence says it."""
-    default = each.default if each.typed is None else each.typed
-    plain = each.required or default in (None, False, True, ()) or "Default" in each.help
-    return each.help if plain else f"{each.help} Default: {default}."
+    plain = each.required or each.default in (None, ()) or isinstance(each.default, bool) or "Default" in each.help
+    return each.help if plain else f"{each.help} Default: {each.default}."
 
 
 def spread(arguments: list[str], separators: Mapping[str, str | None]) -> list[str]:

@@ -59,7 +59,7 @@ def _file_fault(path: str, digest: str) -> str:
 
 
 def _lane_fault(wanted: WantedLane) -> str:
-    target, planned = wanted.target, _shown(wanted.build)
+    target, planned = wanted.target, _shown(wanted.target.build)
     gone = next((folder for folder in wanted.first if not Path(folder).is_dir()), None)
     if gone is not None:
         return f"the plan has {target} {planned}, the node has none, because it has no folder {gone}"
@@ -68,10 +68,10 @@ def _lane_fault(wanted: WantedLane) -> str:
         WORKLOADS.register(wanted.workload, workload, replace=True)
         if wanted.first or wanted.address.get("file"):
             return ""  # the lane itself compares what it has loaded
-        found = workload.build(target)
+        found = workload.target(target.name).build
     except Exception as error:  # noqa: BLE001 (a package that is not there, or is broken)
         return f"the plan has {target} {planned}, the node has none: {type(error).__name__}: {error}"
-    return "" if found == wanted.build else f"the plan has {target} {planned}, the node {_shown(found)}"
+    return "" if found == target.build else f"the plan has {target} {planned}, the node {_shown(found)}"
 
 
 def _shown(build: Build) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from boosters_eval.core.machine import MachineInfo
 from boosters_eval.core.model import Model
-from boosters_eval.engine.cell import Build, Lane
+from boosters_eval.engine.cell import Lane, Target
 from boosters_eval.engine.handles import Identity
 from boosters_eval.engine.importpath import ImportPath
 
@@ -19,10 +19,9 @@ class WantedLane(Model):
     """A lane that the plan's cells need, and what it must have loaded."""
 
     workload: str
-    target: str
+    target: Target
     n_threads: int
     preload: tuple[str, ...]
-    build: Build
     address: dict[str, Any]
     workload_address: dict[str, Any]
     first: tuple[str, ...]
@@ -34,7 +33,6 @@ class WantedLane(Model):
         """As the program has it."""
         return cls(
             **lane._asdict(),
-            build=identity.build,
             address=identity.address,
             workload_address=identity.workload,
             first=identity.path.first,
@@ -51,7 +49,7 @@ class WantedLane(Model):
     def identity(self) -> Identity:
         """What the lane must have loaded."""
         path = ImportPath(self.first, self.isolated)
-        return Identity(self.build, self.address, self.workload_address, path, self.imports)
+        return Identity(self.target.build, self.address, self.workload_address, path, self.imports)
 
 
 class Question(Model):

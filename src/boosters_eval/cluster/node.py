@@ -238,7 +238,7 @@ class Node(WorkerPlugin):  # type: ignore[misc]  # dask has no types
             cell = Cell(spec, lane.target, Repeat(*order.repeat))
             waiting: Future[Outcome | Failure] = Future()
             self._running.setdefault(cell.key, []).append(waiting)
-            feed.put(Work(cell, lane.build, inputs, Limits(order.timeout_s, order.memory_mb)))
+            feed.put(Work(cell, inputs, Limits(order.timeout_s, order.memory_mb)))
         return waiting
 
     def _inputs(self, order: Order, folder: Path) -> dict[str, str]:

@@ -119,6 +119,10 @@ class RunError(BoostersEvalError):
     """The run could not go on: a locked or damaged journal, a disk that is full."""
 
 
+class InterruptedRunError(KeyboardInterrupt):
+    """A run was interrupted: its finished cells are kept, so that it can be continued."""
+
+
 def require(name: str, value: object, kinds: type | tuple[type, ...], accepts: str) -> None:
     """Refuse an argument of the wrong Python type in the usual sentence. A bool is no number."""
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)

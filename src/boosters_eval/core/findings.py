@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.errors import BoostersEvalError, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
@@ -36,9 +37,6 @@ class Screen(Protocol):
     def json(self, value: Any) -> None:
         """Print plain data as JSON."""
 
-    def confirm(self, question: str, what: str) -> bool:
-        """Ask; where nobody can be asked, the option that says yes is needed to do what is said."""
-
     def annotate(self, commands: Sequence[str], summary: str) -> None:
         """Tell a job of GitHub Actions, if this is one, by its commands and in its summary."""
 
@@ -64,3 +62,51 @@ class Findings:
 
     def conclude(self, screen: Screen) -> None:
         """What is said once they were shown or written: where things are, and what went wrong."""
+
+
+class Removable(NamedTuple):
+    """One of the things that are to be removed."""
+
+    name: str
+    line: str  # what is told of it
+    remove: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Removal(Findings):
+    """What is to be removed: it is shown first, and goes once whoever asked has agreed."""
+
+    noun: str
+    things: tuple[Removable, ...]
+    removed: tuple[str, ...] = ()  # the names of those that are gone
+    faults: tuple[str, ...] = ()  # why others stay
+
+    @property
+    def exit_code(self) -> int:
+        """What stays, although it was to go, is an error."""
+        return ExitCode.EXECUTION_ERROR if self.faults else ExitCode.SUCCESS
+
+    def carry_out(self) -> Self:
+        """Remove them; what cannot be removed stays, with the reason."""
+        removed, faults = [], []
+        for thing in self.things:
+            try:
+                thing.remove()
+                removed.append(thing.name)
+            except BoostersEvalError as error:
+                faults.append(str(error))
+        return replace(self, removed=tuple(removed), faults=tuple(faults))
+
+    def show(self, screen: Screen) -> None:
+        """A line for each."""
+        for thing in self.things:
+            screen.say(thing.line)
+        if not self.things:
+            screen.note("Note: there is nothing to remove.")
+
+    def conclude(self, screen: Screen) -> None:
+        """What was removed."""
+        for fault in self.faults:
+            screen.note(f"Error: {fault}")
+        if self.removed or self.faults:
+            screen.note(f"Removed: {len(self.removed)} of {len(self.things)} {self.noun}s.")

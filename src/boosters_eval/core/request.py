@@ -6,15 +6,20 @@ Requests are plain dataclasses, so that the command line starts without pydantic
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, dataclass_transform
 
 from boosters_eval.core.errors import ConfigError, suggest
+from boosters_eval.core.registry import Registry, must_extend
 from boosters_eval.core.terms import the
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
+
+    from boosters_eval.core.findings import Findings
 
 
 _REQUIRED: Any = object()
@@ -73,8 +78,7 @@ def count(least: int = 1, most: int | None = None, *, other: tuple[str, ...] = (
 
     def read(word: str) -> Any:
         digits = word.removeprefix("-")
-        whole = digits.isascii() and digits.isdecimal() and len(digits) < 20
-        return of(int(word) if whole else word)
+        return of(int(word) if digits.isascii() and digits.isdecimal() else word)
 
     words = f"a count of at least {least}" if most is None else f"a count from {least} to {most}"
     return Kind(", or ".join((words, *other)), of, read, "|".join(("N", *other)))
@@ -116,6 +120,17 @@ def path(words: str = "a path", metavar: str = "FILE") -> Kind:
     return Kind(words, of, of, metavar)
 
 
+def _span(value: Any) -> timedelta:
+    match = re.fullmatch(r"(\d{1,6})([hdw])", value) if isinstance(value, str) else None
+    if match is not None:
+        return timedelta(**{_SPANS[match[2]]: int(match[1])})
+    if not isinstance(value, timedelta):
+        raise ValueError  # noqa: TRY004 (the request makes the sentence)
+    return value
+
+
+_SPANS = {"h": "hours", "d": "days", "w": "weeks"}
+SPAN = Kind("a time such as 12h, 30d or 8w", _span, _span, "TIME")
 FLAG = Kind("True or False", anything("", bool).of, bool, "")
 TEXT = text()
 
@@ -137,6 +152,7 @@ class Parameter:
     several: bool = False
     raw: bool = False  # from Python, one or several of anything, which the program itself takes apart
     separator: str | None = ","  # of several values in one word, as a regular expression; None: a word is one value
+    spread: bool = True  # whether several words may follow the option; False: it is repeated, as before an argument
     argument: bool = False  # given by its position
     panel: str = ""
     door: Door = "both"
@@ -229,7 +245,7 @@ class Request(Declared):
 
     command: ClassVar[str]  # as it is typed: "compare", "baseline check"
     help: ClassVar[str]  # a sentence; more may follow after an empty line
-    program: ClassVar[str]  # "module:function" that answers it with findings
+    program: ClassVar[str | Callable[..., Findings]]  # what answers it: a function, or "module:function"
     formats: ClassVar[tuple[str, ...]] = ()  # in which the findings can be written, besides what a terminal shows
 
     @classmethod
@@ -262,6 +278,25 @@ class OutputOptions(Declared):
     )
 
 
+class JsonOption(Declared):
+    """Whether a program reads the findings."""
+
+    json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
+
+
+class RemovalOptions(Declared):
+    """Whether what is shown is removed."""
+
+    yes: bool = parameter(False, short="-y", kind=FLAG, door="options", help="Do not ask.")
+    dry_run: bool = parameter(False, kind=FLAG, help="Show what would be removed, but remove nothing.")
+
+
+class InHome(Declared):
+    """Whose runs are meant."""
+
+    home: Path | None = parameter(None, kind=path(), door="python", help="Where runs are kept.")
+
+
 def options_of(request: type[Declared]) -> list[Parameter]:
     """What a command line can give, panel by panel; what has none comes first."""
     found = [each for each in request.parameters.values() if each.door != "python"]
@@ -269,6 +304,5 @@ def options_of(request: type[Declared]) -> list[Parameter]:
     return sorted(found, key=lambda each: (each.panel != "", panels.index(each.panel)))
 
 
-def names_by_parameter(declared: Iterable[Parameter]) -> dict[str, str]:
-    """What the command line calls each parameter, for the sentences of its errors."""
-    return {each.name: each.said for each in declared}
+# The commands of other packages; those of this one are listed in `cli/commands.py`, so that most need not be loaded.
+PROGRAMS: Registry[type[Request]] = Registry("program", group="boosters_eval.programs", fault=must_extend(Request))

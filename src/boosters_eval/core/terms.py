@@ -25,7 +25,9 @@ def speaking_of(options: Mapping[str, str]) -> Iterator[None]:
 def the(parameter: str) -> str:
     """The subject of a sentence: "The 'seeds' parameter", or "The '--seeds' option" if the running command has it."""
     option = (_options.get() or {}).get(parameter)
-    return f"The '{parameter}' parameter" if option is None else f"The '{option}' option"
+    if option is None:
+        return f"The '{parameter}' parameter"
+    return f"The '{option}' option" if option.startswith("-") else option  # an argument is told by its place
 
 
 def named(parameter: str) -> str:
@@ -34,11 +36,17 @@ def named(parameter: str) -> str:
 
 
 def given(parameter: str, value: Any = True) -> str:
-    """A parameter with a value: seeds='auto' or resume=True, or --seeds auto or --resume."""
+    """A parameter with a value, or a list of some: seeds='auto' or resume=True, or --seeds auto or --resume."""
     option = _option(parameter)
     if option is None:
         return f"{parameter}={value!r}"
-    return option if value is True else f"{option} {value}"
+    values = value if isinstance(value, list) else [value]
+    return option if value is True else " ".join([option, *map(str, values)])
+
+
+def is_typed() -> bool:
+    """Whether the caller is a command line."""
+    return _options.get() is not None
 
 
 def _option(parameter: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import unicodedata
@@ -74,6 +75,11 @@ def csv_cell(value: Any) -> Any:
         return value
     text = clean_lines(value)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+def as_json(value: Any) -> str:
+    """Plain data as a program reads it; what a terminal would obey is escaped."""
+    return json.dumps(value, indent=2) + "\n"
 
 
 def escape_json(text: str) -> str:

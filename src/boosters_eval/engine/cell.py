@@ -41,41 +41,6 @@ class Spec(Model):
         return self.model_dump(mode="json")
 
 
-class Lane(NamedTuple):
-    """The cells that share one process in which everything is imported, and from which each of them is forked."""
-
-    workload: str
-    target: str
-    n_threads: int
-    preload: tuple[str, ...] = ()
-
-
-class Cell(NamedTuple):
-    """One unit of work: a spec, the target that carries it out, and the repeat."""
-
-    spec: Spec
-    target: str
-    repeat: Repeat
-
-    @property
-    def key(self) -> str:
-        """The cell's name within its plan."""
-        return cell_key(self.spec.name, self.target, *self.repeat)
-
-    @property
-    def lane(self) -> Lane:
-        """Where the cell runs."""
-        return Lane(self.spec.workload, self.target, self.spec.n_threads, self.spec.preload)
-
-    def __str__(self) -> str:
-        return f"{self.spec.name} {self.target} {self.repeat}"
-
-
-def cell_key(spec: str, target: str, seed: int, fold: int | None) -> str:
-    """A cell's name within its plan, the same in plan, journal and results."""
-    return f"{spec}|{target}|{seed}" if fold is None else f"{spec}|{target}|{seed}|{fold}"
-
-
 class Build(Model):
     """A target as installed: its version, and a digest that changes when the same version is rebuilt."""
 
@@ -92,3 +57,66 @@ class Build(Model):
             if content.get(name) is None:
                 content.pop(name, None)
         return content
+
+
+class Installation(Model):
+    """A build as plain data, so that another process can use it: what it is a build of, and what to import it from."""
+
+    library: str
+    version: str
+    digest: str  # of the library's own files; of an isolated build also of the versions beside it
+    path: tuple[str, ...]  # folders that come first on the import path
+    isolated: bool = False  # nothing of this environment is importable besides
+    packages: str = ""  # then: what there is besides, with versions
+    stamp: str = ""  # of the files as they were when it was named; they must still be so when they are imported
+
+
+class Target(Model):
+    """Who does the work of a cell: a library, a build of one, a binding; its name stands in plans and tables."""
+
+    name: str
+    build: Build
+    installation: Installation | None = None  # where a build lies; None: it is what this environment has
+
+    @property
+    def library(self) -> str:
+        """What it is a target of: a build has a name of its own."""
+        return self.build.library or self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Lane(NamedTuple):
+    """The cells that share one process in which everything is imported, and from which each of them is forked."""
+
+    workload: str
+    target: Target
+    n_threads: int
+    preload: tuple[str, ...] = ()
+
+
+class Cell(NamedTuple):
+    """One unit of work: a spec, the target that carries it out, and the repeat."""
+
+    spec: Spec
+    target: Target
+    repeat: Repeat
+
+    @property
+    def key(self) -> str:
+        """The cell's name within its plan."""
+        return cell_key(self.spec.name, self.target.name, *self.repeat)
+
+    @property
+    def lane(self) -> Lane:
+        """Where the cell runs."""
+        return Lane(self.spec.workload, self.target, self.spec.n_threads, self.spec.preload)
+
+    def __str__(self) -> str:
+        return f"{self.spec.name} {self.target} {self.repeat}"
+
+
+def cell_key(spec: str, target: str, seed: int, fold: int | None) -> str:
+    """A cell's name within its plan, the same in plan, journal and results."""
+    return f"{spec}|{target}|{seed}" if fold is None else f"{spec}|{target}|{seed}|{fold}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from boosters_eval.core.repeat import Repeat
 from boosters_eval.core.text import encodable
 from boosters_eval.engine import memory
-from boosters_eval.engine.cell import Cell
+from boosters_eval.engine.cell import Cell, Target
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.processes import adopt_orphans
 from boosters_eval.engine.threads import pin
@@ -46,7 +46,7 @@ def run_child(
     try:
         _isolate(request["cpus"], capture)
         spec = workload.spec_type.model_validate(request["spec"])
-        cell = Cell(spec, request["target"], Repeat(*request["repeat"]))
+        cell = Cell(spec, Target.model_validate(request["target"]), Repeat(*request["repeat"]))
         _write(pipe, _answer(workload, load, cell, request, _Phases(pipe)))
         os._exit(0)
     except BaseException:  # noqa: BLE001 (sending the outcome failed too: report on stderr and exit)

@@ -107,7 +107,7 @@ def execute(
         began = True
         observer.begin(RunStarted(plan, len(todo), len(plan.cells) - len(todo), folder.path, attempt))
         with scratch_folder() as scratch:
-            works = [Work(cell, plan.build_of(cell), locate(cell, scratch), limits) for cell in todo]
+            works = [Work(cell, locate(cell, scratch), limits) for cell in todo]
             with contextlib.closing(_outcomes(executor, works, observer)) as arriving:
                 for cell, found in arriving:
                     outcome = _counted(_placed(found, here, executor, journal), failed)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
     from boosters_eval.core.machine import MachineInfo
-    from boosters_eval.engine.cell import Build, Cell
+    from boosters_eval.engine.cell import Cell
     from boosters_eval.engine.outcome import Failure, Outcome
 
 
@@ -27,10 +27,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Work:
-    """A cell, the build that its target must have, the location of its inputs, and its limits."""
+    """A cell, the location of its inputs, and its limits."""
 
     cell: Cell
-    build: Build
     inputs: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = Limits()
 

@@ -126,7 +126,7 @@ class LaneProcess:
             "number": number,
             "cpus": available_cpus(),
             "workload": identity.workload,
-            "lane": lane,
+            "lane": (lane.workload, lane.target.model_dump(mode="json"), lane.n_threads, lane.preload),
             "address": {**identity.address, "build": identity.build.model_dump(mode="json")},
         }
         with theirs, contextlib.suppress(BrokenPipeError):  # a dead ancestor is noticed at the next wait

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from boosters_eval.core.modules import at_address
 from boosters_eval.core.text import encodable
-from boosters_eval.engine.cell import Lane
+from boosters_eval.engine.cell import Lane, Target
 from boosters_eval.engine.channel import Lines
 from boosters_eval.engine.child import message_of, run_child
 from boosters_eval.engine.importpath import require
@@ -74,7 +74,8 @@ def serve(setup: dict[str, Any], channel: int, stderr: int) -> None:
 def _load(workload: type[Workload], setup: dict[str, Any]) -> Any:
     require(setup["first"])
     name, target, n_threads, preload = setup["lane"]
-    loaded = workload.load(Lane(name, target, n_threads, tuple(preload)), setup["address"])
+    lane = Lane(name, Target.model_validate(target), n_threads, tuple(preload))
+    loaded = workload.load(lane, setup["address"])
     gc.collect()
     gc.freeze()  # imported objects are never garbage, so children need not scan them
     gc.enable()  # a cell makes garbage as any program does

@@ -214,7 +214,7 @@ def identities(works: Iterable[Work]) -> dict[Lane, Identity]:
             workload = WORKLOADS[lane.workload]
             path = ImportPath(tuple(workload.path(lane.target)), workload.isolated(lane.target))
             found[lane] = Identity(
-                work.build,
+                lane.target.build,
                 workload.address(lane.target),
                 address_of(workload, "workload"),
                 path,

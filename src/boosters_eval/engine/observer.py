@@ -141,6 +141,7 @@ class Observers(Observer):
                 warnings.warn(message, BoostersEvalWarning, stacklevel=2)
 
 
+HISTORY, TRACKING = "history", "tracking"  # observers of every run, and of those that are tracked
 OBSERVERS: Registry[type[Observer]] = Registry("observer", group="boosters_eval.observers", fault=must_extend(Observer))
 
 
@@ -149,10 +150,15 @@ def watching(
     given: Iterable[Observer | str],
     settings: ObserverSettings = ObserverSettings(),  # noqa: B008 (frozen)
 ) -> Iterator[Observers]:
-    """All of them as one. Those that are named are created and closed here; any other is left open."""
+    """All observers of a session as one: those given, the history, and trackers if there are any.
+
+    Those that are named are created and closed here; any other is left open.
+    """
+    named = list(given)
+    standing = [HISTORY, *([TRACKING] if settings.track else [])]
     with contextlib.ExitStack() as created:
         observers = [
             created.enter_context(OBSERVERS[item].for_run(settings)) if isinstance(item, str) else item
-            for item in given
+            for item in (*named, *(name for name in standing if name not in named))
         ]
         yield Observers(*observers)

@@ -88,7 +88,7 @@ class CellRecord(FileModel):
     def of(cls, cell: Cell, **facts: Any) -> Self:
         """The record of a cell."""
         seed, fold = cell.repeat
-        return cls(spec=cell.spec.name, target=cell.target, seed=seed, fold=fold, **facts)
+        return cls(spec=cell.spec.name, target=cell.target.name, seed=seed, fold=fold, **facts)
 
     @property
     def key(self) -> str:

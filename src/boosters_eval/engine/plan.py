@@ -16,7 +16,7 @@ from boosters_eval.core.errors import ConfigError, FileFormatError
 from boosters_eval.core.files import load_json, refuse_wide
 from boosters_eval.core.model import Model
 from boosters_eval.core.repeat import Repeat
-from boosters_eval.engine.cell import Build, Cell, Spec, cell_key
+from boosters_eval.engine.cell import Build, Cell, Installation, Spec, Target, cell_key
 from boosters_eval.engine.workload import FIRST_WORKLOAD, WORKLOADS
 
 if TYPE_CHECKING:
@@ -69,22 +69,34 @@ class Plan(Model):
             raise ConfigError("A cell of the plan refers to a spec that is not there.")
         return self
 
+    _installations: dict[str, Installation | None] = PrivateAttr(default_factory=dict)
     _known_id: str | None = PrivateAttr(None)  # for a plan written by an older version
 
     @classmethod
-    def of(cls, name: str, specs: Iterable[Spec], refs: Iterable[CellRef], excluded: Iterable[Exclusion] = ()) -> Self:
-        """A plan with the builds that are currently installed."""
+    def of(
+        cls,
+        name: str,
+        specs: Iterable[Spec],
+        refs: Iterable[CellRef],
+        excluded: Iterable[Exclusion] = (),
+        targets: Iterable[Target] = (),
+    ) -> Self:
+        """A plan with these targets; one that only its name is known of is what is installed."""
         specs, refs = tuple(specs), tuple(refs)
+        known = {target.name: target for target in targets}
         if len(refs) > MAX_CELLS:
             raise ConfigError(f"A plan may have {MAX_CELLS} cells. Got {len(refs)}: split it into several.")
         builds: dict[str, dict[str, Build]] = {}
         for workload, target in sorted({(specs[ref.spec].workload, ref.target) for ref in refs}):
-            builds.setdefault(workload, {})[target] = WORKLOADS[workload].build(target)
+            if target not in known:
+                known[target] = WORKLOADS[workload].target(target)
+            builds.setdefault(workload, {})[target] = known[target].build
         version = SCHEMA_VERSION if any(spec.uses_device for spec in specs) else _NO_DEVICE
         plan = cls(schema_version=version, name=name, specs=specs, refs=refs, builds=builds, excluded=tuple(excluded))
         doubled = next((key for key, count in Counter(plan.keys).items() if count > 1), None)
         if doubled is not None:
             raise ConfigError(f"The cells of a plan must have different keys. Got '{doubled}' more than once.")
+        plan._installations = {name: known[name].installation for name in {ref.target for ref in refs}}
         return plan
 
     @classmethod
@@ -145,16 +157,27 @@ class Plan(Model):
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """All cells, in the order in which they are reported."""
-        return tuple(Cell(self.specs[ref.spec], ref.target, Repeat(ref.seed, ref.fold)) for ref in self.refs)
+        places = sorted({(self.specs[ref.spec].workload, ref.target) for ref in self.refs})
+        found = {place: self.target(*place) for place in places}
+        return tuple(
+            Cell(spec := self.specs[ref.spec], found[spec.workload, ref.target], Repeat(ref.seed, ref.fold))
+            for ref in self.refs
+        )
 
-    def build_of(self, cell: Cell) -> Build:
-        """The build that the target of a cell must have."""
-        return self.builds[cell.spec.workload][cell.target]
+    @property
+    def targets(self) -> list[Target]:
+        """All targets, of all workloads."""
+        return [self.target(workload, name) for workload, builds in self.builds.items() for name in builds]
 
-    def targets_of(self, spec: Spec) -> list[str]:
+    def target(self, workload: str, name: str) -> Target:
+        """A target by its name. Where a build lies is known to whoever made the plan, and is not kept."""
+        return Target(name=name, build=self.builds[workload][name], installation=self._installations.get(name))
+
+    def targets_of(self, spec: Spec) -> list[Target]:
         """The targets of a spec, in the order of their first cell."""
         here = self.specs.index(spec)
-        return list(dict.fromkeys(ref.target for ref in self.refs if ref.spec == here))
+        names = dict.fromkeys(ref.target for ref in self.refs if ref.spec == here)
+        return [self.target(spec.workload, name) for name in names]
 
     def in_running_order(self, cells: Iterable[Cell]) -> list[Cell]:
         """Repeat by repeat, with the targets reshuffled in each, so that drift affects all targets equally."""

@@ -47,7 +47,7 @@ class PlannedRun(Findings):
             screen.note(f"Note: {sentence}")
         about = f", about {duration(self.seconds / min(self.jobs, len(plan.cells)))}" if self.seconds else ""
         screen.say(f"run {plan.run_id}: {counted(len(plan.cells), 'cell')}, {self.jobs} at a time{about}")
-        lines = Counter(f"{cell.spec.name} {cell.target} ({plan.build_of(cell).version})" for cell in plan.cells)
+        lines = Counter(f"{cell.spec.name} {cell.target} ({cell.target.build.version})" for cell in plan.cells)
         for line, count in lines.items():
             screen.say(f"  {line} x {count}")
         for entry in plan.excluded:

@@ -200,7 +200,7 @@ class LocalPool(Executor):
         request = {
             "number": number,
             "spec": cell.spec.model_dump(mode="json"),
-            "target": cell.target,
+            "target": cell.target.model_dump(mode="json"),
             "repeat": cell.repeat,
             "inputs": dict(work.inputs),
             "cpus": slots[0 if alone else self._free[0]],

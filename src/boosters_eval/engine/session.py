@@ -7,12 +7,20 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.errors import ConfigError, InterruptedRunError
 from boosters_eval.core.saying import is_heard, tell
 from boosters_eval.core.terms import the
 from boosters_eval.engine.execute import Mode, execute, jobs_for, no_inputs
 from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
-from boosters_eval.engine.observer import OBSERVERS, Observer, Observers, ObserverSettings, watching
+from boosters_eval.engine.observer import (
+    HISTORY,
+    OBSERVERS,
+    TRACKING,
+    Observer,
+    Observers,
+    ObserverSettings,
+    watching,
+)
 from boosters_eval.engine.pool import LocalPool, start_method
 from boosters_eval.engine.progress import Expectation, progress_for
 from boosters_eval.engine.runs import folder_of, run_folders
@@ -31,7 +39,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound="RunSettings")
 
-HISTORY, TRACKING = "history", "tracking"  # observers of every run, and of those that are tracked
 _SHOWN = frozenset({"bar", "lines"})  # observers that show progress
 _RECENT = 20  # how many runs are searched for one with the same cells
 
@@ -66,24 +73,27 @@ class Session:
     ) -> Run:
         """Carry out a plan, and record it as a run of this kind; `new` begins an attempt, whatever the settings say."""
         settings, given = self.settings, known or Known()
-        return execute(
-            plan,
-            self.executor,
-            locate=inputs,
-            mode=Mode.NEW if new else mode_of(settings),
-            limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
-            home=settings.home,
-            observer=self.observer if observer is None else Observers(observer, self.observer),
-            known=given.outcomes,
-            machines=given.machines,
-            origin=given.origin,
-            facts={
-                "command": tuple(settings.command_line),
-                "kind": kind,
-                **({"name": settings.name} if settings.name else {}),
-                **(facts or {}),
-            },
-        )
+        try:
+            return execute(
+                plan,
+                self.executor,
+                locate=inputs,
+                mode=Mode.NEW if new else mode_of(settings),
+                limits=Limits(timeout_s=settings.timeout, memory_mb=settings.memory_limit),
+                home=settings.home,
+                observer=self.observer if observer is None else Observers(observer, self.observer),
+                known=given.outcomes,
+                machines=given.machines,
+                origin=given.origin,
+                facts={
+                    "command": tuple(settings.command_line),
+                    "kind": kind,
+                    **({"name": settings.name} if settings.name else {}),
+                    **(facts or {}),
+                },
+            )
+        except KeyboardInterrupt:
+            raise InterruptedRunError from None
 
 
 @contextlib.contextmanager
@@ -161,8 +171,7 @@ def _watching(settings: RunSettings, jobs: int) -> Iterator[Observer]:
     if is_heard() and not settings.quiet and not _SHOWN.intersection(map(str, named)):
         expected = Expectation(lambda plan: expected_seconds(plan, settings), jobs)
         named.insert(0, progress_for(sys.stderr, every_cell=settings.verbose, expected=expected))
-    standing = [HISTORY, *([TRACKING] if settings.track else [])]
-    with watching([*named, *(name for name in standing if name not in named)], _observed(settings)) as observers:
+    with watching(named, _observed(settings)) as observers:
         yield observers
 
 

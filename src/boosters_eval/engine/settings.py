@@ -7,7 +7,7 @@ from pathlib import Path  # noqa: TC003 (a dataclass keeps its annotations)
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.request import FLAG, Declared, Kind, anything, count, number, parameter, path, text
+from boosters_eval.core.request import FLAG, InHome, Kind, anything, count, number, parameter, path, text
 from boosters_eval.core.terms import given, named, the
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ RUN_NAME = Kind(
     "NAME",
 )
 
+RUN_REFERENCE = text("a run's id, the beginning of one, its name, or 'last'", "RUN")
 
-class RunSettings(Declared):
+
+class RunSettings(InHome):
     """How cells run, what is done with earlier attempts, and who hears of it."""
 
     jobs: int | None = parameter(
@@ -101,7 +103,6 @@ class RunSettings(Declared):
     )
     verbose: bool = parameter(False, short="-v", kind=FLAG, panel=OUTPUT, help="Print more.")
     quiet: bool = parameter(False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help="Print only the result.")
-    home: Path | None = parameter(None, kind=path(), door="python", help="Where runs are kept.")
     command_line: Sequence[str] = parameter(
         (), several=True, door="python", help="The command that asks for the run, for its record."
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.files import MAX_TEXT, check_regular
 from boosters_eval.engine.journal import read
+from boosters_eval.engine.kinds import kind_name
 from boosters_eval.engine.outcome import Failure
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ _SEAL = re.compile(rb'\{"prev":"[0-9a-f]{32}","end":\{"outcomes": (\d+)\}\}\n\Z'
 _OUTCOME = re.compile(
     rb'\{"prev":"[0-9a-f]{32}",(?:"of":"[\w.-]+",)?(?:"with":"[0-9a-f]{16}",)?"(result|failure|error)":'
 )
-_KINDS = {"fit": "benchmark", "evaluate": "paper", "binding": "parity"}  # of runs that did not record theirs
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def summarise(folder: RunFolder) -> RunSummary:
         attempt = attempts[-1]
         known["facts"] = facts = folder.facts(attempt)
         known["title"], workload = _title(folder.plan_path(attempt))
-        known["kind"] = facts.kind or _KINDS.get(workload, workload)
+        known["kind"] = kind_name(facts.kind, workload)
         found = _Counted.of(folder.journal_path(attempt))
         known["done"], known["failed"] = found.done, found.failed
         if not found.sealed:
@@ -85,7 +85,7 @@ def kind_of(folder: RunFolder, attempt: int) -> str:
         workload = "" if recorded else _title(folder.plan_path(attempt))[1]
     except (BoostersEvalError, OSError, ValueError):
         return ""
-    return recorded or _KINDS.get(workload, workload)
+    return kind_name(recorded, workload)
 
 
 def name_of(folder: RunFolder, attempt: int) -> str:

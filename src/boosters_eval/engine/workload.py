@@ -11,7 +11,7 @@ from boosters_eval.core.registry import Registry, must_extend
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from boosters_eval.engine.cell import Build, Cell, Lane, Spec
+    from boosters_eval.engine.cell import Cell, Lane, Spec, Target
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.plan import Plan
 
@@ -29,8 +29,8 @@ class Workload(ABC):
 
     @classmethod
     @abstractmethod
-    def build(cls, target: str) -> Build:
-        """Which build of a target is installed. Called when a plan is made; must not import anything heavy."""
+    def target(cls, name: str) -> Target:
+        """What is installed by this name. Called when a plan is made; must not import anything heavy."""
 
     @classmethod
     @abstractmethod
@@ -43,17 +43,17 @@ class Workload(ABC):
         """
 
     @classmethod
-    def address(cls, target: str) -> dict[str, Any]:  # noqa: ARG003 (a target may be known by its name alone)
+    def address(cls, target: Target) -> dict[str, Any]:  # noqa: ARG003 (a target may be known by its name alone)
         """What a lane needs to find the target, as plain data. Called in the program's own process."""
         return {}
 
     @classmethod
-    def imports(cls, target: str) -> tuple[str, ...]:  # noqa: ARG003 (a target may need no module)
+    def imports(cls, target: Target) -> tuple[str, ...]:  # noqa: ARG003 (a target may need no module)
         """Modules that the lane will import; those that lanes share are imported only once."""
         return ()
 
     @classmethod
-    def path(cls, target: str) -> tuple[str, ...]:  # noqa: ARG003 (most targets are installed with the program)
+    def path(cls, target: Target) -> tuple[str, ...]:  # noqa: ARG003 (most targets are installed with the program)
         """Folders that come first on the import path of the target's lane, such as that of one build of a library.
 
         What they provide is never imported in a process that lanes share, so that none of them sees another's build.
@@ -61,7 +61,7 @@ class Workload(ABC):
         return ()
 
     @classmethod
-    def isolated(cls, target: str) -> bool:  # noqa: ARG003 (see above)
+    def isolated(cls, target: Target) -> bool:  # noqa: ARG003 (see above)
         """Whether these folders take the place of the program's environment, of which only this package remains."""
         return False
 

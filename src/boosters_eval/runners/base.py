@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from boosters_eval.engine.cell import Installation
     from boosters_eval.metrics.task import Task
     from boosters_eval.runners.config import BenchmarkConfig
-    from boosters_eval.runners.installation import Installation
     from boosters_eval.runners.result import BenchmarkResult
 
 ImportanceKind = Literal["gain", "split"]

@@ -63,7 +63,7 @@ class _ResultCommon(Common):
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
         """The common part, without the seed, which differs by cell."""
-        result = _as_result(outcome)
+        result = as_result(outcome)
         params = result.native_params
         seeded = tuple(name for name, value in (params or {}).items() if value == result.model_seed)
         plain = None if params is None else {**params, **dict.fromkeys(seeded)}
@@ -71,7 +71,7 @@ class _ResultCommon(Common):
 
     def give_to(self, outcome: Outcome) -> None:
         """Restore the native parameters, with the cell's own seed."""
-        fields = vars(_as_result(outcome))
+        fields = vars(as_result(outcome))
         params = self.native_params
         if params is not None and self.seeded:
             params = params.copy()
@@ -172,7 +172,8 @@ class BenchmarkResult(Record, Outcome):
 _FIELDS = set(BenchmarkResult.model_fields)
 
 
-def _as_result(outcome: Outcome) -> BenchmarkResult:
+def as_result(outcome: Outcome) -> BenchmarkResult:
+    """An outcome of a fit; any other is a mistake of the program."""
     if not isinstance(outcome, BenchmarkResult):
         raise TypeError(f"A BenchmarkResult is required. Got {type(outcome).__name__} instead.")
     return outcome

@@ -6,18 +6,13 @@ import hashlib
 import json
 import math
 import statistics
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.repeat import Repeat
-from boosters_eval.engine.cell import cell_key
 from boosters_eval.engine.folder import RunFolder
-from boosters_eval.engine.outcome import Failure
-from boosters_eval.metrics.catalog import RESOURCES
-from boosters_eval.programs.benchmark.spec import FitSpec
-from boosters_eval.runners.result import BenchmarkResult
+from boosters_eval.engine.kinds import kind_of_run
 from boosters_eval.tracking.tracker import (
     CompetitorEnd,
     TrackedCell,
@@ -27,17 +22,15 @@ from boosters_eval.tracking.tracker import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from boosters_eval.engine.cell import Spec
     from boosters_eval.engine.facts import RunFacts
     from boosters_eval.engine.folder import Run
+    from boosters_eval.engine.kinds import Competing, RunKind
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.engine.plan import Plan
 
 CONTENT_VERSION = 1  # another one is sent again
-_COUNTS = ("n_trees_trained", "n_leaves_total")
-_IDENTITY = frozenset({"seed", "fold", "failed_before"})  # numbers that are no results
 
 
 @dataclass(frozen=True)
@@ -48,21 +41,21 @@ class TrackedContent:
     status: TrackingStatus
     competitors: tuple[TrackedCompetitor, ...]
     cells: Mapping[str, tuple[TrackedCell, ...]]  # by competitor
-    ends: Mapping[str, CompetitorEnd]  # by competitor, as if the run ended now
+    ends: Mapping[str, CompetitorEnd]  # by competitor; none while the run goes on
 
 
 def content_of(run: Run, folder: RunFolder, *, sealed: bool, ended: bool) -> TrackedContent:
     """What there is to send. A run that ended without its seal was interrupted."""
-    specs = {spec.name: spec for spec in run.plan.specs}
-    planned = Counter((run.plan.specs[ref.spec].name, ref.target) for ref in run.plan.refs)
+    kind = kind_of_run(run, folder)
+    steps = _steps(run.plan)
     competitors, cells, ends = [], {}, {}
-    for (name, target), found in _grouped(run).items():
-        results = {repeat: item for repeat, item in found.items() if not isinstance(item, Failure)}
-        competitor = _competitor(run, specs[name], target, next(iter(results.values()), None))
+    for found in kind.competing():
+        competitor = _competitor(kind, found)
         competitors.append(competitor)
-        steps = (_cell(item, specs[name], target, repeat) for repeat, item in results.items())
-        cells[competitor.key] = tuple(sorted(steps, key=lambda cell: cell.step))
-        ends[competitor.key] = _end(cells[competitor.key], found.values(), planned[name, target])
+        sent = (_cell(kind, result, steps[result.key]) for result in found.results)
+        cells[competitor.key] = tuple(sorted(sent, key=lambda cell: cell.step))
+        if ended:
+            ends[competitor.key] = _end(kind, found, cells[competitor.key])
     status = _status(run.missing, len(run.failures)) if sealed else TrackingStatus.INTERRUPTED
     whole = sealed and ended
     tracked = TrackedRun(
@@ -112,17 +105,6 @@ def _seconds(at: str) -> float:
     return datetime.fromisoformat(at).timestamp() if at else 0.0
 
 
-def _grouped(run: Run) -> dict[tuple[str, str], dict[Repeat, Outcome | Failure]]:
-    """The outcomes of each competitor that has any, in the plan's order."""
-    names = [spec.name for spec in run.plan.specs]
-    found: dict[tuple[str, str], dict[Repeat, Outcome | Failure]] = {}
-    for key, ref in zip(run.plan.keys, run.plan.refs, strict=True):
-        outcome = run.outcomes.get(key)
-        if outcome is not None:
-            found.setdefault((names[ref.spec], ref.target), {})[Repeat(ref.seed, ref.fold)] = outcome
-    return found
-
-
 def _status(missing: int, failed: int) -> TrackingStatus:
     if missing:
         return TrackingStatus.INTERRUPTED
@@ -170,50 +152,18 @@ def _versions(plan: Plan) -> list[tuple[str, str]]:
     return [(target, build.version) for builds in plan.builds.values() for target, build in builds.items()]
 
 
-def _competitor(run: Run, spec: Spec, target: str, first: Outcome | None) -> TrackedCompetitor:
-    build = run.plan.builds[spec.workload][target]
-    parameters = _parameters(spec) | (_mapped(first) if isinstance(first, BenchmarkResult) else {})
-    parameters.pop("seed", None)  # each cell has its own
+def _competitor(kind: RunKind, cells: Competing) -> TrackedCompetitor:
+    run, spec = kind.run, cells.spec
+    build = run.plan.builds[spec.workload][cells.target]
     facts = {
         "run_id": run.plan.run_id,
         "library": build.library,  # of a build by another name
         "version": build.version,
         "build": build.digest,
-        "data_digest": getattr(spec, "data_digest", None),
-        "nondeterministic": first.nondeterministic if isinstance(first, BenchmarkResult) else None,
+        **kind.facts(cells),
         **_common_facts(run.facts),
     }
-    return TrackedCompetitor(spec.name, target, _texts(parameters), _texts(facts))
-
-
-def _parameters(spec: Spec) -> dict[str, Any]:
-    """What a benchmark was asked to do in the words of its reports, and any other spec in those of its plan."""
-    if not isinstance(spec, FitSpec):
-        return spec.identity()
-    return {
-        "dataset": spec.dataset,
-        "task": spec.task.value,
-        "booster": spec.booster_type.value,
-        "variant": spec.variant,
-        "profile": spec.profile.value,
-        "primary_metric": spec.primary_metric,
-        **spec.training.model_dump(mode="json"),
-        "n_threads": spec.n_threads,  # resolved: -1 has become a number
-        "timing_mode": spec.alone,
-        **{f"split.{name}": value for name, value in spec.split.model_dump(mode="json").items()},
-    }
-
-
-def _mapped(result: BenchmarkResult) -> dict[str, Any]:
-    """What the library was given, without the cell's own seed, and where that is not what was asked for."""
-    native = {name: value for name, value in (result.native_params or {}).items() if value != result.model_seed}
-    return {
-        **{f"native.{name}": value for name, value in native.items()},
-        **{
-            f"mark.{mark.parameter}": f"{mark.kind}: {mark.reason}" if mark.reason else mark.kind
-            for mark in result.marks
-        },
-    }
+    return TrackedCompetitor(spec.name, cells.target, _texts(kind.parameters(cells)), _texts(facts))
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
@@ -225,32 +175,34 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _cell(result: Outcome, spec: Spec, target: str, repeat: Repeat) -> TrackedCell:
-    seed, fold = repeat
-    numbers = {**_numbers(result), "failed_before": result.failed_before or None}
-    metrics = {name: float(value) for name, value in numbers.items() if value is not None and math.isfinite(value)}
-    folds = spec.split.folds if isinstance(spec, FitSpec) else None
-    step = seed if fold is None else seed * (folds or 1) + fold
-    return TrackedCell(cell_key(spec.name, target, seed, fold), step, seed, fold, metrics)
+def _steps(plan: Plan) -> dict[str, tuple[int, Repeat]]:
+    """The step of each cell, by its key: its seed, or its place among the seeds and folds; and its repeat."""
+    folds: dict[int, int] = {}
+    for ref in plan.refs:
+        folds[ref.spec] = max(folds.get(ref.spec, 1), (ref.fold or 0) + 1)
+    return {
+        key: (ref.seed if ref.fold is None else ref.seed * folds[ref.spec] + ref.fold, Repeat(ref.seed, ref.fold))
+        for key, ref in zip(plan.keys, plan.refs, strict=True)
+    }
 
 
-def _numbers(result: Outcome) -> dict[str, float | None]:
-    """The metrics of a cell, and its times and sizes; of any other outcome than a fit's, whatever numbers it has."""
-    metrics: dict[str, float | None] = dict(getattr(result, "metrics", {}))
-    if isinstance(result, BenchmarkResult):
-        return metrics | {name: getattr(result, name) for name in (*RESOURCES, *_COUNTS)}
-    fields = type(result).model_fields.keys() - _IDENTITY
-    numbers = {name: getattr(result, name) for name in sorted(fields)}
-    return metrics | {name: value for name, value in numbers.items() if type(value) in (int, float)}
+def _cell(kind: RunKind, result: Outcome, place: tuple[int, Repeat]) -> TrackedCell:
+    step, repeat = place
+    numbers = {**kind.numbers(result), "failed_before": result.failed_before or None}
+    return TrackedCell(result.key, step, *repeat, _finite(numbers))
 
 
-def _end(cells: tuple[TrackedCell, ...], found: Iterable[Outcome | Failure], planned: int) -> CompetitorEnd:
+def _finite(numbers: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: float(value) for name, value in numbers.items() if value is not None and math.isfinite(value)}
+
+
+def _end(kind: RunKind, found: Competing, cells: tuple[TrackedCell, ...]) -> CompetitorEnd:
     failures = {
         str(Repeat(item.seed, item.fold)): f"{item.error_type}: {item.error_message}".partition("\n")[0]
-        for item in found
-        if isinstance(item, Failure)
+        for item in found.failures
     }
     names = dict.fromkeys(name for cell in cells for name in cell.metrics)
     means = {name: statistics.fmean(cell.metrics[name] for cell in cells if name in cell.metrics) for name in names}
-    missing = planned - len(cells) - len(failures)
+    missing = found.planned - len(cells) - len(failures)
+    means |= _finite(kind.summary(found))
     return CompetitorEnd(_status(missing, len(failures)), len(cells), means, failures)

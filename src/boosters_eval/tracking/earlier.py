@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import RunError
+from boosters_eval.engine.kinds import kind_of_run
 from boosters_eval.engine.runs import find_run
 from boosters_eval.engine.summaries import is_running
-from boosters_eval.programs.benchmark.running import BENCHMARK
 from boosters_eval.tracking.observer import TrackingObserver
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ def send_run(
     timeout: float,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Send a run, the latest finished attempt of several; `last` is a benchmark. Sending it again changes nothing."""
-    folder = find_run(reference, where, kind=BENCHMARK)
+    """Send a run of any kind, the latest finished attempt of several; sending it again changes nothing."""
+    folder = find_run(reference, where)
     if is_running(folder.path):
         raise RunError(f"Run {folder.run_id} is being executed by another process; wait for it or stop it.")
     attempt = folder.shown()
-    folder.load(attempt)  # refuses what was changed
+    kind_of_run(folder.load(attempt), folder).findings  # noqa: B018 (refuses what cannot be read, or was changed)
     observer = TrackingObserver(trackers, where, say=say, wait=timeout)
-    observer.follow(folder.path, folder.run_id, attempt)
+    observer.follow(folder.path, attempt)
     lacking = observer.finish(timeout)
     if lacking:
         raise RunError(" ".join(lacking))

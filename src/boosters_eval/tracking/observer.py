@@ -6,18 +6,19 @@ import math
 import os
 import time
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, MissingLibraryError
 from boosters_eval.core.home import home
 from boosters_eval.core.modules import address_of
+from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.observer import Observer
 from boosters_eval.tracking.outpost import Outpost
 from boosters_eval.tracking.tracker import TRACKERS, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from boosters_eval.engine.observer import CellEnded, ObserverSettings, RunStarted
 
@@ -71,7 +72,7 @@ def allowed_wait() -> float:
 
 
 class TrackingObserver(Observer):
-    """Several trackers of one run, with all the looks at it. Closing it waits for them, boundedly.
+    """Several trackers of one run, with all the looks at it, or of several runs. Closing it waits for them, boundedly.
 
     Where times are measured, nothing runs beside the cells: everything is sent after the last of them.
     """
@@ -89,8 +90,7 @@ class TrackingObserver(Observer):
         self._wait = allowed_wait() if wait is None else wait
         self._outposts: list[Outpost] = []
         self._warned: set[str] = set()  # the trackers
-        self._place: dict[str, Any] = {}
-        self._run_id = ""
+        self._runs: list[dict[str, Any]] = []  # where they are; a look at more seeds replaces the one before
 
     @classmethod
     def for_run(cls, settings: ObserverSettings) -> Self:
@@ -104,21 +104,25 @@ class TrackingObserver(Observer):
         """Name the journal to all."""
         if event.folder is None or not self._trackers:
             return
-        self._run_id = event.plan.run_id
-        self._place = {"folder": str(event.folder.absolute()), "attempt": event.attempt}
-        if not any(spec.alone for spec in event.plan.specs):
-            self._start()
+        self.follow(event.folder, event.attempt)
         for outpost in self._outposts:
-            outpost.tell(**self._place)
+            outpost.tell(**self._runs[-1])
+        if not self._outposts and not any(spec.alone for spec in event.plan.specs):
+            self._start()
 
-    def follow(self, folder: Path, run_id: str, attempt: int) -> None:
-        """Send a run that was executed before."""
-        self._run_id, self._place = run_id, {"folder": str(folder.absolute()), "attempt": attempt}
+    def follow(self, folder: Path, attempt: int) -> None:
+        """Take a run for one to be sent, as the last so far."""
+        extended = RunFolder(folder).facts(attempt).extends
+        if self._runs and extended == Path(self._runs[-1]["folder"]).name:
+            self._runs.pop()
+        self._runs.append({"folder": str(folder.absolute()), "attempt": attempt, "run": len(self._runs)})
 
-    def _start(self) -> None:
-        if not self._outposts:
-            for name, tracker in self._trackers.items():
-                self._outposts.append(Outpost(name, tracker, states=self._states, wait=self._wait))
+    def _start(self, **last: Any) -> None:
+        for name, tracker in self._trackers.items():
+            self._outposts.append(Outpost(name, tracker, states=self._states, wait=self._wait))
+            for place in self._runs[:-1]:
+                self._outposts[-1].tell(**place)
+            self._outposts[-1].tell(**self._runs[-1], **last)
 
     def outcome(self, event: CellEnded) -> None:  # noqa: ARG002 (the journal has it)
         """Tell all that there is news."""
@@ -135,20 +139,18 @@ class TrackingObserver(Observer):
         except KeyboardInterrupt:  # ends only the waiting: the run has its results
             lacking = [self._lacking(outpost, "it was not waited for") for outpost in self._outposts]
         except Exception as fault:  # noqa: BLE001 (no process can be started, say: the run has its results all the same)
-            lacking = [f"Run {self._run_id} could not be tracked: {fault!r}"]
+            lacking = [f"{self._told.capitalize()} could not be tracked: {fault!r}"]
         for text in filter(None, lacking):
             warnings.warn(text, BoostersEvalWarning, stacklevel=3)
 
     def finish(self, wait: float) -> list[str]:
         """Say that nothing more will follow, and wait at most so long; a sentence per tracker that lacks something."""
-        if not self._place:
+        if not self._runs:
             return []
-        held = not self._outposts
         try:
-            self._start()
+            if not self._outposts:
+                self._start(ended=True)  # said at once: it is not opened if it has all of it
             for outpost in self._outposts:
-                if held:
-                    outpost.tell(**self._place, ended=True)  # at once: it is not opened if it has all of it
                 outpost.hang_up()
             self._await_all(time.monotonic() + wait, wait)
         finally:
@@ -173,12 +175,17 @@ class TrackingObserver(Observer):
         if outpost.done:
             return ""
         why = (outpost.trouble or reason).rstrip(".")
-        way = f"boosters-eval track {self._run_id} --to {outpost.name}"
+        run = Path(self._runs[0]["folder"]).name if len(self._runs) == 1 else "RUN"
+        way = f"boosters-eval track {run} --to {outpost.name}"
         if outpost.name not in TRACKERS:  # the command line does not know a class by its name
-            way = f'track_run("{self._run_id}", {outpost.name})'
-        return (
-            f"The tracker '{outpost.name}' does not have all of run {self._run_id}: {why}. Send the rest with '{way}'."
-        )
+            way = f'track_run("{run}", {outpost.name})'
+        return f"The tracker '{outpost.name}' does not have all of {self._told}: {why}. Send the rest with '{way}'."
+
+    @property
+    def _told(self) -> str:
+        """The runs by their ids, as a sentence has them."""
+        ids = [Path(place["folder"]).name for place in self._runs]
+        return f"run {ids[0]}" if len(ids) == 1 else f"runs {', '.join(ids)}"
 
     def _warn(self, outpost: Outpost) -> None:
         """Once: a server that is gone is to be known before the run has ended."""

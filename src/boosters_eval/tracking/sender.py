@@ -19,20 +19,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filelock import FileLock
 
-from boosters_eval.core.errors import RunError
 from boosters_eval.core.modules import at_address
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.journal import read
-from boosters_eval.programs.benchmark.running import collect
+from boosters_eval.engine.kinds import kind_of_run
 from boosters_eval.tracking.content import content_of
 from boosters_eval.tracking.tracker import TrackedEnd, TrackingStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from boosters_eval.engine.folder import Run
     from boosters_eval.tracking.content import TrackedContent
     from boosters_eval.tracking.tracker import TrackedCompetitor, Tracker
+
+    RunPlace = tuple[str, int]  # the folder of a run, and the attempt
 
 _LEAST_PAUSE = 1.0  # seconds between two sendings
 _SHARE = 4  # how many times as long as the last sending took
@@ -49,23 +50,33 @@ class Sending:
         self._run_id = ""
         self._described: dict[str, TrackedCompetitor] = {}
         self._cells: set[str] = set()
+        self._past = 0  # runs that were sent to their end
 
-    def send(self, folder: RunFolder, attempt: int, *, ended: bool) -> None:
-        """Bring the tracker up to date; `ended` says that no more will follow."""
+    def send_all(self, places: Sequence[RunPlace], *, ended: bool) -> None:
+        """Bring the tracker up to date with the runs of a session, of which only the last may go on."""
+        *earlier, last = places
+        for folder, attempt in earlier[self._past :]:
+            self.send(RunFolder(Path(folder)), attempt, ended=True, more=True)
+            self._tracker = None  # each has a state of its own
+            self._past += 1
+        self.send(RunFolder(Path(last[0])), last[1], ended=ended)
+
+    def send(self, folder: RunFolder, attempt: int, *, ended: bool, more: bool = False) -> None:
+        """Bring the tracker up to date; `ended` says that no more of the run will follow, `more` that another will."""
         try:
-            self._send(folder, attempt, ended=ended)
+            self._send(folder, attempt, ended=ended, more=more)
         except BaseException:
             self._tracker = None
             raise
 
-    def _send(self, folder: RunFolder, attempt: int, *, ended: bool) -> None:
+    def _send(self, folder: RunFolder, attempt: int, *, ended: bool, more: bool) -> None:
         run, sealed = _load(folder, attempt)
         content = content_of(run, folder, sealed=sealed, ended=ended)
         if self._tracker is None:
             self._tracker = self._make(content.run.key)
             self._described, self._cells, self._run_id = {}, set(), ""
             if self._tracker.holds(content.run):
-                self._say(done=True, where="nothing was sent: it has all of it already")
+                self._say(done=not more, where="nothing was sent: it has all of it already")
                 return
         if self._run_id != run.plan.run_id:  # at first, and when seeds were added
             self._say(where=self._tracker.begin(content.run))
@@ -75,7 +86,7 @@ class Sending:
             with _files(run, folder, content) as files:
                 written = folder.journal_path(attempt).stat().st_mtime
                 self._tracker.end(content.run, TrackedEnd(content.status, written, content.ends, files))
-            self._say(done=True)
+            self._say(done=not more)
 
     def _tell(self, tracker: Tracker, content: TrackedContent) -> None:
         for competitor in content.competitors:
@@ -98,12 +109,12 @@ def _load(folder: RunFolder, attempt: int) -> tuple[Run, bool]:
 
 @contextlib.contextmanager
 def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Mapping[str, Path]]:
-    """The journal of a run that came to its end; of a benchmark, its report and results too."""
+    """The journal of a run that came to its end, and the reports of its kind."""
     if content.status is TrackingStatus.INTERRUPTED:
         yield {}
         return
+    texts = kind_of_run(run, folder).files()
     with tempfile.TemporaryDirectory(prefix="boosters-eval-") as place:
-        texts = _results(run)
         files = {name: Path(place) / name for name in (*texts, "journal.jsonl")}
         for name, text in texts.items():
             files[name].write_text(text, encoding="utf-8")
@@ -111,24 +122,12 @@ def _files(run: Run, folder: RunFolder, content: TrackedContent) -> Iterator[Map
         yield files
 
 
-def _results(run: Run) -> dict[str, str]:
-    from boosters_eval import reports  # noqa: PLC0415 (only at the end)
-    from boosters_eval.programs.benchmark import tables  # noqa: PLC0415
-
-    try:
-        results = collect(run)
-    except RunError:  # it is of another kind, and has reports of its own
-        return {}
-    page = reports.render_page(tables.build_document(results, "comparison"))
-    return {"report.html": page, "results.json": results.to_json()}
-
-
 class News:
-    """What the program says on stdin: where the run is, that there is news, that it ended. Its death is an end too."""
+    """What the program says on stdin: where its runs are, that there is news, the end. Its death is an end too."""
 
     def __init__(self, source: BinaryIO, at_end: Callable[[], None] = lambda: None) -> None:
         self._changed, self._at_end = threading.Condition(), at_end
-        self._place: tuple[str, int] | None = None
+        self._places: dict[int, RunPlace] = {}
         self._fresh = self._ended = False
         threading.Thread(target=self._listen, args=(source,), daemon=True).start()
 
@@ -139,19 +138,19 @@ class News:
                 self._fresh = True
                 self._ended = message.get("ended", False)
                 if "folder" in message:
-                    self._place = (message["folder"], message["attempt"])
+                    self._places[message["run"]] = (message["folder"], message["attempt"])
                 self._changed.notify()
         self._at_end()
         with self._changed:
             self._ended = self._fresh = True
             self._changed.notify()
 
-    def wait(self, seconds: float | None = None) -> tuple[tuple[str, int] | None, bool]:
-        """Until there is news, at most that long: the run's place, if it has begun, and whether it ended."""
+    def wait(self, seconds: float | None = None) -> tuple[list[RunPlace], bool]:
+        """Until there is news, at most that long: where the runs are that have begun, and whether the last ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._fresh, seconds)
             self._fresh = False
-            return self._place, self._ended
+            return list(self._places.values()), self._ended
 
     def pause(self, seconds: float) -> None:
         """Unless it ended: then there is no time to lose."""
@@ -195,10 +194,10 @@ def attend(sending: Sending, news: News, say: Callable[..., None]) -> int:
     """Send whenever there is news; the exit status tells whether all was sent at the end."""
     again: float | None = None  # seconds until it is tried again without news
     while True:
-        place, ended = news.wait(again)
-        if place is not None:
+        places, ended = news.wait(again)
+        if places:
             began = time.monotonic()
-            good = _try(sending, place, say, ended=ended)
+            good = _try(sending, places, say, ended=ended)
             again = None if good else _AFTER_FAULT
             if ended:
                 return 0 if good else 1
@@ -207,9 +206,9 @@ def attend(sending: Sending, news: News, say: Callable[..., None]) -> int:
             return 0
 
 
-def _try(sending: Sending, place: tuple[str, int], say: Callable[..., None], *, ended: bool) -> bool:
+def _try(sending: Sending, places: Sequence[RunPlace], say: Callable[..., None], *, ended: bool) -> bool:
     try:
-        sending.send(RunFolder(Path(place[0])), place[1], ended=ended)
+        sending.send_all(places, ended=ended)
     except BaseException as error:  # noqa: BLE001 (a tracker may fail in any way)
         say(trouble=" ".join(f"{type(error).__name__}: {error}".split())[:500])
         return False

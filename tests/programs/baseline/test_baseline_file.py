@@ -10,15 +10,9 @@ from hypothesis import strategies as st
 import factories
 from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, FileFormatError, RunError
 from boosters_eval.engine.facts import RunFacts
-from boosters_eval.programs.baseline import (
-    Snapshot,
-    are_same_outcomes,
-    check,
-    load_baseline,
-    make_baseline,
-    save_baseline,
-)
-from boosters_eval.programs.baseline.model import MetricStats
+from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.model import MetricStats, load_baseline, save_baseline
+from boosters_eval.programs.baseline.snapshot import Snapshot, are_same_outcomes, make_baseline
 from boosters_eval.programs.benchmark.records import RunMetadata
 
 V1 = Path(__file__).parents[2] / "fixtures" / "baseline_v1.json"

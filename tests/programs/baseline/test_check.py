@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,9 @@ from hypothesis import strategies as st
 
 import factories
 from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
-from boosters_eval.programs.baseline import CheckRules, Snapshot, Status, check, make_baseline
-from boosters_eval.programs.baseline.check import is_regression
+from boosters_eval.programs.baseline.check import check, is_regression
+from boosters_eval.programs.baseline.findings import CheckRules, Status
+from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.records import RunMetadata, Unsupported
 from boosters_eval.runners.result import SplitFacts
 
@@ -26,6 +28,11 @@ def against(make):
     return compare
 
 
+def code(found, **rules):
+    """The exit code by other rules."""
+    return replace(found, rules=found.rules.replace(**rules)).exit_code
+
+
 def status(found, config="california/gbdt", library="boosters"):
     return next(f for f in found.findings if (f.config, f.library) == (config, library)).status
 
@@ -34,15 +41,15 @@ def test_the_same_run_passes(make, against):
     found = against(make.run())
     assert found.passed
     assert {f.status for f in found.findings} == {Status.SAME}
-    assert found.exit_code() == ExitCode.SUCCESS
+    assert found.exit_code == ExitCode.SUCCESS
 
 
 def test_a_pair_that_is_worse_than_tolerance_is_a_regression_and_only_it(make, against):
     found = against(make.run({("california/gbdt", "boosters"): 1.03}))
     assert [(f.config, f.library) for f in found.regressions] == [("california/gbdt", "boosters")]
     assert found.regressions[0].change == pytest.approx(0.03)
-    assert found.exit_code() == ExitCode.REGRESSION
-    assert found.exit_code(fail_on_regression=False) == ExitCode.SUCCESS
+    assert found.exit_code == ExitCode.REGRESSION
+    assert code(found, fail_on_regression=False) == ExitCode.SUCCESS
 
 
 @pytest.mark.parametrize(
@@ -120,8 +127,8 @@ def test_a_config_that_was_not_run_fails(make, against):
     found = against(make.run(configs=("california/gbdt",)))
     assert status(found, "breast_cancer/gbdt") is Status.SKIPPED
     assert not found.passed
-    assert found.exit_code() == ExitCode.EXECUTION_ERROR
-    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
+    assert found.exit_code == ExitCode.EXECUTION_ERROR
+    assert code(found, fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
 
 
 def test_a_library_that_was_not_run_fails_and_is_named(make, against):
@@ -158,10 +165,10 @@ def test_a_crash_where_there_is_a_baseline_is_a_regression(make, against):
     run.errors.append(make.error())
     found = against(run)
     assert status(found) is Status.CRASHED
-    assert found.exit_code() == ExitCode.REGRESSION
-    assert found.exit_code(continue_on_error=True) == ExitCode.REGRESSION
-    assert found.exit_code(fail_on_regression=False) == ExitCode.EXECUTION_ERROR
-    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.SUCCESS
+    assert found.exit_code == ExitCode.REGRESSION
+    assert code(found, continue_on_error=True) == ExitCode.REGRESSION
+    assert code(found, fail_on_regression=False) == ExitCode.EXECUTION_ERROR
+    assert code(found, fail_on_regression=False, continue_on_error=True) == ExitCode.SUCCESS
 
 
 def test_a_config_all_of_whose_libraries_crashed_is_a_regression(make, against):
@@ -176,7 +183,7 @@ def test_a_score_that_is_no_number_is_an_error_and_never_a_pass(make, against, b
     run.results[0] = make.result(metrics={"rmse": bad})
     found = against(run)
     assert status(found) is Status.NOT_FINITE
-    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
+    assert code(found, fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
 
 
 def test_a_cell_that_did_not_run_fails_its_pair(make, against):
@@ -198,7 +205,7 @@ def test_a_new_config_is_information(make, against):
     found = against(make.run(), before=make.run(configs=("california/gbdt",)))
     assert status(found, "breast_cancer/gbdt") is Status.NEW
     assert found.passed
-    assert found.exit_code() == ExitCode.SUCCESS
+    assert found.exit_code == ExitCode.SUCCESS
 
 
 def test_a_crash_of_a_new_config_is_still_an_error_of_the_run(make, against):
@@ -207,8 +214,8 @@ def test_a_crash_of_a_new_config_is_still_an_error_of_the_run(make, against):
     found = against(run, before=make.run(configs=("california/gbdt",)))
     assert status(found, "breast_cancer/gbdt") is Status.CRASHED
     assert not found.passed
-    assert found.exit_code() == ExitCode.EXECUTION_ERROR
-    assert found.exit_code(continue_on_error=True) == ExitCode.SUCCESS
+    assert found.exit_code == ExitCode.EXECUTION_ERROR
+    assert code(found, continue_on_error=True) == ExitCode.SUCCESS
 
 
 def test_nothing_in_common_is_a_configuration_error(make, against):
@@ -222,7 +229,7 @@ def test_an_upgraded_competitor_is_told_apart_and_does_not_fail(make, against):
     assert found.upgrades == {"xgboost": ("3.1.2", "3.4.1")}
     assert status(found, library="xgboost") is Status.REGRESSION
     assert found.passed
-    assert found.exit_code() == ExitCode.SUCCESS
+    assert found.exit_code == ExitCode.SUCCESS
 
 
 def test_a_competitor_of_the_recorded_version_counts(make, against):
@@ -248,8 +255,8 @@ def test_a_crash_of_a_library_that_does_not_count_is_an_error_not_a_regression(m
     run = make.run(libraries=("boosters",))
     run.errors = [make.error(config, "xgboost") for config in ("california/gbdt", "breast_cancer/gbdt")]
     found = against(run, under_test=("boosters",))
-    assert found.exit_code() == ExitCode.EXECUTION_ERROR
-    assert found.exit_code(continue_on_error=True) == ExitCode.SUCCESS
+    assert found.exit_code == ExitCode.EXECUTION_ERROR
+    assert code(found, continue_on_error=True) == ExitCode.SUCCESS
 
 
 def test_other_data_is_not_comparable_even_when_it_scores_better(make, against):
@@ -258,7 +265,7 @@ def test_other_data_is_not_comparable_even_when_it_scores_better(make, against):
     found = against(run)
     assert status(found) is Status.UNLIKE
     assert "the data is not the recorded data" in found.unanswered[0].note
-    assert found.exit_code() == ExitCode.EXECUTION_ERROR
+    assert found.exit_code == ExitCode.EXECUTION_ERROR
 
 
 def test_other_splits_are_not_comparable_and_not_tested(make, against):
@@ -286,7 +293,7 @@ def test_fewer_seeds_are_compared_over_those_that_both_have(make, against):
 def test_fewer_cells_than_recorded_fail_unless_fewer_were_asked_for(make, against):
     found = against(make.run(seeds=2), recorded_seeds=5)
     assert {f.note for f in found.unanswered} == {"only 2 of the 5 recorded cells were run"}
-    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
+    assert code(found, fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
     worse = against(make.run({"boosters": 1.05}, seeds=2), recorded_seeds=5)
     assert [f.library for f in worse.regressions] == ["boosters"] * 2  # what is known to be worse is said as such
 
@@ -318,7 +325,7 @@ def test_seeds_that_were_asked_for_are_counted_with_all_their_folds(make):
 
 
 def test_fewer_values_than_a_mean_without_values_per_seed_was_made_of_fail(make):
-    from boosters_eval.programs.baseline import load_baseline
+    from boosters_eval.programs.baseline.model import load_baseline
 
     recorded = Snapshot.of_baseline(load_baseline(V1))
     run = Snapshot.of_run(make.run(libraries=("boosters",)))
@@ -333,7 +340,7 @@ def test_a_cell_of_the_plan_that_nobody_ran_is_an_error(make, against):
     found = against(run)
     assert found.errors == 2
     assert not found.passed
-    assert found.exit_code() == ExitCode.EXECUTION_ERROR
+    assert found.exit_code == ExitCode.EXECUTION_ERROR
     del run.results[0]  # one of the two, known by its name
     assert against(run).errors == 2
 
@@ -345,14 +352,14 @@ def test_two_results_for_one_cell_are_not_comparable_whichever_comes_last(make, 
     found = against(run)
     assert status(found) is Status.UNLIKE
     assert found.unanswered[0].note == "cell 42: the run has 2 outcomes for it"
-    assert found.exit_code(continue_on_error=True) == ExitCode.EXECUTION_ERROR
+    assert code(found, continue_on_error=True) == ExitCode.EXECUTION_ERROR
 
 
 def test_a_check_of_which_nothing_counts_is_a_configuration_error(make, against):
     run = make.run({"xgboost": 2.0}, libraries=("xgboost",), versions={"xgboost": "3.4.1"})
     found = against(run, only_libraries=("xgboost",))
     assert not found.passed
-    assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.CONFIGURATION_ERROR
+    assert code(found, fail_on_regression=False, continue_on_error=True) == ExitCode.CONFIGURATION_ERROR
 
 
 def test_a_library_under_test_that_is_new_in_the_run_has_nothing_to_be_held_against(make, against):
@@ -404,7 +411,7 @@ class TestStatistical:
         found = against(make.run({"boosters": 1.015}), statistical=True)
         assert status(found) is Status.DRIFT
         assert found.passed
-        assert found.exit_code() == ExitCode.SUCCESS
+        assert found.exit_code == ExitCode.SUCCESS
 
     def test_an_improvement_within_tolerance_is_not_drift(self, make, against):
         assert status(against(make.run({"boosters": 0.985}), statistical=True)) is Status.WITHIN
@@ -416,8 +423,8 @@ class TestStatistical:
         assert status(found) is Status.SUSPECTED
         assert (found.findings[0].seeds_needed, found.findings[0].n_recorded) == (29, 3)
         assert found.findings[0].note.endswith(", 29 seeds would decide if the change stays as it is")
-        assert found.exit_code() == ExitCode.REGRESSION
-        assert found.exit_code(fail_on_regression=False) == ExitCode.SUCCESS
+        assert found.exit_code == ExitCode.REGRESSION
+        assert code(found, fail_on_regression=False) == ExitCode.SUCCESS
 
     def test_what_no_number_of_seeds_would_decide_is_suspected_too(self, make, against):
         found = against(noisy(make, {0: 1.12, 1: 0.95, 2: 1.03}), statistical=True)
@@ -425,7 +432,7 @@ class TestStatistical:
         assert found.findings[0].note.endswith(
             "no number of seeds would make such a change significant, as splits share rows"
         )
-        assert found.exit_code() == ExitCode.REGRESSION
+        assert found.exit_code == ExitCode.REGRESSION
 
     def test_seeds_are_not_advised_where_they_add_no_windows_of_time(self):
         def run(*values):
@@ -460,7 +467,7 @@ class TestStatistical:
         assert status(against(run, statistical=True)) is Status.REGRESSION
 
     def test_version_1_without_values_per_seed_is_decided_by_tolerance(self, make):
-        from boosters_eval.programs.baseline import load_baseline
+        from boosters_eval.programs.baseline.model import load_baseline
 
         recorded = load_baseline(V1)
         run = make.run({"california/gbdt": 1.05}, seeds=3)
@@ -502,7 +509,7 @@ def test_statistical_never_passes_what_the_tolerance_fails(then, factors, tolera
         for side in (then, now)
     ]
     plain, tested = (check(*sides, CheckRules(tolerance=tolerance, statistical=how)) for how in (False, True))
-    assert tested.exit_code() == plain.exit_code()
+    assert tested.exit_code == plain.exit_code
 
 
 class TestFlaky:
@@ -521,23 +528,23 @@ class TestFlaky:
             ("xgboost", {"42": 4}),
         ]
         assert {f.status for f in found.findings} == {Status.SAME}
-        assert found.exit_code() == ExitCode.EXECUTION_ERROR
-        assert found.exit_code(fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
+        assert found.exit_code == ExitCode.EXECUTION_ERROR
+        assert code(found, fail_on_regression=False, continue_on_error=True) == ExitCode.EXECUTION_ERROR
 
     @pytest.mark.parametrize(("allowed", "passed"), [(2, False), (3, True)])
     def test_as_many_as_are_allowed_pass(self, flaky, against, allowed, passed):
         assert against(flaky, allow_flaky=allowed).passed is passed
 
     def test_a_regression_goes_before(self, flaky, against, make):
-        assert against(flaky, before=make.run({"boosters": 0.9})).exit_code() == ExitCode.REGRESSION
+        assert against(flaky, before=make.run({"boosters": 0.9})).exit_code == ExitCode.REGRESSION
 
     def test_a_flaky_library_that_does_not_count_may_be_excused_like_its_failures(self, flaky, against):
         flaky.results = [
             r.model_copy(update={"failed_before": 0}) if r.library == "boosters" else r for r in flaky.results
         ]
         found = against(flaky, under_test=("boosters",))
-        assert found.exit_code() == ExitCode.EXECUTION_ERROR
-        assert found.exit_code(continue_on_error=True) == ExitCode.SUCCESS
+        assert found.exit_code == ExitCode.EXECUTION_ERROR
+        assert code(found, continue_on_error=True) == ExitCode.SUCCESS
 
     def test_a_baseline_with_flaky_cells_says_so(self, flaky, make):
         recorded = Snapshot.of_baseline(make_baseline(flaky, allow_flaky=3))

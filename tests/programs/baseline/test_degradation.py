@@ -7,7 +7,8 @@ import factories
 from boosters_eval import prepare_suite
 from boosters_eval.cli.app import run
 from boosters_eval.metrics import compute_metrics
-from boosters_eval.programs.baseline import load_baseline, make_baseline, save_baseline
+from boosters_eval.programs.baseline.model import load_baseline, save_baseline
+from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.spec import model_seed
 
 TRIES = 20

@@ -3,17 +3,22 @@ import pytest
 import factories
 from boosters_eval import Settings
 from boosters_eval.core.errors import ConfigError
-from boosters_eval.engine.cell import Build
-from boosters_eval.programs.baseline import CheckRules, make_baseline
-from boosters_eval.programs.baseline.plan import Request, plan_run, until_decided
+from boosters_eval.core.terms import speaking_of
+from boosters_eval.engine.cell import Build, Installation
+from boosters_eval.programs.baseline.findings import CheckRules
+from boosters_eval.programs.baseline.plan import plan_run, until_decided
+from boosters_eval.programs.baseline.request import CheckRequest
+from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.looks import Growth, grow
 from boosters_eval.programs.benchmark.planning import PreparedRun
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.config import derive_seeds
-from boosters_eval.runners.installation import Installation
-from boosters_eval.runners.targets import forget, known_as
 
 NOISE = (0.04, -0.03, 0.01, -0.01, 0.02, -0.02, 0.03, -0.04, 0.0, 0.0)
+
+
+def asked(suite, **parameters):
+    return CheckRequest(suite=suite, statistical=parameters.get("seeds") == "auto", **parameters)
 
 
 def run_of(seeds, change, noise=1.0):
@@ -72,7 +77,7 @@ def test_what_it_says_counts_the_pairs_that_are_open():
 @pytest.mark.parametrize(("recorded", "wish", "schedule"), [(20, None, (5, 10, 20)), (20, 10, (5, 10)), (3, 50, (3,))])
 def test_no_more_seeds_are_run_than_the_baseline_has(home, recorded, wish, schedule):
     baseline = make_baseline(run_of(recorded, 0.0))
-    prepared, restriction = plan_run(Request("minimal", seeds="auto", max_seeds=wish), Settings(), baseline)
+    prepared, restriction = plan_run(asked("minimal", seeds="auto", max_seeds=wish), baseline)
     assert prepared.growth.rule.schedule == schedule
     assert restriction.seeds == schedule[0]
 
@@ -86,7 +91,7 @@ def test_no_more_seeds_are_run_than_the_baseline_has(home, recorded, wish, sched
 )
 def test_a_baseline_that_no_seed_can_be_paired_with_says_what_to_record(spoil, told):
     with pytest.raises(ConfigError, match="needs a baseline of at least 2 seeds") as caught:
-        plan_run(Request("minimal", seeds="auto"), Settings(), spoil(make_baseline(run_of(2, 0.0))))
+        plan_run(asked("minimal", seeds="auto"), spoil(make_baseline(run_of(2, 0.0))))
     assert told in str(caught.value)
     assert "boosters-eval baseline record FILE --seeds 20" in str(caught.value)
 
@@ -96,15 +101,15 @@ MEAN = {"rmse": factories.stats({"42": 0.5}).model_copy(update={"per_seed": {}, 
 
 def test_a_maximum_without_auto_is_refused():
     with pytest.raises(ConfigError, match="'max_seeds' parameter needs seeds='auto'"):
-        plan_run(Request("minimal", seeds=3, max_seeds=9), Settings(), make_baseline(run_of(3, 0.0)))
+        plan_run(asked("minimal", seeds=3, max_seeds=9), make_baseline(run_of(3, 0.0)))
 
 
 def test_check_runs_only_the_libraries_that_the_baseline_was_recorded_with(home):
     baseline = make_baseline(run_of(3, 0.0))
-    prepared, _ = plan_run(Request("quick", recorded_only=True), Settings(), baseline)
+    prepared, _ = plan_run(asked("quick"), baseline, recorded_only=True)
     assert {cell.target for cell in prepared.plan.cells} == {"boosters"}
     assert any(note.startswith("the baseline has no ") and "xgboost" in note for note in prepared.notes)
-    prepared, _ = plan_run(Request("quick", ("xgboost",), recorded_only=True), Settings(), baseline)
+    prepared, _ = plan_run(asked("quick", libraries=("xgboost",)), baseline, recorded_only=True)
     assert {cell.target for cell in prepared.plan.cells} == {"xgboost"}
 
 
@@ -113,22 +118,24 @@ def test_a_baseline_with_builds_tells_how_something_takes_their_place(home):
     head = Build(version="0.2.0", digest="d", library="boosters")
     baseline = made.model_copy(update={"libraries": {**made.libraries, "head": head}})
     told = "the baseline has builds that no suite has: head (boosters 0.2.0); name what takes their place, as in"
-    prepared, _ = plan_run(Request("minimal", seeds=2), Settings(), baseline)
-    assert any(note.startswith(told) and note.endswith("--library head=boosters==VERSION") for note in prepared.notes)
-    prepared, _ = plan_run(Request("minimal", ("boosters",), seeds=2), Settings(), baseline)
+    prepared, _ = plan_run(asked("minimal", seeds=2), baseline)
+    assert f"{told} libraries=['head=boosters==VERSION']" in prepared.notes
+    with speaking_of({"libraries": "--library"}):
+        prepared, _ = plan_run(asked("minimal", seeds=2), baseline)
+    assert f"{told} --library head=boosters==VERSION" in prepared.notes
+    prepared, _ = plan_run(asked("minimal", libraries=("boosters",), seeds=2), baseline)
     assert not any(note.startswith(told) for note in prepared.notes)
     unnamed = {"boosters==0.2.0": head, "boosters@0.2.0": head}  # such a label cannot be given as a name
-    prepared, _ = plan_run(Request("minimal", seeds=2), Settings(), baseline.model_copy(update={"libraries": unnamed}))
-    assert any(note.endswith("--library boosters==0.2.0 boosters@PATH") for note in prepared.notes)
+    prepared, _ = plan_run(asked("minimal", seeds=2), baseline.model_copy(update={"libraries": unnamed}))
+    assert any(note.endswith("libraries=['boosters==0.2.0', 'boosters@PATH']") for note in prepared.notes)
 
 
 def test_a_build_of_a_recorded_library_is_judged_only_under_its_name(home):
     baseline = make_baseline(run_of(2, 0.0))
     elsewhere = Installation(library="boosters", version="0.2.0", digest="0" * 16, path=("/nowhere",))
-    known_as("head", RUNNERS["boosters"].at("head", elsewhere))
-    prepared, _ = plan_run(Request("minimal", ("head",), seeds=2), Settings(), baseline)
-    forget("head")
+    head = RUNNERS["boosters"].at("head", elsewhere)
+    prepared, _ = plan_run(asked("minimal", libraries=(head,), seeds=2), baseline)
     told = "the baseline has boosters, but not head, which is not judged by it; to judge it, give it that name, as in"
-    assert f"{told} --library boosters=boosters@PATH" in prepared.notes
-    prepared, _ = plan_run(Request("minimal", ("boosters",), seeds=2), Settings(), baseline)
+    assert f"{told} libraries=['boosters=boosters@PATH']" in prepared.notes
+    prepared, _ = plan_run(asked("minimal", libraries=("boosters",), seeds=2), baseline)
     assert not any("is not judged by it" in note for note in prepared.notes)

@@ -1,13 +1,19 @@
 import math
+from dataclasses import replace
+from functools import partial
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from boosters_eval.programs.baseline import CheckRules, Snapshot, check, make_baseline, render
+from boosters_eval.programs.baseline import check as judging
+from boosters_eval.programs.baseline import render
 from boosters_eval.programs.baseline.document import CheckDocument
+from boosters_eval.programs.baseline.findings import CheckRules
+from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.records import RunMetadata
 
 NAME = "tests/baselines/quick.json"
+check = partial(judging.check, name=NAME)
 CA, BC = "california/gbdt", "breast_cancer/gbdt"
 
 
@@ -55,13 +61,13 @@ def flaky(make):
 
 
 def test_a_regression_reads_as_in_the_rfc(story):
-    lines = render.lines(story, NAME)
+    lines = render.lines(story)
     assert lines[0] == "❌ Regression detected in 2 configs:"
     assert lines[1] == "  california/gbdt boosters: RMSE 0.4819 > baseline 0.4521 (+6.6%, tolerance 2%)"
 
 
 def test_an_upgrade_reads_as_what_it_is(story):
-    lines = render.lines(story, NAME)
+    lines = render.lines(story)
     heading = lines.index("Libraries whose version differs from the recorded one:")
     assert (
         lines[heading + 1] == "  breast_cancer/gbdt: xgboost 3.1.2 → 3.4.1 moved log loss by +9.6 %: not your library"
@@ -69,18 +75,18 @@ def test_an_upgrade_reads_as_what_it_is(story):
 
 
 def test_the_whole_story_reads_well(story, golden):
-    golden("baseline-story.txt", "\n".join(render.lines(story, NAME)) + "\n")
-    golden("baseline-story.md", render.markdown(story, NAME))
-    golden("baseline-story.xml", render.junit(story, NAME))
+    golden("baseline-story.txt", "\n".join(render.lines(story)) + "\n")
+    golden("baseline-story.md", render.markdown(story))
+    golden("baseline-story.xml", render.junit(story))
     golden("baseline-story.annotations.txt", "\n".join(render.workflow_commands(story)) + "\n")
 
 
 def test_the_statistical_story_reads_well(statistical, golden):
-    golden("baseline-statistical.txt", "\n".join(render.lines(statistical, NAME)) + "\n")
-    golden("baseline-statistical.md", render.markdown(statistical, NAME))
-    golden("baseline-statistical.xml", render.junit(statistical, NAME))
+    golden("baseline-statistical.txt", "\n".join(render.lines(statistical)) + "\n")
+    golden("baseline-statistical.md", render.markdown(statistical))
+    golden("baseline-statistical.xml", render.junit(statistical))
     golden("baseline-statistical.annotations.txt", "\n".join(render.workflow_commands(statistical)) + "\n")
-    golden("baseline-statistical.json", CheckDocument.of(statistical, NAME, statistical.exit_code()).to_json())
+    golden("baseline-statistical.json", CheckDocument.of(statistical).to_json())
 
 
 FLAKY = "cells 42 after 2 failures, 1379 after 1 failure, 4053 after 7 failures and 1 more"
@@ -88,40 +94,40 @@ FLAKY = "cells 42 after 2 failures, 1379 after 1 failure, 4053 after 7 failures 
 
 def test_flaky_cells_are_told_in_every_rendering(flaky):
     found = flaky()
-    assert render.lines(found, NAME) == [
+    assert render.lines(found) == [
         f"❌ 4 flaky cells; no regression against {NAME}: 4 pairs compared (tolerance 2%)",
-        "❌ 4 flaky cells (0 allowed; --allow-flaky 4 accepts them):",
+        "❌ 4 flaky cells (0 allowed; allow_flaky=4 accepts them):",
         f"  california/gbdt boosters: {FLAKY}",
     ]
-    assert FLAKY in render.markdown(found, NAME)
+    assert FLAKY in render.markdown(found)
     assert [row[-1] for row in render.rows(found, everything=False)] == ["❌ same, flaky"]
     assert [line[:33] for line in render.workflow_commands(found)] == ["::error title=boosters-eval Flaky"]
-    suite = ET.fromstring(render.junit(found, NAME)).find("testsuite")
+    suite = ET.fromstring(render.junit(found)).find("testsuite")
     assert suite.get("errors") == "1"
     assert suite.find("testcase/error").get("type") == "flaky"
     assert suite.find("testcase/error").get("message").endswith(f"; flaky: {FLAKY}")
-    document = CheckDocument.of(found, NAME, found.exit_code())
+    document = CheckDocument.of(found)
     assert (document.exit_code, document.n_flaky) == (2, 4)
     assert document.pairs[0].flaky == {"42": 2, "1379": 1, "4053": 7, "5390": 1}
 
 
 def test_flaky_cells_that_are_allowed_are_told_too(flaky):
     found = flaky(allowed=4)
-    assert render.lines(found, NAME) == [
+    assert render.lines(found) == [
         f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)",
         "⚠ 4 flaky cells (4 allowed):",
         f"  california/gbdt boosters: {FLAKY}",
     ]
     assert [row[-1] for row in render.rows(found, everything=False)] == ["✅ same, flaky"]
     assert [line[:35] for line in render.workflow_commands(found)] == ["::warning title=boosters-eval Flaky"]
-    suite = ET.fromstring(render.junit(found, NAME)).find("testsuite")
+    suite = ET.fromstring(render.junit(found)).find("testsuite")
     assert suite.get("errors") == "0"
     assert suite.find("testcase/system-out").text.endswith(FLAKY)
 
 
 def test_a_document_is_read_back_as_it_was_written(story, statistical, flaky):
     for found in (story, statistical, flaky()):
-        document = CheckDocument.of(found, NAME, found.exit_code())
+        document = CheckDocument.of(found)
         assert CheckDocument.model_validate_json(document.to_json()) == document
 
 
@@ -131,26 +137,26 @@ def test_recorded_seeds_that_were_not_run_are_the_first_thing_to_try(make):
         make.result(r.config_name, r.library, i % 3, (1.055, 1.005, 1.03)[i % 3]) for i, r in enumerate(run.results)
     ]
     rules = CheckRules(statistical=True, seeds=3)
-    lines = render.lines(check(Snapshot.of_run(make.run(seeds=5)), Snapshot.of_run(run), rules), NAME)
+    lines = render.lines(check(Snapshot.of_run(make.run(seeds=5)), Snapshot.of_run(run), rules))
     command = f"boosters-eval baseline check {NAME} --statistical --seeds auto"
     assert lines[-1] == f"Note: '{command}' adds recorded seeds until it is decided."
 
 
 def test_a_pass_is_one_line(make):
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run()))
-    assert render.lines(found, NAME) == [f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)"]
+    assert render.lines(found) == [f"✅ No regression against {NAME}: 4 pairs compared (tolerance 2%)"]
     assert render.workflow_commands(found) == []
 
 
 def test_a_check_without_an_answer_does_not_look_like_a_pass(make):
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(libraries=("boosters",))))
-    assert render.lines(found, NAME)[0] == f"❌ Not checked against {NAME}: 2 pairs without an answer:"
+    assert render.lines(found)[0] == f"❌ Not checked against {NAME}: 2 pairs without an answer:"
 
 
 def test_what_counts_for_nothing_is_not_called_a_pass(make):
     rules = CheckRules(under_test=("xgboost",), only_libraries=("boosters",))
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(libraries=("boosters",))), rules)
-    assert render.lines(found, NAME)[0].startswith("❌ Nothing that counts was compared")
+    assert render.lines(found)[0].startswith("❌ Nothing that counts was compared")
 
 
 @pytest.mark.parametrize(
@@ -168,21 +174,21 @@ def test_cells_that_failed_are_told_even_when_nothing_that_counts_is_worse(make)
     run.results += [make.result(config, "xgboost", i) for config in (CA, BC) for i in (1, 2)]
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(run), CheckRules(under_test=("boosters",)))
     crash = "cell 42: WorkerDied in fit, SIGSEGV: killed by SIGSEGV"
-    assert render.lines(found, NAME) == [
+    assert render.lines(found) == [
         f"❌ 3 cells failed or did not run; no regression against {NAME}: 2 pairs compared (tolerance 2%)",
         f"  california/gbdt xgboost: crashed, {crash} (baseline RMSE 0.4521)",
         f"  breast_cancer/gbdt xgboost: crashed, {crash} (baseline Log loss 0.1150)",
         "  1 cell of the plan without an outcome",
     ]
     assert [line[:34] for line in render.workflow_commands(found)] == ["::error title=boosters-eval Failed"] * 2
-    suite = ET.fromstring(render.junit(found, NAME)).find("testsuite")
+    suite = ET.fromstring(render.junit(found)).find("testsuite")
     assert [case.get("name") for case in suite if case.find("error") is not None] == ["xgboost"] * 2
 
 
 def test_failed_cells_have_a_heading_of_their_own_beside_a_regression(make):
     run = make.run({"boosters": 1.1})
     run.errors = [make.error(CA, "lightgbm", i) for i in range(3)]
-    lines = render.lines(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)), NAME)
+    lines = render.lines(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)))
     heading = lines.index("❌ 3 cells failed or did not run:")
     assert lines[heading + 1].startswith("  california/gbdt lightgbm: crashed, cell 42")
 
@@ -191,7 +197,7 @@ def test_a_crash_of_an_upgraded_competitor_is_not_put_at_the_user_s_door(make):
     run = make.run(versions={"xgboost": "3.4.1"})
     run.results = [r for r in run.results if (r.config_name, r.library) != (CA, "xgboost")]
     run.errors = [make.error(CA, "xgboost", i) for i in range(3)]
-    lines = render.lines(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)), NAME)
+    lines = render.lines(check(Snapshot.of_run(make.run()), Snapshot.of_run(run)))
     assert lines[0].startswith("❌ 3 cells failed")
     assert lines[1].endswith("(xgboost 3.1.2 → 3.4.1: not your library)")
 
@@ -199,7 +205,7 @@ def test_a_crash_of_an_upgraded_competitor_is_not_put_at_the_user_s_door(make):
 def test_a_remark_is_told_of_pairs_that_hold_too(make):
     rules = CheckRules(seeds=2)
     found = check(Snapshot.of_run(make.run(seeds=3)), Snapshot.of_run(make.run(seeds=2)), rules)
-    lines = render.lines(found, NAME)
+    lines = render.lines(found)
     assert lines[1] == "Within tolerance, with a remark:"
     assert all(line.endswith("(over 2 of the 3 recorded seeds)") for line in lines[2:])
     assert len(lines) == 6
@@ -207,13 +213,13 @@ def test_a_remark_is_told_of_pairs_that_hold_too(make):
 
 def test_a_home_library_of_another_version_is_said_to_count(make):
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run(versions={"boosters": "0.2.0"})))
-    assert render.lines(found, NAME)[1] == "boosters 0.1.0 → 0.2.0 is under test: every change of it counts."
+    assert render.lines(found)[1] == "boosters 0.1.0 → 0.2.0 is under test: every change of it counts."
 
 
 def test_numbers_that_differ_never_look_alike(make):
     rules = CheckRules(tolerance=0)
     found = check(Snapshot.of_run(make.run()), Snapshot.of_run(make.run({"boosters": 1.000004})), rules)
-    line = render.lines(found, NAME)[1]
+    line = render.lines(found)[1]
     new, old = line.split("RMSE ")[1].split(" (")[0].split(" > baseline ")
     assert new != old
     assert "+0.0004%" in line
@@ -225,11 +231,11 @@ def test_a_change_from_zero_has_no_percentage(make):
         run.results = [r.model_copy(update={"metrics": {r.primary_metric: value}}) for r in run.results]
         return Snapshot.of_run(run)
 
-    assert "RMSE 0.01000 > baseline 0 (from 0, tolerance 2%)" in render.lines(check(scored(0.0), scored(0.01)), NAME)[1]
+    assert "RMSE 0.01000 > baseline 0 (from 0, tolerance 2%)" in render.lines(check(scored(0.0), scored(0.01)))[1]
 
 
 def test_junit_counts_each_pair_once(story):
-    suite = ET.fromstring(render.junit(story, NAME)).find("testsuite")
+    suite = ET.fromstring(render.junit(story)).find("testsuite")
     cases = suite.findall("testcase")
     assert int(suite.get("tests")) == len(cases) == len(story.findings)
     assert int(suite.get("failures")) == len(suite.findall("testcase/failure")) == len(story.regressions)
@@ -246,10 +252,10 @@ def test_names_from_users_are_data_in_every_rendering(make):
         return Snapshot.of_run(run)
 
     found = check(renamed(1.0), renamed(1.1))
-    assert "\x1b" not in "".join(render.lines(found, NAME))
-    assert all("\n" not in line for line in render.lines(found, NAME))
-    assert "<script>" not in render.markdown(found, NAME)
-    ET.fromstring(render.junit(found, NAME))
+    assert "\x1b" not in "".join(render.lines(found))
+    assert all("\n" not in line for line in render.lines(found))
+    assert "<script>" not in render.markdown(found)
+    ET.fromstring(render.junit(found))
     assert all(
         line.startswith("::error title=boosters-eval ") and "\n" not in line for line in render.workflow_commands(found)
     )
@@ -267,7 +273,8 @@ def test_a_flood_of_findings_is_counted_not_annotated(make):
 
 
 def test_a_regression_that_may_pass_is_a_warning_on_github(story):
-    assert next(c for c in render.workflow_commands(story, failing=False) if "Regression" in c).startswith("::warning")
+    passing = replace(story, rules=story.rules.replace(fail_on_regression=False))
+    assert next(c for c in render.workflow_commands(passing) if "Regression" in c).startswith("::warning")
 
 
 def test_rows_without_changes_can_be_left_out(story):

@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 import degradations
-from boosters_eval.programs.baseline import CheckRules, Status, check
+from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.findings import CheckRules, Status
 from boosters_eval.stats.sequential import SequentialRule
 
 SECTION = "`baseline check` passes (tolerance 2 %)"

@@ -11,7 +11,9 @@ from boosters_eval.core.devices import CudaDevices, cuda_devices
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnsupportedError
 from boosters_eval.engine import facts, plan
 from boosters_eval.engine.plan import Plan
-from boosters_eval.programs.baseline import CheckRules, Snapshot, check, make_baseline
+from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.findings import CheckRules
+from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
 from boosters_eval.programs.benchmark.natives import canonical_native
 from boosters_eval.programs.benchmark.planning import fit_specs

@@ -14,7 +14,9 @@ from rich.console import Console
 from boosters_eval import reports
 from boosters_eval.core.errors import ExitCode, FileFormatError
 from boosters_eval.metrics.catalog import OF_MACHINE
-from boosters_eval.programs.baseline import CheckRules, Snapshot, check, make_baseline
+from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.findings import CheckRules
+from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.observations import compare_rows
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.tables import build_tables

@@ -26,7 +26,7 @@ from boosters_eval.engine.executor import Work
 from boosters_eval.engine.facts import RunFacts
 from boosters_eval.engine.lanes import identities, shared_imports
 from boosters_eval.engine.runs import find_run, run_folders
-from boosters_eval.programs.baseline import make_baseline
+from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.tables import build_document
 from stamping import FAST, SLOW, Stamping
 from tiny import FEW, run_tiny, shared_pool, tiny_config
@@ -196,7 +196,7 @@ def test_executor_is_chosen_by_name_and_an_unknown_one_is_one_sentence(faulty):
 
 
 def shared_by_lane(plan):
-    return shared_imports(identities([Work(cell, plan.build_of(cell)) for cell in plan.cells]))
+    return shared_imports(identities([Work(cell) for cell in plan.cells]))
 
 
 def test_only_what_two_lanes_need_is_imported_in_their_ancestor(home):

@@ -32,7 +32,7 @@ from boosters_eval.programs.benchmark.suites import (
     register_suite,
     resolve_suite,
 )
-from boosters_eval.programs.gate import TIERS
+from boosters_eval.programs.gate.request import TIERS
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, TrainingConfig
 from boosters_eval.stats.units import covered_level
 
@@ -225,11 +225,11 @@ def suite_file(tmp_path):
 
 
 def test_a_suite_comes_by_name_by_file_or_as_it_is(suite_file):
-    assert resolve_suite("quick") is QUICK_SUITE
-    assert resolve_suite(QUICK_SUITE) is QUICK_SUITE
+    assert resolve_suite("quick")[0] is QUICK_SUITE
+    assert resolve_suite(QUICK_SUITE)[0] is QUICK_SUITE
     suite = resolve_suite(f"{suite_file}:SUITE")
     assert suite.name == "mine"
-    assert resolve_suite(str(suite_file)) is suite  # and its file is run once
+    assert resolve_suite(str(suite_file))[0] is suite  # and its file is run once
     with pytest.raises(ConfigError, match=r"'OTHER' in .* must be a BenchmarkSuite. Got int"):
         resolve_suite(f"{suite_file}:OTHER")
     with pytest.raises(ConfigError, match="has no suite 'NONE'"):
@@ -254,7 +254,7 @@ def test_a_registered_suite_is_found_by_its_name():
     suite = BenchmarkSuite(name="ours", configs=MINIMAL_SUITE.configs)
     register_suite(suite)
     try:
-        assert resolve_suite("ours") is suite
+        assert resolve_suite("ours")[0] is suite
         with pytest.raises(ConfigError, match="already registered"):
             register_suite(suite)
     finally:

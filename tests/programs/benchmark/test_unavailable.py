@@ -10,7 +10,9 @@ from rich.console import Console
 import factories
 from boosters_eval import BenchmarkSuite, BoosterType, ResultCollection, compare, load_run
 from boosters_eval.core.errors import BoostersEvalWarning
-from boosters_eval.programs.baseline import CheckRules, Snapshot, check, make_baseline
+from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.findings import CheckRules
+from boosters_eval.programs.baseline.snapshot import Snapshot, make_baseline
 from boosters_eval.programs.benchmark.benchmarks import suite_benchmarks
 from boosters_eval.programs.benchmark.records import Unavailable, Unsupported
 from boosters_eval.programs.benchmark.tables import build_document, build_tables
@@ -113,7 +115,7 @@ def test_a_check_without_a_recorded_library_says_how_to_leave_it_out(run):
     (skipped,) = [finding for finding in found.findings if finding.library == "catboost"]
     assert skipped.note == (
         f"in the baseline, but catboost is unavailable ({REASON}); to check only other libraries, name them with"
-        " --library"
+        " 'libraries'"
     )
 
 

@@ -15,6 +15,7 @@ from boosters_eval.core.disturbance import Disturbance
 from boosters_eval.core.errors import BuildError
 from boosters_eval.core.saying import listening
 from boosters_eval.core.terms import speaking_of
+from boosters_eval.engine.cell import Installation
 from boosters_eval.engine.runs import find_run
 from boosters_eval.programs.benchmark.spec import identity_of
 from boosters_eval.programs.bisect.candidates import candidates_of
@@ -25,9 +26,7 @@ from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.commits import build_commit, commits_between, kept_wheels
 from boosters_eval.runners.builds.install import released_versions
 from boosters_eval.runners.builds.pip import PipResult
-from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.resolve import library_name
-from boosters_eval.runners.targets import forget, known_as
 
 BAD = 300.0  # what a bad version predicts too high
 
@@ -57,21 +56,21 @@ class MadeUp(be.Executor):
         for work in works:
             cell, spec = work.cell, work.cell.spec
             started(cell, "done")
-            number = self.numbers[int(cell.target.removeprefix("toy-"))]
+            number = self.numbers[int(cell.target.name.removeprefix("toy-"))]
             if number == "fails":
                 yield Failure.of(cell, phase="fit", error_type="ValueError", error_message="no such parameter")
                 continue
             value = number * (1 + self.noise * ((cell.repeat.seed * 7919 + round(1000 * number)) % 97 / 97))
             yield BenchmarkResult(
                 **identity_of(spec),
-                library=cell.target,
+                library=cell.target.name,
                 seed=cell.repeat.seed,
                 metrics={"rmse": value},
                 primary_metric="rmse",
                 train_time_s=value,
                 peak_memory_mb=value,
                 predictions_digest=f"{value}",
-                library_version=work.build.version,
+                library_version=cell.target.build.version,
                 n_train=800,
                 n_valid=200,
                 split_digest=f"{cell.repeat}",
@@ -95,16 +94,13 @@ def asked(**given):
 def bisect(toy, monkeypatch):
     """Bisect versions 0, 1, ..., each given by its number; None cannot be imported, "fails" cannot be trained."""
     monkeypatch.setattr("boosters_eval.core.disturbance.disturbances", tuple)
-    labels = []
 
     def candidate(number, value, code):
         def resolve():
             if value is None:
                 raise BuildError("it cannot be imported")
             where = Installation(library="toy", version=f"1.{number}", digest=code, path=("/nowhere",))
-            labels.append(f"toy-{number}")
-            known_as(labels[-1], RUNNERS[library_name(toy)].at(labels[-1], where))
-            return labels[-1]
+            return RUNNERS[library_name(toy)].at(f"toy-{number}", where)
 
         return Candidate(str(number), resolve)
 
@@ -116,9 +112,7 @@ def bisect(toy, monkeypatch):
         ]
         return make_bisector(request, versions).run()
 
-    yield run
-    for label in labels:
-        forget(label)
+    return run
 
 
 class Counting(be.Observer):
@@ -471,7 +465,7 @@ class Stopped(MadeUp):
         for work, outcome in zip(works, super().run(works, started), strict=True):
             if len(self.ran) == self.after:
                 raise KeyboardInterrupt
-            self.ran.append((work.cell.repeat.seed, work.cell.target))
+            self.ran.append((work.cell.repeat.seed, work.cell.target.name))
             yield outcome
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factories
-from boosters_eval import load_run
+from boosters_eval import decide_gate, load_run
+from boosters_eval import verify_decision as verify
 from boosters_eval.core.errors import (
     BoostersEvalError,
     ConfigError,
@@ -24,13 +25,25 @@ from boosters_eval.engine.folder import RunFolder
 from boosters_eval.engine.outcome import Failure
 from boosters_eval.engine.plan import CellRef, Plan
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs import gate
-from boosters_eval.programs.baseline import make_baseline, save_baseline
+from boosters_eval.programs.baseline.model import save_baseline
+from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.records import Unsupported
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing
-from boosters_eval.programs.gate.cases import retained
-from boosters_eval.programs.gate.decision import _coverage, _decide_run
+from boosters_eval.programs.gate.cases import cases_of_run, read_references, read_scores, retained
+from boosters_eval.programs.gate.decision import (
+    _coverage,
+    _decide_run,
+    decide_run,
+    decide_scores,
+    default_path,
+    is_decision,
+    make_report,
+    verified_against,
+    verify_decision,
+)
+from boosters_eval.programs.gate.model import Case, GateError, GateRules
+from boosters_eval.programs.gate.request import TIERS
 from boosters_eval.runners.parameters import BoosterType, Profile, TrainingConfig
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 
@@ -131,12 +144,12 @@ def baseline(home, tmp_path):
 
 def rules(**changes):
     """Rules that look at the bound alone; a test adds what its story is about."""
-    return gate.GateRules(**{"threshold": 0.98, "held_out": False, "low_coverage": True, **changes})
+    return GateRules(**{"threshold": 0.98, "held_out": False, "low_coverage": True, **changes})
 
 
 def decide(home, baseline, judge=outcome, changed=None, **options):
     run_id = record(home, changed or plan(), judge)
-    return gate.decide_run(run_id, baseline, options.pop("rules", rules()), home=home, **options)
+    return decide_run(run_id, baseline, options.pop("rules", rules()), home=home, **options)
 
 
 @pytest.mark.parametrize(
@@ -210,9 +223,9 @@ def test_the_bound_is_that_of_the_ordered_scores_and_the_runs_id(home, baseline)
 
 
 def test_the_mean_does_not_matter_to_the_gate():
-    assert "mean" not in gate.GateRules.objections.__code__.co_varnames
-    assert "stddev" not in gate.GateRules.objections.__code__.co_varnames
-    report = gate.make_report(factories.cases(*[1.0] * 19, 0.6), run_id="deadbeef")
+    assert "mean" not in GateRules.objections.__code__.co_varnames
+    assert "stddev" not in GateRules.objections.__code__.co_varnames
+    report = make_report(factories.cases(*[1.0] * 19, 0.6), run_id="deadbeef")
     assert report.mean_score >= 0.98 > report.lower_bound_95
 
 
@@ -245,8 +258,8 @@ def test_a_score_that_is_no_number_counts_as_zero(baseline):
         value = float("nan") if cell.repeat.seed == 42 else float("inf")
         return result if cell.repeat.seed not in (42, 1379) else result.model_copy(update={"metrics": {"rmse": value}})
 
-    references, *_ = gate.read_references(baseline, "boosters")
-    cases, _ = gate.cases_of_run(ResultCollection(map(broken, plan(("reg", "bin")).cells)), "boosters", references)
+    references, *_ = read_references(baseline, "boosters")
+    cases, _ = cases_of_run(ResultCollection(map(broken, plan(("reg", "bin")).cells)), "boosters", references)
     cases = [case for case in cases if case.dataset in ("reg", "bin")]
     reasons = {case.case_id: case.reason for case in cases if case.score == 0}
     assert reasons == {
@@ -259,9 +272,9 @@ def test_a_score_that_is_no_number_counts_as_zero(baseline):
 
 def test_an_unsupported_config_scores_zero_with_the_reason(home, baseline):
     run = ResultCollection([outcome(cell) for cell in plan(datasets=[name for name in METRIC if name != "bin"]).cells])
-    references, *_ = gate.read_references(baseline, "boosters")
+    references, *_ = read_references(baseline, "boosters")
     run.unsupported = [Unsupported(config_name="bin/gbdt", library="boosters", reason="no such objective")]
-    cases, _ = gate.cases_of_run(run, "boosters", references)
+    cases, _ = cases_of_run(run, "boosters", references)
     assert {case.reason for case in cases if case.score == 0} == {"unsupported: no such objective"}
 
 
@@ -277,7 +290,7 @@ def test_what_the_baseline_does_not_have_does_not_count_and_is_said(home, tmp_pa
 
 @pytest.mark.parametrize("field", ["split_digest", "data_digest"])
 def test_other_splits_or_data_than_the_baselines_decide_nothing(home, baseline, field):
-    with pytest.raises(gate.GateError, match="differs from the baseline's") as caught:
+    with pytest.raises(GateError, match="differs from the baseline's") as caught:
         decide(home, baseline, lambda cell: outcome(cell).model_copy(update={field: "f" * 64}))
     assert caught.value.exit_code == ExitCode.EXECUTION_ERROR
 
@@ -304,8 +317,8 @@ def test_a_baseline_of_version_1_is_compared_by_its_mean(home):
         )
         for seed in SEEDS
     ]
-    references, *_ = gate.read_references(V1, "boosters")
-    cases, notes = gate.cases_of_run(ResultCollection(results), "boosters", references)
+    references, *_ = read_references(V1, "boosters")
+    cases, notes = cases_of_run(ResultCollection(results), "boosters", references)
     scores = [case.score for case in cases if case.case_id.startswith(f"{ours[0]['config']}|")]
     assert scores == [1.0] * 2
     assert f"{ours[0]['config']}: the baseline has no seeds, each seed is compared with its mean." in notes
@@ -330,9 +343,9 @@ def test_without_seeds_in_the_baseline_the_planned_cells_count(home, baseline, t
 def test_a_cell_twice_decides_nothing(baseline, first):
     results = [outcome(cell) for cell in plan().cells]
     results.insert(0 if first else len(results), outcome(plan().cells[0], 0.5))
-    references, *_ = gate.read_references(baseline, "boosters")
-    with pytest.raises(gate.GateError, match="The run has reg/gbdt, cell 42, more than once"):
-        gate.cases_of_run(ResultCollection(results), "boosters", references)
+    references, *_ = read_references(baseline, "boosters")
+    with pytest.raises(GateError, match="The run has reg/gbdt, cell 42, more than once"):
+        cases_of_run(ResultCollection(results), "boosters", references)
 
 
 @pytest.mark.parametrize(
@@ -347,8 +360,8 @@ def test_results_with_a_hole_are_no_baseline(tmp_path, spoil, message):
     run = ResultCollection([outcome(cell) for cell in plan().cells])
     spoil(run)
     run.to_json(tmp_path / "r.json")
-    with pytest.raises(gate.GateError, match=message):
-        gate.read_references(tmp_path / "r.json", "boosters")
+    with pytest.raises(GateError, match=message):
+        read_references(tmp_path / "r.json", "boosters")
 
 
 @pytest.mark.parametrize(
@@ -373,13 +386,13 @@ def test_other_parameters_than_the_baselines_hold_unless_allowed(home, tmp_path,
     allowed = decide(home, path, lambda cell: outcome(cell, **now), rules=rules(changed_parameters=True))
     assert allowed.promoted
     assert allowed.report.n_changed == 12
-    assert gate.verify_decision(write(home, held, tmp_path), home=home) == ""
+    assert verify_decision(write(home, held, tmp_path), home=home) == ""
     assert decide(home, path, lambda cell: outcome(cell, **then)).promoted
 
 
 def objections(scores, **changes):
     """What the rules say about cases with these scores."""
-    report = gate.make_report(factories.cases(*scores, **changes.pop("case", {})), run_id="deadbeef")
+    report = make_report(factories.cases(*scores, **changes.pop("case", {})), run_id="deadbeef")
     report = report.replace(**changes.pop("report", {}))
     made = rules(**changes)
     return made.objections(report, _coverage(report, made.threshold))
@@ -401,7 +414,7 @@ def test_tiers_want_their_number_of_data_sets(home, baseline):
     assert silver.objections == ("There are 12 data sets; tier silver needs 30.",)
     more = decide(home, baseline, rules=rules(min_cases=13))
     assert more.objections == ("There are 12 data sets; tier bronze needs 13.",)
-    assert gate.TIERS == {"bronze": 10, "silver": 30, "gold": 100}
+    assert TIERS == {"bronze": 10, "silver": 30, "gold": 100}
 
 
 def test_seeds_of_one_data_set_are_one_unit(home, tmp_path):
@@ -450,8 +463,8 @@ def test_held_out_data_sets_are_needed_unless_waived(home, baseline):
 def test_held_out_data_sets_must_themselves_hold():
     """95 cases at 1.0 and 5 held-out ones at .75 gave gold."""
     cases = [*factories.cases(*[1.0] * 95, class_="dev")]
-    cases += [gate.Case(case_id=f"h{index}", score=0.75, class_="held_out") for index in range(5)]
-    report = gate.make_report(cases, run_id="deadbeef")
+    cases += [Case(case_id=f"h{index}", score=0.75, class_="held_out") for index in range(5)]
+    report = make_report(cases, run_id="deadbeef")
     made = rules(tier="gold", threshold=0.95, held_out=True)
     told = made.objections(report, _coverage(report, 0.95))
     assert told == ("The lower bound 0.7500 of the held-out cases is below the threshold 0.95.",)
@@ -484,10 +497,10 @@ def test_a_promotion_needs_data_sets_that_would_have_shown_a_rare_loss(home, bas
 @pytest.mark.parametrize("value", [1.0, 0.97, 0.4])
 def test_a_lump_at_any_value_is_noted(tmp_path, value):
     scores = {f"c{index}": value if index else 0.9 for index in range(10)}
-    report = gate.decide_scores(scores_file(tmp_path, scores), rules()).report
+    report = decide_scores(scores_file(tmp_path, scores), rules()).report
     assert report.notes == (f"9 of 10 cases score {value:g}: such a lump says nothing about rare losses (ADR-0008).",)
     spread = {f"c{index}": value - index / 100 for index in range(10)}
-    assert gate.decide_scores(scores_file(tmp_path, spread), rules()).report.notes == ()
+    assert decide_scores(scores_file(tmp_path, spread), rules()).report.notes == ()
 
 
 def test_a_cell_that_failed_before_it_finished_holds_the_gate(home, baseline, tmp_path):
@@ -504,7 +517,7 @@ def test_a_cell_that_failed_before_it_finished_holds_the_gate(home, baseline, tm
     allowed = decide(home, baseline, flaky, rules=rules(flaky=2))
     assert allowed.promoted
     assert (allowed.rules.flaky, allowed.report.n_flaky) == (2, 2)
-    assert gate.verify_decision(write(home, allowed, tmp_path), home=home) == ""
+    assert verify_decision(write(home, allowed, tmp_path), home=home) == ""
     assert decide(home, baseline, lambda cell: flaky(cell) if cell.target == "other" else outcome(cell)).promoted
 
 
@@ -513,9 +526,9 @@ def test_a_run_is_not_held_against_itself(home, tmp_path):
     run_id = record(home, plan())
     save_baseline(make_baseline(load_run(run_id, home)), path)
     told = ("The baseline was recorded from this very run: there is nothing to compare it with.",)
-    assert gate.decide_run(run_id, path, rules(), home=home).objections == told
+    assert decide_run(run_id, path, rules(), home=home).objections == told
     load_run(run_id, home).to_json(path)
-    assert gate.decide_run(run_id, path, rules(), home=home).objections == told
+    assert decide_run(run_id, path, rules(), home=home).objections == told
 
 
 def test_a_later_attempt_of_the_same_plan_is_another_run(home, tmp_path):
@@ -523,11 +536,11 @@ def test_a_later_attempt_of_the_same_plan_is_another_run(home, tmp_path):
     run_id = record(home, plan(), at="2025-01-01T00:00:00+00:00")
     save_baseline(make_baseline(load_run(run_id, home), now=factories.RECORDED_AT), path)
     record(home, plan(), at="2025-01-03T00:00:00+00:00")
-    assert gate.decide_run(run_id, path, rules(), home=home).promoted
+    assert decide_run(run_id, path, rules(), home=home).promoted
     # What --rerun-failed begins is a later attempt, but its outcomes are those of the recorded one.
     taken_over = RunFacts(started_at="2025-01-01T00:00:00+00:00")
     record(home, plan(), at="2025-01-04T00:00:00+00:00", facts=taken_over)
-    assert gate.decide_run(run_id, path, rules(), home=home).report.of_itself
+    assert decide_run(run_id, path, rules(), home=home).report.of_itself
 
 
 def test_a_known_metric_has_one_direction(home, baseline, tmp_path):
@@ -536,8 +549,8 @@ def test_a_known_metric_has_one_direction(home, baseline, tmp_path):
     turned = tuple(reference.replace(higher_is_better=True) for reference in held.source.references)
     path = write(home, held.replace(source=held.source.replace(references=turned)), tmp_path)
     baseline.unlink()
-    with pytest.raises(gate.GateError, match="rmse has another direction than it has: lower is better"):
-        gate.verify_decision(path, home=home)
+    with pytest.raises(GateError, match="rmse has another direction than it has: lower is better"):
+        verify_decision(path, home=home)
 
 
 @pytest.mark.parametrize(
@@ -571,9 +584,9 @@ def test_a_baseline_that_is_none_is_told(home, tmp_path):
 def test_unknown_libraries_are_told(home, baseline):
     with pytest.raises(ConfigError, match="has no results for 'xgboost', only for boosters, other"):
         decide(home, baseline, library="xgboost")
-    references, *_ = gate.read_references(baseline, "boosters")
+    references, *_ = read_references(baseline, "boosters")
     with pytest.raises(UnknownNameError, match="library of the run"):
-        gate.cases_of_run(ResultCollection(), "boosters", references)
+        cases_of_run(ResultCollection(), "boosters", references)
 
 
 @pytest.mark.parametrize(
@@ -598,22 +611,22 @@ def test_rules_that_make_no_sense_are_refused(change, message):
 
 def write(home, decision, tmp_path, name="decision.json"):
     path = tmp_path / name
-    gate.write_decision(decision, path)
+    path.write_text(decision.text(), encoding="utf-8")
     return path
 
 
 def test_verifying_gets_the_same_bytes_from_the_journal(home, baseline, tmp_path):
     path = write(home, decide(home, baseline, loss(0.985), held_out=FIVE), tmp_path)
-    assert gate.is_decision(path)
-    assert gate.verify_decision(path, home=home) == ""
+    assert is_decision(path)
+    assert verify_decision(path, home=home) == ""
 
 
 def test_verifying_does_not_need_the_baseline_any_more_but_says_so(home, baseline, tmp_path):
     path = write(home, decide(home, baseline), tmp_path)
-    assert gate.verified_against(path) == f"tier bronze and threshold 0.98 as quoted; compared with {baseline}"
+    assert verified_against(path) == f"tier bronze and threshold 0.98 as quoted; compared with {baseline}"
     baseline.unlink()
-    assert gate.verify_decision(path, home=home) == ""
-    assert gate.verified_against(path).endswith("baseline as quoted, not compared with the file")
+    assert verify_decision(path, home=home) == ""
+    assert verified_against(path).endswith("baseline as quoted, not compared with the file")
 
 
 def test_a_decision_whose_quoted_baseline_was_edited_is_found_by_the_file_it_names(home, baseline, tmp_path):
@@ -627,22 +640,22 @@ def test_a_decision_whose_quoted_baseline_was_edited_is_found_by_the_file_it_nam
     forged = _decide_run(held.source.replace(references=easier), held.rules, versions=held.report.versions, home=home)
     assert forged.promoted
     path = write(home, forged, tmp_path)
-    assert gate.verify_decision(path, home=home) == f"what it quotes is not what {baseline} holds"
+    assert verify_decision(path, home=home) == f"what it quotes is not what {baseline} holds"
 
 
 def test_the_quoted_baseline_can_be_checked_against_the_file(home, baseline, tmp_path):
     path = write(home, decide(home, baseline), tmp_path)
-    assert gate.verify_decision(path, home=home, baseline=baseline) == ""
+    assert verify_decision(path, home=home, baseline=baseline) == ""
     other = tmp_path / "other.json"
     other.write_text(baseline.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert "is not what" in gate.verify_decision(path, home=home, baseline=other)
+    assert "is not what" in verify_decision(path, home=home, baseline=other)
 
 
 def test_a_later_attempt_does_not_change_an_earlier_decision(home, baseline, tmp_path):
     path = write(home, decide(home, baseline), tmp_path)
     record(home, plan(), loss(0.5))
-    assert gate.verify_decision(path, home=home) == ""
-    assert not gate.decide_run(plan().run_id, baseline, rules(), home=home).promoted
+    assert verify_decision(path, home=home) == ""
+    assert not decide_run(plan().run_id, baseline, rules(), home=home).promoted
 
 
 @pytest.mark.parametrize(
@@ -662,13 +675,13 @@ def test_an_edited_decision_is_found(home, baseline, tmp_path, edit, message):
     raw = json.loads(path.read_text(encoding="utf-8"))
     edit(raw)
     path.write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
-    assert message in gate.verify_decision(path, home=home)
+    assert message in verify_decision(path, home=home)
 
 
 def test_a_reformatted_decision_is_found(home, baseline, tmp_path):
     path = write(home, decide(home, baseline), tmp_path)
     path.write_text(path.read_text(encoding="utf-8").replace("\n ", "\n  "), encoding="utf-8")
-    assert "bytes are not" in gate.verify_decision(path, home=home)
+    assert "bytes are not" in verify_decision(path, home=home)
 
 
 def test_a_damaged_journal_decides_and_verifies_nothing(home, baseline, tmp_path):
@@ -677,9 +690,9 @@ def test_a_damaged_journal_decides_and_verifies_nothing(home, baseline, tmp_path
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([*lines[:3], *lines[4:]]))
     with pytest.raises(RunError, match="damaged"):
-        gate.verify_decision(path, home=home)
+        verify_decision(path, home=home)
     with pytest.raises(RunError, match="damaged"):
-        gate.decide_run(plan().run_id, baseline, rules(), home=home)
+        decide_run(plan().run_id, baseline, rules(), home=home)
 
 
 def test_a_renamed_run_decides_and_verifies_nothing(home, baseline, tmp_path):
@@ -688,12 +701,12 @@ def test_a_renamed_run_decides_and_verifies_nothing(home, baseline, tmp_path):
     folder = home / "runs" / plan().run_id
     folder.rename(folder.with_name("0" * 16))
     with pytest.raises(RunError, match=r"plan.json: has the digest \w+, so it is not the plan of run 0{16}"):
-        gate.decide_run("0" * 16, baseline, rules(), home=home)
+        decide_run("0" * 16, baseline, rules(), home=home)
     raw = json.loads(path.read_text(encoding="utf-8"))
     raw["source"]["run_id"] = raw["report"]["run_id"] = "0" * 16
     path.write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
     with pytest.raises(RunError, match="cannot be verified"):
-        gate.verify_decision(path, home=home)
+        verify_decision(path, home=home)
 
 
 def test_a_journal_without_its_seal_decides_and_verifies_nothing(home, baseline, tmp_path):
@@ -701,13 +714,13 @@ def test_a_journal_without_its_seal_decides_and_verifies_nothing(home, baseline,
     journal = RunFolder(home / "runs" / plan().run_id).journal_path(1)
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([*lines[:-2], lines[-2].replace(b"0.500", b"0.400")]))
-    for attempt in (lambda: gate.verify_decision(path, home=home), lambda: decide_again(home, baseline)):
+    for attempt in (lambda: verify_decision(path, home=home), lambda: decide_again(home, baseline)):
         with pytest.raises(RunError, match="not sealed: the run did not finish, or the end of the file was changed"):
             attempt()
 
 
 def decide_again(home, baseline):
-    return gate.decide_run(plan().run_id, baseline, rules(), home=home)
+    return decide_run(plan().run_id, baseline, rules(), home=home)
 
 
 def test_a_run_that_did_not_finish_decides_nothing(home, baseline):
@@ -730,8 +743,8 @@ def test_what_is_no_decision_is_told(tmp_path, text, message):
     path = tmp_path / "x.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(FileFormatError, match=message):
-        gate.verify_decision(path)
-    assert gate.is_decision(path) == ("kind" in text)
+        verify_decision(path)
+    assert is_decision(path) == ("kind" in text)
 
 
 def test_unknown_keys_are_refused_in_a_decision(home, baseline, tmp_path):
@@ -740,14 +753,14 @@ def test_unknown_keys_are_refused_in_a_decision(home, baseline, tmp_path):
     raw["report"]["lower_bound"] = 1
     path.write_text(json.dumps(raw), encoding="utf-8")
     with pytest.raises(FileFormatError, match="has no parameter 'lower_bound'"):
-        gate.verify_decision(path, home=home)
+        verify_decision(path, home=home)
 
 
 def test_the_default_place_is_named_by_run_library_and_tier(home, baseline):
     decision = decide(home, baseline)
-    assert gate.default_path(decision, home) == home / "gate" / f"{plan().run_id}-boosters-bronze.json"
+    assert default_path(decision, home) == home / "gate" / f"{plan().run_id}-boosters-bronze.json"
     strange = decision.replace(report=decision.report.replace(library="../../etc/x"))
-    assert gate.default_path(strange, home).parent == home / "gate"
+    assert default_path(strange, home).parent == home / "gate"
 
 
 # Scores from elsewhere.
@@ -766,40 +779,40 @@ def test_json_and_csv_of_the_same_cases_give_the_same_report(tmp_path):
     wrapped = scores_file(tmp_path, {"cases": ROWS[::-1]}, "wrapped.json")
     lines = [f"{row['case_id']},{row['score']!r},{row['class']}" for row in ROWS]
     table = scores_file(tmp_path, "\ufeffcase_id,score,class\n" + "\n".join(lines) + "\n", "scores.csv")
-    reports = [gate.decide_scores(path, rules(threshold=0.9)).report for path in (listed, wrapped, table)]
+    reports = [decide_scores(path, rules(threshold=0.9)).report for path in (listed, wrapped, table)]
     assert reports[0] == reports[1] == reports[2]
     assert reports[0].n_held_out == 6
 
 
 def test_a_plain_mapping_is_read_too(tmp_path):
-    cases, _ = gate.read_scores(scores_file(tmp_path, {"a": 0.5, "b": 1}))
+    cases, _ = read_scores(scores_file(tmp_path, {"a": 0.5, "b": 1}))
     assert [(case.case_id, case.score, case.class_) for case in cases] == [("a", 0.5, None), ("b", 1.0, None)]
 
 
 def test_an_empty_class_in_csv_is_none(tmp_path):
-    cases, _ = gate.read_scores(scores_file(tmp_path, "case_id,score,class\na,1,\nb,0.5,dev\n", "s.csv"))
+    cases, _ = read_scores(scores_file(tmp_path, "case_id,score,class\na,1,\nb,0.5,dev\n", "s.csv"))
     assert [case.class_ for case in cases] == [None, "dev"]
 
 
 def test_the_seed_of_a_scores_file_is_its_content(tmp_path):
     file = scores_file(tmp_path, ROWS)
-    one = gate.decide_scores(file, rules())
+    one = decide_scores(file, rules())
     changed = scores_file(tmp_path, [{**ROWS[0], "score": 0.91}, *ROWS[1:]], "changed.json")
-    other = gate.decide_scores(changed, rules())
+    other = decide_scores(changed, rules())
     assert one.report.run_id != other.report.run_id
     path = write(None, one, tmp_path)
-    assert gate.verify_decision(path) == ""
-    assert gate.verified_against(path).endswith(f"as quoted; compared with {file}")
-    assert gate.verify_decision(path, scores=changed) == f"what it quotes is not what {changed} holds"
+    assert verify_decision(path) == ""
+    assert verified_against(path).endswith(f"as quoted; compared with {file}")
+    assert verify_decision(path, scores=changed) == f"what it quotes is not what {changed} holds"
     with pytest.raises(ConfigError, match="has nothing to do with it"):
-        gate.verify_decision(path, baseline=changed)
+        verify_decision(path, baseline=changed)
     file.unlink()
-    assert gate.verify_decision(path) == ""
-    assert gate.verified_against(path).endswith("scores as quoted, not compared with the file")
+    assert verify_decision(path) == ""
+    assert verified_against(path).endswith("scores as quoted, not compared with the file")
     raw = json.loads(path.read_text(encoding="utf-8"))
     raw["report"]["per_case"][3]["score"] = 1.0
     path.write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
-    assert "report.run_id is not" in gate.verify_decision(path)
+    assert "report.run_id is not" in verify_decision(path)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
@@ -807,17 +820,17 @@ def test_the_seed_of_a_scores_file_is_its_content(tmp_path):
 def test_any_scores_verify(tmp_path_factory, scores):
     folder = tmp_path_factory.mktemp("any")
     path = scores_file(folder, [{"case_id": f"{i}", "score": s} for i, s in enumerate(scores)])
-    decision = gate.decide_scores(path, rules(threshold=0.5))
-    assert gate.verify_decision(write(None, decision, folder)) == ""
+    decision = decide_scores(path, rules(threshold=0.5))
+    assert verify_decision(write(None, decision, folder)) == ""
     assert decision.promoted == (decision.report.lower_bound_95 >= 0.5 and len(scores) >= 10)
 
 
 def test_fewer_than_five_cases_bound_nothing_and_say_so(tmp_path):
-    decision = gate.decide_scores(scores_file(tmp_path, {"a": 1.0, "b": 0.9}), rules(threshold=0.1))
+    decision = decide_scores(scores_file(tmp_path, {"a": 1.0, "b": 0.9}), rules(threshold=0.1))
     assert decision.report.lower_bound_95 == 0.0
     assert not decision.promoted
     assert "Fewer than 5 cases bound nothing: the bound is 0 (ADR-0002)." in decision.report.notes
-    single = gate.decide_scores(scores_file(tmp_path, {"a": 1.0}), rules(threshold=0.1))
+    single = decide_scores(scores_file(tmp_path, {"a": 1.0}), rules(threshold=0.1))
     assert single.report.stddev is None
 
 
@@ -831,7 +844,7 @@ def test_names_order_and_classes_of_the_cases_do_not_move_the_bound(tmp_path, ch
         "order": [{**row, "case_id": f"c{index:02}"} for index, row in enumerate(rows[::-1])],
         "classes": [{**row, "class": "held_out"} if index < 5 else row for index, row in enumerate(rows)],
     }[change]
-    reports = [gate.decide_scores(scores_file(tmp_path, content), rules()).report for content in (rows, other)]
+    reports = [decide_scores(scores_file(tmp_path, content), rules()).report for content in (rows, other)]
     assert reports[0].lower_bound_95 == reports[1].lower_bound_95
     assert reports[0].run_id == reports[1].run_id
 
@@ -839,11 +852,11 @@ def test_names_order_and_classes_of_the_cases_do_not_move_the_bound(tmp_path, ch
 def test_a_scores_file_may_name_data_sets(tmp_path):
     rows = "".join(f"c{index},{0.9 + index / 100},{' ' * (index % 2)}d{index // 2}\n" for index in range(8))
     path = scores_file(tmp_path, f"case_id,score,dataset\n{rows}", "s.csv")
-    report = gate.decide_scores(path, rules(threshold=0.5)).report
+    report = decide_scores(path, rules(threshold=0.5)).report
     assert report.per_unit == pytest.approx({"d0": 0.905, "d1": 0.925, "d2": 0.945, "d3": 0.965})
     assert (report.n_cases, report.n_units) == (8, 4)
     assert report.intraclass_correlation == pytest.approx(0.93, abs=0.01)
-    plain = gate.decide_scores(scores_file(tmp_path, {"a": 0.5, "b": 0.9}), rules(threshold=0.5)).report
+    plain = decide_scores(scores_file(tmp_path, {"a": 0.5, "b": 0.9}), rules(threshold=0.5)).report
     assert (plain.n_units, plain.intraclass_correlation, plain.unit_noun) == (2, None, "case")
 
 
@@ -879,11 +892,57 @@ def test_a_scores_file_may_name_data_sets(tmp_path):
 )
 def test_a_bad_scores_file_is_told_in_one_sentence(tmp_path, content, name, message):
     with pytest.raises(FileFormatError, match=message) as caught:
-        gate.read_scores(scores_file(tmp_path, content, name))
+        read_scores(scores_file(tmp_path, content, name))
     assert caught.value.exit_code == ExitCode.CONFIGURATION_ERROR
     assert "\n" not in str(caught.value)
 
 
 def test_a_report_needs_cases():
     with pytest.raises(BoostersEvalError):
-        gate.make_report([], run_id="deadbeef")
+        make_report([], run_id="deadbeef")
+
+
+def test_python_decides_and_verifies_without_writing_anything_itself(home, baseline, tmp_path):
+    run_id = record(home, plan(), loss(0.5))
+    asked = {"threshold": 0.98, "home": home}
+    held = decide_gate(run_id[:8], baseline, **asked, no_held_out=True)
+    assert (held.promoted, held.exit_code) == (False, ExitCode.REGRESSION)
+    assert not (home / "gate").exists()
+    path = tmp_path / "decision.json"
+    path.write_text(held.text(), encoding="utf-8")
+    assert verify(path, home=home).is_good
+    path.write_text(held.text().replace("0.98", "0.4"), encoding="utf-8")
+    changed = verify(str(path), home=home)
+    assert changed.files == ((str(path), "objections is not what the recorded inputs give"),)
+    assert changed.exit_code == ExitCode.EXECUTION_ERROR
+    again = record(home, plan())
+    good = decide_gate(again, str(baseline), **asked, held_out=FIVE, allow_low_coverage=True)
+    assert (good.promoted, good.exit_code) == (True, ExitCode.SUCCESS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "The gate needs 'run' with 'baseline', or 'scores'."),
+        ({"run": "last", "scores": "s"}, "Use either 'scores', or 'run' with 'baseline' (and 'held_out'), not both."),
+        ({"scores": "s", "threshold": 2}, "The 'threshold' parameter must be above 0 and at most 1. Got 2 instead."),
+        (
+            {"scores": "s", "tier": "golt"},
+            "The 'tier' parameter must be bronze, silver or gold. Got 'golt' instead. Did",
+        ),
+        ({"scores": "s", "min_cases": 3}, "The 'min_cases' parameter must be at least 10, which tier bronze needs."),
+        ({"held_out": "a", "no_held_out": True}, "Use either 'held_out' or 'no_held_out', not both."),
+        ({"scores": "none.csv"}, "none.csv does not exist."),
+    ],
+)
+def test_python_is_told_of_the_parameters_of_the_gate(arguments, told):
+    with pytest.raises(ConfigError) as caught:
+        decide_gate(**{"threshold": 0.9, **arguments})
+    assert str(caught.value).startswith(told)
+
+
+def test_what_is_no_decision_is_told_in_python_too(tmp_path):
+    with pytest.raises(ConfigError, match=r"nothing.json does not exist\."):
+        verify(tmp_path / "nothing.json")
+    with pytest.raises(ConfigError, match="is not a gate decision"):
+        verify(V1)

@@ -5,8 +5,8 @@ import logging
 import numpy as np
 import pytest
 
-from boosters_eval.programs.gate import Case, GateRules, make_report
-from boosters_eval.programs.gate.decision import _coverage
+from boosters_eval.programs.gate.decision import _coverage, make_report
+from boosters_eval.programs.gate.model import Case, GateRules
 from boosters_eval.stats.bootstrap import compute_lower_bound_95
 
 JUST = 1 + 1e-9  # a threshold that the true mean does not reach, by as little as possible

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boosters_eval.core.errors import ConfigError, MissingLibraryError
+from boosters_eval import extract_paper
+from boosters_eval.core.errors import ConfigError, FileFormatError, MissingLibraryError
 from boosters_eval.programs.paper.extract import (
     BenchmarkEntry,
     BenchmarkTable,
     ExtractedPaper,
-    ExtractionOptions,
     extract_benchmarks,
 )
 from boosters_eval.programs.paper.reading import read_specification
+from boosters_eval.programs.paper.request import ExtractPaperRequest
 from boosters_eval.programs.paper.writing import specification_text
 from printed_tables import WRITERS
 
@@ -93,7 +94,7 @@ PAGE = """<html><head><title>A &amp; B</title></head><body>
 def extracted(tmp_path, text, name="paper.md", **options) -> ExtractedPaper:
     path = tmp_path / name
     path.write_text(text)
-    return extract_benchmarks(path, ExtractionOptions(**options))
+    return extract_benchmarks(ExtractPaperRequest(document=path, **options))
 
 
 def values(table: BenchmarkTable) -> dict[tuple[str, str, str], str]:
@@ -468,7 +469,7 @@ def test_documents_beyond_all_measure_are_refused_in_one_sentence(tmp_path):
     with big.open("wb") as file:
         file.truncate(100_000_000)
     with pytest.raises(ConfigError, match="is larger than 8 MB"):
-        extract_benchmarks(big)
+        extract_benchmarks(ExtractPaperRequest(document=big))
     with pytest.raises(ConfigError, match="more than 100000 lines"):
         extracted(tmp_path, "|\n" * 200_000)
     with pytest.raises(ConfigError, match=r"is a PDF\. Convert it to Markdown"):
@@ -504,7 +505,7 @@ def test_the_command_shows_writes_and_refuses(tmp_path, monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert "Table 4" in shown
     assert f"Not read:\n  Table 4, line {LINE}, row 'Tuned hyperparameters XGBoost'" in shown
-    assert run(["paper", "extract", "paper.md", "--table", "4"]) == 0
+    assert run(["paper", "extract", "--table", "4", "paper.md"]) == 0
     assert "Default hyperparameters / CatBoost" in capsys.readouterr().out
     assert run(["paper", "extract", "paper.md", "--out", "b.yaml"]) == 0
     assert "Written: b.yaml" in capsys.readouterr().err
@@ -514,5 +515,24 @@ def test_the_command_shows_writes_and_refuses(tmp_path, monkeypatch, capsys):
     assert run(["paper", "extract", "paper.md", "--out", "b.yaml", "--force"]) == 0
     assert run(["paper", "extract", "paper.md", "--columns", "rows"]) == 3
     assert "The '--columns' option must be datasets, metrics or models. Got 'rows' instead." in capsys.readouterr().err
-    assert run(["paper", "extract", "empty.md"]) == 3
-    assert "empty.md has no table of results that can be read." in capsys.readouterr().err
+    assert run(["paper", "extract", "paper.md", "--metric", " "]) == 3
+    assert "The '--metric' option must be a name. Got ' ' instead." in capsys.readouterr().err
+    assert run(["paper", "extract", "empty.md", "--out", "c.yaml"]) == 3
+    assert "Error: empty.md has no table of results that can be read.\n" in capsys.readouterr().err
+    assert not Path("c.yaml").exists()
+
+
+def test_python_extracts_and_writes_too_and_is_told_of_parameters(tmp_path):
+    (tmp_path / "paper.md").write_text(CONVERTED)
+    (tmp_path / "empty.md").write_text("# Nothing\n")
+    out = tmp_path / "b.yaml"
+    found = extract_paper(str(tmp_path / "paper.md"), tables=["4"], columns="datasets", out=out)
+    assert [table.table_id for table in found.tables] == ["Table 4"]
+    assert "columns: data sets ('columns')" in found.tables[0].layout
+    assert len(read_specification(out).tables) == 1
+    with pytest.raises(ConfigError, match=r"The 'out' parameter must name a new file, or be given with 'force'\."):
+        extract_paper(tmp_path / "paper.md", out=out)
+    with pytest.raises(ConfigError, match=r"The 'columns' parameter must be datasets, metrics or models\."):
+        extract_paper(tmp_path / "paper.md", columns="rows")
+    with pytest.raises(FileFormatError, match=r"empty\.md has no table of results that can be read\."):
+        extract_paper(tmp_path / "empty.md")

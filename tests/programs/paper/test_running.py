@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import boosters_eval
-from boosters_eval.api import load_run
+from boosters_eval import compare_paper, list_paper_targets, load_run, report_paper, run_paper, validate_paper
 from boosters_eval.cli.app import run as command_line
 from boosters_eval.core.errors import BuildError, ConfigError, RunError
 from boosters_eval.datasets import materialise, open_stored, resolve_dataset
@@ -27,14 +27,11 @@ from boosters_eval.programs.paper.models import open_model, predict
 from boosters_eval.programs.paper.planning import plan_targets
 from boosters_eval.programs.paper.reading import read_specification
 from boosters_eval.programs.paper.results import PaperResults
-from boosters_eval.programs.paper.running import run_specification
 from boosters_eval.programs.paper.specification import PaperSpecification
 from boosters_eval.programs.paper.targets import known_metrics, obstacle, paper_targets
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.base import FitRequest
-from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.parameters import TrainingConfig
-from boosters_eval.runners.targets import known_as
 from stamping import SLOW, Stamping, by_seed
 from tiny import shared_pool
 
@@ -101,7 +98,7 @@ def write(folder, rows, *, dataset=None, **changes):
 
 
 def ran(path, **options):
-    results = run_specification(path, executor=shared_pool(), **options)
+    results = run_paper(path, executor=shared_pool(), **options)
     assert PaperResults.model_validate_json(results.model_dump_json()) == results
     return {found.row: found for found in results.targets}, results
 
@@ -113,7 +110,7 @@ def ran(path, **options):
 def test_hardware_is_that_of_the_machines_that_ran_the_cells(home, tmp_path, place, processor):
     path = write(tmp_path, {"good": call("good", bias=0.01)})
     with Stamping(place=place) as nodes:
-        found = run_specification(path, executor=nodes).environment
+        found = run_paper(path, executor=nodes).environment
     assert found["cpu_model"] == processor
     assert ("cpu_cores" in found) == (place is not by_seed)
 
@@ -153,7 +150,7 @@ def test_functions_and_programs_are_run_once_per_seed_and_failures_are_kept_apar
             "silent": program("silent"),
         },
     )
-    found, results = ran(path, command=("paper", "run"))
+    found, results = ran(path, command_line=("paper", "run"))
     assert found["good"].values == {"accuracy": (0.910042, 0.911379)}
     assert found["good"].std_over == "seeds"
     assert found["good"].seeds == (42, 1379)
@@ -244,19 +241,11 @@ def test_a_version_that_cannot_be_installed_leaves_the_row_out(home, tmp_path, m
     def refused(names):
         raise BuildError(f"{names[0]} cannot be installed; pip says:", ["ERROR: no such version"])
 
-    monkeypatch.setattr("boosters_eval.programs.paper.planning.competitor_names", refused)
+    monkeypatch.setattr("boosters_eval.programs.paper.planning.resolve_competitors", refused)
     path = write(tmp_path, {"row": {"library": "xgboost==0.0.0"}}, dataset={"name": "Breast_Cancer"})
     planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
-    assert planned.plan is None
+    assert not planned.plan.cells
     assert planned.targets[0].reason == "xgboost==0.0.0 cannot be installed; pip says: ERROR: no such version"
-
-
-def test_a_row_of_a_library_means_the_installed_one_whatever_took_its_place_before(home, tmp_path):
-    elsewhere = Installation(library="xgboost", version="0.1", digest="0" * 16, path=("/nowhere",))
-    known_as("xgboost", RUNNERS["xgboost"].at("xgboost", elsewhere))
-    path = write(tmp_path, {"row": {"library": "xgboost"}}, dataset={"name": "Breast_Cancer"})
-    planned = plan_targets("P", list(paper_targets(read_specification(path), tmp_path)), seeds=1)
-    assert planned.plan.builds["fit"]["xgboost"].library is None
 
 
 @pytest.mark.slow
@@ -303,9 +292,9 @@ def test_what_cannot_run_here_says_why(home, tmp_path):
     reasons = {
         "library": ({"library": "xgbost"}, "There is no library 'xgbost' here. Did you mean 'xgboost'?"),
         "step": ({"library": "xgboost", "preprocessing": ["onehot"]}, "Did you mean 'one-hot'?"),
-        "pickle": ({"model": "model.pkl"}, "pass --allow-pickle."),
+        "pickle": ({"model": "model.pkl"}, "pass allow_pickle=True."),
         "format": ({"model": "functions.py"}, "name it by 'format' (xgboost,"),
-        "link": ({"model": "link.ubj"}, "leads out of the specification's folder: give it with --model."),
+        "link": ({"model": "link.ubj"}, "leads out of the specification's folder: give it with 'model'."),
         "module": ({"callable": "absent_module:f"}, "There is no module 'absent_module'"),
         "program": ({"command": ["no-such-program"]}, "The program 'no-such-program' is not there."),
         "data": ({"library": "xgboost"}, "There is no data set 'd' here: name one by 'use'."),
@@ -342,7 +331,7 @@ def test_a_row_on_a_device_that_is_not_here_is_not_run_on_the_cpu(home, tmp_path
 def test_a_binding_that_is_a_mistake_is_refused_with_its_line(tmp_path, run, sentence):
     path = write(tmp_path, {"row": run})
     with pytest.raises(ConfigError) as error:
-        run_specification(path)
+        run_paper(path)
     assert sentence in str(error.value)
     assert f"{path}, line " in str(error.value)
 
@@ -360,8 +349,51 @@ def test_only_names_targets_and_suggests_the_nearest(home, tmp_path):
     path = write(tmp_path, {"good": call("good"), "boom": call("boom")})
     found, _ = ran(path, only=["T:good"], seeds=1)
     assert list(found) == ["good"]
-    with pytest.raises(ConfigError, match=r"Got 'T:god:D' instead\. Did you mean 'T:good:D'\?"):
-        run_specification(path, only=["T:god:D"])
+    with pytest.raises(ConfigError) as error:
+        run_paper(path, only="T:god:D")
+    assert str(error.value) == (
+        "The 'only' parameter must name a target as TABLE, TABLE:ROW or TABLE:ROW:DATASET. Got 'T:god:D' instead."
+        " Did you mean 'T:good:D'?"
+    )
+
+
+def test_python_validates_lists_compares_and_reports_without_a_file(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, {"good": call("number"), "unbound": None})
+    before = set(tmp_path.iterdir())
+    options = {"seeds": 1, "executor": shared_pool(), "name": "mine"}
+    results = run_paper(str(path), only="T:good", **options)
+    assert find_run("mine").run_id == results.run_id
+    comparison = compare_paper(results, path)
+    assert comparison.targets == validate_paper(path, only=["T:good"], **options).targets
+    assert (comparison.verdict, comparison.exit_code, comparison.files) == ("not reproduced", 1, ())
+    assert report_paper(comparison).startswith("# Benchmark Validation Report\n")
+    assert report_paper(comparison, format="html").startswith("<!doctype html>")
+    good, unbound = list_paper_targets(path)
+    assert (good.runnable, good.runs_by, good.dataset) == (True, "callable functions:number", "D")
+    assert unbound.reason == "Nothing is bound to this row: give it a 'run', or its model with 'model'."
+    assert set(tmp_path.iterdir()) - before == {home, tmp_path / "imported"}
+
+
+def test_python_is_told_of_parameters(tmp_path):
+    path = write(tmp_path, {"good": call("good")})
+    for options, sentence in (
+        ({"resume": True, "rerun_failed": True}, "Use either 'resume' or 'rerun_failed', not both."),
+        ({"jobs": 0}, "The 'jobs' parameter must be a count from 1 to 4096. Got 0 instead."),
+        ({"threads": 0}, "The 'threads' parameter must be at least 1, or -1 for all cores. Got 0 instead."),
+        ({"output": "x"}, "run_paper() has no parameter 'output'."),
+    ):
+        with pytest.raises(ConfigError) as error:
+            run_paper(path, **options)
+        assert str(error.value) == sentence
+    with pytest.raises(
+        ConfigError, match=r"The 'results' parameter must be a file of results, or what run_paper\(\) gives"
+    ):
+        compare_paper(5, path)
+    with pytest.raises(ConfigError, match=r"Unknown format 'pdf'\. Known: html, json, markdown, yaml\."):
+        report_paper(
+            compare_paper(run_paper(path, seeds=1, home=tmp_path / "home", executor=shared_pool()), path), format="pdf"
+        )
 
 
 def test_the_command_exits_2_unless_all_targets_ran(home, tmp_path, kept_pool, monkeypatch, capsys):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boosters_eval.core.terms import speaking_of
 from boosters_eval.programs.paper.values import read_cell
 
 FINITE = st.decimals(min_value="-99999", max_value="99999", places=4, allow_nan=False, allow_infinity=False)
@@ -71,8 +72,8 @@ def test_a_value_that_the_paper_does_not_print_is_missing_not_unread(text):
         ("0.6394/0.6024", "'/0.6024' after the number"),
         ("12 345", "'345' after the number"),
         ("0.4620.4620.46", "not one number"),
-        ("0,874", "--decimal comma"),
-        ("87,4", "--decimal comma"),
+        ("0,874", "(decimal='comma')"),
+        ("87,4", "(decimal='comma')"),
         ("1e999", "too large"),
         ("0.5 ± 0.1 ± 0.2", "two deviations"),
         ("5 ms %", "two units"),
@@ -84,7 +85,7 @@ def test_a_value_that_the_paper_does_not_print_is_missing_not_unread(text):
 def test_what_cannot_be_read_says_why_and_has_no_value(text, why):
     found = read_cell(text)
     assert found.value is None
-    assert why in found.problem
+    assert why in found.why
 
 
 def test_a_decimal_comma_is_read_where_the_user_says_so():
@@ -98,7 +99,9 @@ def test_a_decimal_comma_is_read_where_the_user_says_so():
 def test_parentheses_are_a_deviation_or_a_count_only_if_it_is_said_which(text, std, count):
     unsaid = read_cell(text)
     assert (unsaid.std, unsaid.count) == (None, None)
-    assert "--parentheses" in unsaid.problem
+    assert unsaid.why.endswith("a deviation or a count? (parentheses='std|count')")
+    with speaking_of({"parentheses": "--parentheses"}):  # whoever asked before, and however
+        assert read_cell(text).why.endswith("a deviation or a count? (--parentheses std|count)")
     assert unsaid.value is not None  # the value itself is in no doubt
     assert read_cell(text, parentheses="std").std.printed == std
     assert read_cell(text, parentheses="count").count == count

@@ -9,7 +9,7 @@ import pytest
 
 import fake_backends as fakes
 from boosters_eval.core.repeat import Repeat
-from boosters_eval.engine.cell import Cell
+from boosters_eval.engine.cell import Build, Cell, Target
 from boosters_eval.programs.parity.backend import BackendSession, TimedStep
 from boosters_eval.programs.parity.binding import BindingOutcome, BindingSpec, BindingWorkload
 from boosters_eval.programs.parity.data import GENERATORS, ensure_data
@@ -60,7 +60,12 @@ def test_only_the_phases_that_the_method_names_count_and_loading_never_does(
     digest = ensure_data(tmp_path, method, fakes.Size(20, 3))[1]
     spec = BindingSpec(name="sum", n_threads=1, method=method, size=fakes.Size(20, 3), data_digest=digest, max_runs=3)
     inputs = {"data": str(tmp_path), "artifacts": str(tmp_path / "arrays")}
-    outcome = BindingWorkload.run(Cell(spec, "sums", Repeat(BASE_SEED, None)), Telling, inputs, lambda _: None)
+    outcome = BindingWorkload.run(
+        Cell(spec, Target(name="sums", build=Build(version="1", digest="1")), Repeat(BASE_SEED, None)),
+        Telling,
+        inputs,
+        lambda _: None,
+    )
     assert isinstance(outcome, BindingOutcome)
     assert outcome.samples_ns == (sample,) * 3
     assert outcome.phases_ns == {"load": (1000,) * 3, "prepare": (100,) * 3, "fit": (10,) * 3, "predict": (1,) * 3}

@@ -10,25 +10,23 @@ import pytest
 from boosters_eval import (
     BuildError,
     ConfigError,
-    Settings,
     load_run,
-    prepare_builds,
     prepare_comparison,
     prepare_importances,
     prepare_suite,
     run_importances,
     run_prepared,
 )
-from boosters_eval.programs.baseline.plan import Request, plan_run
+from boosters_eval.engine.cell import Installation
+from boosters_eval.programs.baseline.plan import plan_run
+from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.benchmark import tables
 from boosters_eval.reports import render_markdown, render_page
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds import pip
-from boosters_eval.runners.builds.resolve import competitor_names, resolve_build
+from boosters_eval.runners.builds.resolve import resolve_build, resolve_competitors
 from boosters_eval.runners.builds.store import find_build, remove_build
-from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.measure import request_for
-from boosters_eval.runners.targets import known_as, runner_of
 from factories import config, suite
 from tiny import TINY
 from toys import write_runner, write_source
@@ -72,6 +70,10 @@ def test_two_builds_of_one_library_are_two_competitors_and_reports_outlive_them(
     assert {row["library"] for row in csv.DictReader(io.StringIO(again.to_csv()))} >= {"toy@1.0", "new"}
 
 
+def names_of(items):
+    return [runner.name for runner in resolve_competitors(items).values()]
+
+
 def test_the_plan_says_what_a_build_is_a_build_of_and_its_digest_decides_the_run(toys):
     first = prepare_comparison(TINY, [f"mine={toys.old}"], seeds=1)
     assert builds_of(first)["mine"].library == "toy"
@@ -86,36 +88,34 @@ def test_builds_of_one_version_whose_files_differ_are_different_runs():
     library, found = RUNNERS["lightgbm"], []
     for digest in ("0" * 16, "1" * 16):
         installation = Installation(library="lightgbm", version="4.7.0", digest=digest, path=("/nowhere",))
-        known_as("mine", library.at("mine", installation))
-        found.append(prepare_comparison(TINY, ["mine"], seeds=1).plan)
+        found.append(prepare_comparison(TINY, [library.at("mine", installation)], seeds=1).plan)
     assert found[0].keys == found[1].keys
     assert found[0].run_id != found[1].run_id
 
 
 def test_the_same_build_under_two_names_is_refused(toys):
     with pytest.raises(ConfigError, match=r"'a' and 'b' are the same build of toy \(1.0, digest [0-9a-f]{16}\)"):
-        competitor_names([f"a={toys.old}", f"b={toys.old}"])
+        resolve_competitors([f"a={toys.old}", f"b={toys.old}"])
 
 
 def test_two_builds_under_one_name_are_refused(toys):
     with pytest.raises(ConfigError, match=r"Two competitors are named 'mine'.* give one of them another name, as in"):
-        competitor_names([f"mine={toys.old}", f"mine={toys.new}"])
+        resolve_competitors([f"mine={toys.old}", f"mine={toys.new}"])
 
 
 def test_a_version_that_is_what_is_installed_is_the_same_build(toys, monkeypatch):
     """As if the wheel had been installed into the environment: its folder comes on the path."""
     monkeypatch.syspath_prepend(str(resolve_build(toys.old).installation.path[0]))
     with pytest.raises(ConfigError, match=r"'toy' and 'toy@1.0' are the same build of toy"):
-        competitor_names([toys.library, toys.old])
-    assert competitor_names([toys.library, toys.new]) == ["toy", "toy@1.1"]
+        resolve_competitors([toys.library, toys.old])
+    assert names_of([toys.library, toys.new]) == ["toy", "toy@1.1"]
 
 
-def test_a_build_may_take_the_place_of_its_library_until_that_is_asked_for_itself(toys):
-    assert competitor_names([f"toy={toys.old}"]) == ["toy"]
-    assert runner_of("toy").version() == "1.0"
-    assert "toy" in RUNNERS
-    competitor_names(["toy"])
-    assert runner_of("toy").installation is None
+def test_a_build_may_take_the_place_of_its_library_where_it_is_asked_to(toys):
+    (runner,) = resolve_competitors([f"toy={toys.old}"]).values()
+    assert (runner.name, runner.version()) == ("toy", "1.0")
+    (installed,) = resolve_competitors(["toy"]).values()
+    assert installed.installation is None
 
 
 def test_a_suite_may_name_builds_which_are_not_installed_if_others_are_asked_for(toys):
@@ -123,7 +123,7 @@ def test_a_suite_may_name_builds_which_are_not_installed_if_others_are_asked_for
     assert builds_of(prepare_suite(named, 1)).keys() == {"toy@1.0", "new"}
     unbuildable = suite(config(TINY, libraries=("boosters@/nowhere",)))
     assert builds_of(prepare_suite(unbuildable, 1, [toys.old])).keys() == {"toy@1.0"}
-    prepared, restriction = plan_run(Request(named, (f"new={toys.new}",)), Settings())
+    prepared, restriction = plan_run(CheckRequest(suite=named, libraries=(f"new={toys.new}",)))
     assert builds_of(prepared).keys() == {"new"}
     assert restriction.only_libraries == ("new",)
 
@@ -137,9 +137,8 @@ def test_a_changed_folder_is_looked_at_again_although_its_label_is_known(tmp_pat
     write_source(tmp_path / "src", "2.0", shift=1.0)
     monkeypatch.setattr(pip, "find_spec", lambda _: None)
     with pytest.raises(BuildError, match="ensurepip"):  # it is another build, which pip would have to make
-        competitor_names([text], tmp_path)
-    assert runner_of("toy@src").installation == before
-    assert competitor_names([runner_of("toy@src")], tmp_path) == ["toy@src"]
+        resolve_competitors([text], tmp_path)
+    assert names_of([RUNNERS["toy"].at("toy@src", before)]) == ["toy@src"]  # a class is not looked for again
 
 
 def test_the_mapping_table_is_chosen_by_the_version_of_the_build():
@@ -152,56 +151,42 @@ def test_the_mapping_table_is_chosen_by_the_version_of_the_build():
     assert "0.1 is outside the range" in marks[0].reason
 
 
-def test_a_label_that_means_another_build_by_then_fails_its_cells(toys, kept_pool, tmp_path):
+def test_a_prepared_run_keeps_its_build_whatever_the_label_means_by_then(toys, kept_pool, tmp_path):
     prepared = prepare_comparison(TINY, [f"mine={toys.old}"], seeds=1, home=tmp_path)
-    known_as("mine", resolve_build(f"mine={toys.new}", home=toys.home))
-    results = run_prepared(prepared)
-    assert "the plan has the build" in results.errors[0].error_message
+    prepare_comparison(TINY, [f"mine={toys.new}"], seeds=1, home=tmp_path)
+    assert {result.library_version for result in run_prepared(prepared).results} == {"1.0"}
 
 
-def test_a_build_whose_place_the_installed_library_has_taken_by_then_fails_its_cells(toys, kept_pool, monkeypatch):
+def test_a_build_of_its_librarys_name_runs_although_another_is_installed_by_then(toys, kept_pool, monkeypatch):
     prepared = prepare_comparison(TINY, [f"toy={toys.old}"], seeds=1)
     monkeypatch.syspath_prepend(resolve_build(f"new={toys.new}").installation.path[0])  # as if it were installed
-    competitor_names(["toy"])
-    assert "the plan has the build" in run_prepared(prepared).errors[0].error_message
+    assert {result.library_version for result in run_prepared(prepared).results} == {"1.0"}
 
 
 def test_two_threads_that_use_one_name_each_get_the_build_that_they_named(toys):
     named, found = threading.Barrier(2), {}
 
     def compete(text):
-        competitor_names([f"mine={text}"])
+        resolve_competitors([f"mine={text}"])
         named.wait(60)
-        found[text] = (runner_of("mine").version(), prepare_comparison(TINY, ["mine"], seeds=1).plan.builds["fit"])
+        found[text] = prepare_comparison(TINY, [f"mine={text}"], seeds=1).plan.builds["fit"]["mine"].version
 
     threads = [threading.Thread(target=compete, args=(text,)) for text in (toys.old, toys.new)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {text: version for text, (version, _) in found.items()} == {toys.old: "1.0", toys.new: "1.1"}
-    assert [found[text][1]["mine"].version for text in (toys.old, toys.new)] == ["1.0", "1.1"]
+    assert found == {toys.old: "1.0", toys.new: "1.1"}
 
 
 def test_a_build_that_was_edited_since_it_was_named_runs_no_cell(toys, kept_pool):
     prepared = prepare_comparison(TINY, [f"mine={toys.old}"], seeds=1)
-    file = Path(runner_of("mine").installation.path[0], "toybooster", "__init__.py")
+    mine = resolve_build(f"mine={toys.old}")
+    file = Path(mine.installation.path[0], "toybooster", "__init__.py")
     content = file.read_text()
     file.write_text("SHIFT = 7.0\n")
     assert "have changed since it was named" in run_prepared(prepared).errors[0].error_message
-    for named_before in ("mine", runner_of("mine")):
-        with pytest.raises(
-            BuildError, match=r"mine: the files of its build in .* have changed since it was named; name"
-        ):
-            competitor_names([named_before])
+    with pytest.raises(BuildError, match=r"mine: the files of its build in .* have changed since it was named; name"):
+        resolve_competitors([mine])
     file.write_text(content)
-    assert competitor_names([f"mine={toys.old}"]) == ["mine"]  # its content is what it was
-
-
-def test_a_prepared_build_that_takes_the_place_of_its_library_is_not_taken_for_what_is_installed(toys):
-    named = prepare_builds([f"toy={toys.old}", f"new={toys.new}"])
-    assert named == [f"toy={toys.old}", "new"]
-    assert {name: build.version for name, build in builds_of(prepare_comparison(TINY, named, seeds=1)).items()} == {
-        "toy": "1.0",
-        "new": "1.1",
-    }
+    assert names_of([f"mine={toys.old}"]) == ["mine"]  # its content is what it was

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from boosters_eval import BuildError, ConfigError, prepare_builds
+from boosters_eval import BuildError, ConfigError, add_builds
 from boosters_eval.core.saying import listening
 from boosters_eval.runners.builds import install as installing
 from boosters_eval.runners.builds import pip
@@ -326,7 +326,7 @@ def test_an_installed_library_and_its_build_have_one_digest(tmp_path):
 
 
 def test_of_a_plain_and_an_isolated_build_one_must_be_named_by_its_id(shelf, tmp_path):
-    prepare_builds([shelf.old], home=shelf.home)
+    add_builds([shelf.old], home=shelf.home)
     record = find_build(shelf.old, shelf.home).record
     for build_id, isolated in (("aaaa1111", False), ("bbbb2222", True)):
         folder = tmp_path / "builds" / build_id
@@ -340,13 +340,12 @@ def test_of_a_plain_and_an_isolated_build_one_must_be_named_by_its_id(shelf, tmp
     assert find_build("bbbb", tmp_path).record.isolated
 
 
-def test_prepared_builds_are_named_told_and_found_however_their_path_is_spelt(shelf, monkeypatch):
-    said = []
-    names = prepare_builds([shelf.old, f"new={shelf.new}"], home=shelf.home, say=said.append)
-    assert names == ["toy@1.0", "new"]
+def test_added_builds_are_told_and_found_however_their_path_is_spelt(shelf, monkeypatch):
+    found = add_builds([shelf.old, f"new={shelf.new}"], home=shelf.home)
+    assert [build.record.version for build in found.builds] == ["1.0", "1.1"]
     heard = []
     with listening(heard.append):
-        prepare_builds(shelf.old, home=shelf.home)
+        add_builds(shelf.old, home=shelf.home)
     assert heard == []  # it is there
     assert find_build(shelf.new, shelf.home).record.version == "1.1"
     monkeypatch.chdir(shelf.folder)

@@ -8,7 +8,7 @@ from boosters_eval.reports import render_markdown
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.install import released_versions
 from boosters_eval.runners.builds.pip import run_pip
-from boosters_eval.runners.builds.resolve import competitor_names
+from boosters_eval.runners.builds.resolve import resolve_competitors
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def test_a_released_version_is_compared_with_the_one_that_is_installed(home):
 def test_the_version_that_is_installed_is_the_same_build(library, home):
     version = RUNNERS[library].version()
     with pytest.raises(ConfigError, match="are the same build"):
-        competitor_names([library, f"{library}=={version}"])
+        resolve_competitors([library, f"{library}=={version}"])
 
 
 def test_released_versions_are_in_order_and_final():

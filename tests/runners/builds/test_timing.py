@@ -7,7 +7,6 @@ import pytest
 from boosters_eval import LocalPool, TrainingConfig, compare
 from boosters_eval.programs.benchmark.observations import compare_rows
 from boosters_eval.programs.benchmark.tables.build import build_tables
-from boosters_eval.runners.targets import forget
 from boosters_eval.stats.inference import holm
 from wheels import repacked
 
@@ -16,13 +15,6 @@ pytestmark = pytest.mark.slow
 TRIES = 100
 SPLITS = 10
 SECTION = "One build and a copy of itself are told apart by their times"
-
-
-@pytest.fixture(autouse=True)
-def _no_copy_is_left():
-    yield
-    for label in ("one", "other"):
-        forget(label)
 
 
 @pytest.mark.filterwarnings("ignore::boosters_eval.BoostersEvalWarning")  # this machine may be busy

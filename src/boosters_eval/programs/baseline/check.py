@@ -9,8 +9,9 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
+from boosters_eval.core.terms import named
 from boosters_eval.programs.baseline.evidence import Evidence, paired_evidence, seeds_needed
-from boosters_eval.programs.baseline.findings import Check, CheckRules, Finding, Status
+from boosters_eval.programs.baseline.findings import UNNAMED, Check, CheckRules, Finding, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def is_regression(baseline_mean: float, current_mean: float, tolerance: float, l
     return not current_mean >= baseline_mean * (1 - allowed)
 
 
-def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None) -> Check:
-    """Compare a run, or a later baseline, with a baseline."""
+def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None, name: str = UNNAMED) -> Check:
+    """Compare a run, or a later baseline, with a baseline, which is called by its name."""
     rules = rules or CheckRules()
     rules = rules if after.alpha is None else rules.replace(alpha=after.alpha, looks=True)
     check_names(before, after.pairs, rules)
@@ -77,7 +78,7 @@ def check(before: Snapshot, after: Snapshot, rules: CheckRules | None = None) ->
             findings.append(_failed(new, faulty[key]) if key in faulty else new)
     findings = [_with_flaky_cells(finding, after) for finding in findings]
     notes = tuple(_notes(before, after, upgrades))
-    return Check(tuple(findings), rules, upgrades, notes, after.not_run, before.suite)
+    return Check(tuple(findings), rules, upgrades, notes, after.not_run, before.suite, name)
 
 
 def check_names(before: Snapshot, pairs: Iterable[tuple[str, str]], rules: CheckRules) -> None:
@@ -130,7 +131,7 @@ def _absent(key: tuple[str, str], after: Snapshot, *, excused: bool) -> str:
     if library in after.unavailable:
         return (
             f"in the baseline, but {library} is unavailable ({after.unavailable[library]});"
-            " to check only other libraries, name them with --library"
+            f" to check only other libraries, name them with {named('libraries')}"
         )
     if library not in after.libraries:
         return f"in the baseline, but {library} was not run at all"

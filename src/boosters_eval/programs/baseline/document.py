@@ -79,11 +79,11 @@ class CheckDocument(Model):
     pairs: tuple[CheckedPair, ...]
 
     @classmethod
-    def of(cls, check: Check, name: str, exit_code: int) -> Self:
-        """A check against the baseline of that name."""
+    def of(cls, check: Check) -> Self:
+        """A check as plain data."""
         return cls(
-            baseline=name,
-            exit_code=int(exit_code),
+            baseline=check.name,
+            exit_code=int(check.exit_code),
             statistical=check.rules.statistical,
             alpha=check.rules.alpha,
             allow_flaky=check.rules.allow_flaky,

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Gt, Lt
 from pydantic import Field
 
 from boosters_eval.core.errors import ExitCode
 from boosters_eval.core.model import Model
+from boosters_eval.programs.baseline.request import DEFAULT_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boosters_eval.programs.baseline.model import MetricStats
 
-DEFAULT_TOLERANCE = 0.02
+UNNAMED = "the baseline"  # that has no file
 Share = Annotated[float, Ge(0), Lt(1)]
 
 
@@ -54,6 +55,8 @@ class CheckRules(Model):
     only_pairs: frozenset[tuple[str, str]] | None = None  # another suite was asked for, which has only these
     seeds: Annotated[int, Ge(1)] | None = None  # asked for, and needed of each pair; None: all the recorded ones
     allow_flaky: Annotated[int, Ge(0)] = 0  # cells that may have finished only after failing
+    fail_on_regression: bool = True  # False: it is only reported
+    continue_on_error: bool = False  # failures of what is not under test are accepted
 
     def tolerance_of(self, config: str, metric: str) -> float:
         """The tolerance of a pair."""
@@ -120,6 +123,19 @@ class Check:
     notes: tuple[str, ...] = ()
     not_run: int = 0  # cells of the run's plan about which nothing is known
     suite: str | None = None  # the baseline's
+    name: str = UNNAMED  # what the baseline is called; "" if the run was only checked for failures
+
+    def __str__(self) -> str:
+        """The verdict in words, as the command line prints it."""
+        from boosters_eval.programs.baseline.render import lines  # noqa: PLC0415 (loads what renders)
+
+        return "\n".join(lines(self))
+
+    def outcome(self, config: str, library: str) -> tuple[Literal["passed", "failed", "skipped"], str]:
+        """What became of a pair, and the sentence that says it."""
+        from boosters_eval.programs.baseline.render import outcome  # noqa: PLC0415 (loads what renders)
+
+        return outcome(self, config, library)
 
     @property
     def regressions(self) -> list[Finding]:
@@ -169,17 +185,18 @@ class Check:
     @property
     def passed(self) -> bool:
         """Whether every pair that counts was compared and held, and every cell ran."""
-        return self.exit_code() is ExitCode.SUCCESS
+        return self.exit_code is ExitCode.SUCCESS
 
-    def exit_code(self, *, fail_on_regression: bool = True, continue_on_error: bool = False) -> ExitCode:
+    @property
+    def exit_code(self) -> ExitCode:
         """A regression outranks a missing answer; failures of libraries that do not count are still errors."""
         if not self.counted:
             return ExitCode.CONFIGURATION_ERROR
-        if (self.regressions or self.suspected) and fail_on_regression:
+        if (self.regressions or self.suspected) and self.rules.fail_on_regression:
             return ExitCode.REGRESSION
         if self.unanswered or _flaky_cells(self.counted) > self.rules.allow_flaky:
             return ExitCode.EXECUTION_ERROR
-        if (self.errors or self.too_flaky) and not continue_on_error:
+        if (self.errors or self.too_flaky) and not self.rules.continue_on_error:
             return ExitCode.EXECUTION_ERROR
         return ExitCode.SUCCESS
 

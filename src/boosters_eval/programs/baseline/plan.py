@@ -5,49 +5,34 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.terms import given, named
+from boosters_eval.engine.session import check_names
 from boosters_eval.programs.baseline.check import check
+from boosters_eval.programs.baseline.request import CheckRequest
 from boosters_eval.programs.baseline.snapshot import Snapshot
+from boosters_eval.programs.benchmark.benchmarks import benchmarks_of, competing
 from boosters_eval.programs.benchmark.planning import prepare, seed_count
-from boosters_eval.programs.benchmark.benchmarks import benchmarks_of
 from boosters_eval.programs.benchmark.suites import SUITES, resolve_suite
-from boosters_eval.runners.builds.resolve import competitor_names
-from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from boosters_eval.engine.cell import Build
     from boosters_eval.programs.baseline.findings import CheckRules, Finding
     from boosters_eval.programs.baseline.model import Baseline
-    from boosters_eval.programs.benchmark.planning import PreparedRun
+    from boosters_eval.programs.baseline.request import RecordRequest
     from boosters_eval.programs.benchmark.benchmarks import Benchmarks
+    from boosters_eval.programs.benchmark.planning import PreparedRun
     from boosters_eval.programs.benchmark.results import ResultCollection
-    from boosters_eval.programs.benchmark.settings import Settings
     from boosters_eval.programs.benchmark.suites import BenchmarkSuite
+    from boosters_eval.runners.base import Runner
     from boosters_eval.stats.sequential import SequentialRule
     from boosters_eval.stats.significance import Comparison, Verdict
 
 DEFAULT_SUITE = "full"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to run, as far as the user has said."""
-
-    suite: str | None = None
-    libraries: tuple[str, ...] | None = None
-    seeds: int | Literal["auto"] | None = None  # auto: as many of the recorded ones as the statistical rule needs
-    max_seeds: int | None = None  # for auto
-    recorded_only: bool = False  # without the suite's libraries that the baseline was not recorded with
-
-    @property
-    def n_seeds(self) -> int | None:
-        """How many seeds the user asks for, here or in the environment; `auto` says so only with a plan."""
-        named = self.seeds is not None or os.environ.get("BOOSTERS_EVAL_SEEDS")
-        return seed_count(self.seeds, default=1) if named and self.seeds != "auto" else None
 
 
 @dataclass(frozen=True)
@@ -64,33 +49,43 @@ def default_path(name: str = "baseline") -> Path:
     return Path(os.environ.get("BOOSTERS_EVAL_BASELINE_DIR") or "tests/baselines") / f"{name}.json"
 
 
-def plan_run(request: Request, settings: Settings, baseline: Baseline | None = None) -> tuple[PreparedRun, Restriction]:
-    """The plan, and what of the baseline the user left out on purpose."""
+def wanted_seeds(seeds: int | str | None) -> int | None:
+    """How many seeds the user asks for, here or in the environment; `auto` says so only with a plan."""
+    asked = seeds is not None or os.environ.get("BOOSTERS_EVAL_SEEDS")
+    return seed_count(seeds, default=1) if asked and seeds != "auto" else None
+
+
+def plan_run(
+    request: RecordRequest | CheckRequest, baseline: Baseline | None = None, *, recorded_only: bool = False
+) -> tuple[PreparedRun, Restriction]:
+    """The plan, and what of the baseline the user left out on purpose.
+
+    With `recorded_only`, the suite's libraries that the baseline was not recorded with are left out.
+    """
+    check_names(request)
     recorded = baseline.config.suite if baseline else None
-    named = request.suite or _registered(recorded or DEFAULT_SUITE)
-    suite = resolve_suite(named, builds=request.libraries is None, home=settings.home)
-    libraries = None if request.libraries is None else competitor_names(request.libraries, settings.home)
-    benchmarks = benchmarks_of(suite, libraries)
-    if baseline is not None and request.recorded_only and request.libraries is None:
+    chosen = _registered(recorded or DEFAULT_SUITE) if request.suite is None else request.suite
+    suite, runners = resolve_suite(chosen, builds=request.libraries is None, home=request.home)
+    libraries = competing(request.libraries, request.home)
+    benchmarks = benchmarks_of(suite, libraries, runners)
+    if baseline is not None and recorded_only and request.libraries is None:
         benchmarks = _recorded_only(benchmarks, baseline)
     if baseline is not None and request.libraries is None:
         benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_recorded_builds(baseline)))
     if baseline is not None:
-        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_unrecorded_builds(baseline, libraries or ())))
-    seeds, most = request.seeds, None
-    if seeds == "auto":
+        benchmarks = replace(benchmarks, notes=(*benchmarks.notes, *_unrecorded_builds(baseline, libraries or {})))
+    n_seeds, most = wanted_seeds(request.seeds), None
+    if isinstance(request, CheckRequest) and request.seeds == "auto":
         recorded_seeds = _usable_seeds(baseline)
         most = min(request.max_seeds or recorded_seeds, recorded_seeds)
-    elif request.max_seeds is not None:
-        raise ConfigError("The 'max_seeds' parameter needs seeds='auto'.")
-    if baseline and baseline.config.seeds and request.n_seeds is None:
+    if baseline and baseline.config.seeds and n_seeds is None:
         benchmarks = replace(benchmarks, default_seeds=len(baseline.config.seeds))  # configs may name their own
-    prepared = prepare(benchmarks, seeds, settings, max_seeds=most)
+    prepared = prepare(benchmarks, request.seeds, request, max_seeds=most)
     other = request.suite is not None and benchmarks.name != recorded
     return prepared, Restriction(
         only_libraries=None if libraries is None else tuple(libraries),
         only_pairs=_pairs(suite) if other else None,
-        seeds=prepared.growth.rule.schedule[0] if prepared.growth else request.n_seeds,
+        seeds=prepared.growth.rule.schedule[0] if prepared.growth else n_seeds,
     )
 
 
@@ -114,20 +109,24 @@ def _recorded_builds(baseline: Baseline) -> Iterator[str]:
     """Which builds the baseline was recorded with: no suite has them, so they must be named to be compared."""
     builds = {name: build for name, build in baseline.libraries.items() if build.library not in (None, name)}
     if builds:
-        named = " ".join(_named_again(name, build) for name, build in builds.items())
+        again = [_named_again(name, build) for name, build in builds.items()]
         told = ", ".join(f"{name} ({build.library} {build.version})" for name, build in builds.items())
-        yield f"the baseline has builds that no suite has: {told}; name what takes their place, as in --library {named}"
+        yield (
+            f"the baseline has builds that no suite has: {told}; name what takes their place, as in"
+            f" {given('libraries', again)}"
+        )
 
 
-def _unrecorded_builds(baseline: Baseline, named: Sequence[str]) -> Iterator[str]:
+def _unrecorded_builds(baseline: Baseline, runners: Mapping[str, type[Runner]]) -> Iterator[str]:
     """Which builds will not be judged, although the baseline has their library: it knows them by another name."""
     recorded = {result.library for result in baseline.results}
-    for name in named:
-        library = library_of(name)
+    for name, runner in runners.items():
+        library = runner.library()
         if name not in recorded and library in recorded:
+            again = f"{library}={name if name.startswith(f'{library}==') else f'{library}@PATH'}"
             yield (
                 f"the baseline has {library}, but not {name}, which is not judged by it; to judge it, give it that"
-                f" name, as in --library {library}={name if name.startswith(f'{library}==') else f'{library}@PATH'}"
+                f" name, as in {given('libraries', [again])}"
             )
 
 
@@ -142,20 +141,23 @@ def _registered(name: str) -> BenchmarkSuite:
     """The suite that a baseline names. A path in it is never followed: a data file must not choose what is executed."""
     if name not in SUITES:
         raise ConfigError(
-            f"The suite '{name}' of the baseline is not known here; name it with the '--suite' option, as in --suite"
-            " path/to/file.py:SUITE."
+            f"The suite '{name}' of the baseline is not known here; name it, as in"
+            f" {given('suite', 'path/to/file.py:SUITE')}."
         )
     return SUITES[name]
 
 
 def _usable_seeds(baseline: Baseline | None) -> int:
     """How many seeds a run can be paired with: those that it adds must be in the baseline too."""
-    values = all(result.primary.per_seed for result in baseline.results) if baseline else False
-    count = len(baseline.config.seeds) if baseline and values else 0
+    auto = given("seeds", "auto")
+    if baseline is None:
+        raise ConfigError(f"{auto} needs {named('baseline')}: it adds seeds until a test decides.")
+    values = all(result.primary.per_seed for result in baseline.results)
+    count = len(baseline.config.seeds) if values else 0
     if count < 2:
         have = f"{count} with values per seed" if count or values else "no values per seed"
         raise ConfigError(
-            "seeds='auto' needs a baseline of at least 2 seeds. "
+            f"{auto} needs a baseline of at least 2 seeds. "
             f"This one has {have}; record it again, as in 'boosters-eval baseline record FILE --seeds 20'."
         )
     return count

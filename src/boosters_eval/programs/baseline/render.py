@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree as ET
 
+from boosters_eval.core.terms import given, named
 from boosters_eval.core.text import clean, counted, in_sentence
 from boosters_eval.metrics import label
-from boosters_eval.programs.baseline.findings import Status
+from boosters_eval.programs.baseline.findings import UNNAMED, Status
 from boosters_eval.programs.baseline.model import HOME_LIBRARY
 from boosters_eval.reports.github import capped, command
 from boosters_eval.reports.numbers import MISSING, estimate, number, percent
@@ -39,25 +40,26 @@ _FEW_DIGITS, _MANY_DIGITS = 4, 9
 _FEW_CELLS = 3
 
 
-def headline(check: Check, name: str) -> str:
+def headline(check: Check) -> str:
     """The outcome in one line."""
     if check.regressions:
         return f"❌ Regression detected in {counted(len({f.config for f in check.regressions}), 'config')}:"
     if check.suspected:
         return _suspicion(check)
     if check.unanswered:
-        return f"❌ Not checked against {name}: {counted(len(check.unanswered), 'pair')} without an answer:"
+        return f"❌ Not checked against {check.name}: {counted(len(check.unanswered), 'pair')} without an answer:"
     rule = f"tolerance {_share(check.rules.tolerance)}" + (", paired test" if check.rules.statistical else "")
     if not check.counted:
-        return f"❌ Nothing that counts was compared with {name}; name what does with --libraries-under-test"
-    held = f"o regression against {name}: {counted(len(check.counted), 'pair')} compared ({rule})"
+        what = f"name what does with {named('libraries_under_test')}"
+        return f"❌ Nothing that counts was compared with {check.name}; {what}"
+    held = f"o regression against {check.name}: {counted(len(check.counted), 'pair')} compared ({rule})"
     wrong = [*([_failed(check)] if check.errors else []), *([_flaky(check)] if check.too_flaky else [])]
     return f"❌ {', '.join(wrong)}; n{held}" if wrong else f"✅ N{held}"
 
 
-def lines(check: Check, name: str) -> list[str]:
+def lines(check: Check) -> list[str]:
     """The whole verdict as text: first what fails, then what is only worth knowing."""
-    out = [headline(check, name)]
+    out = [headline(check)]
     out += [f"  {sentence(finding)}" for finding in check.regressions]
     if check.regressions and check.suspected:
         out.append(_suspicion(check))
@@ -76,7 +78,7 @@ def lines(check: Check, name: str) -> list[str]:
         out.append(title)
         out += [f"  {sentence(finding)}" for finding in findings]
     out += _other_versions(check)
-    out += [f"Note: {note}" for note in [*check.notes, *_advice(check, name)]]
+    out += [f"Note: {note}" for note in [*check.notes, *_advice(check)]]
     return [clean(line) for line in out]
 
 
@@ -130,9 +132,9 @@ def rows(check: Check, *, everything: bool = True) -> list[list[str]]:
     ]
 
 
-def markdown(check: Check, name: str) -> str:
+def markdown(check: Check) -> str:
     """The job summary."""
-    text, *rest = lines(check, name)
+    text, *rest = lines(check)
     parts = [f"### {escape(text)}\n\n"]
     for line in rest:
         finding = line.startswith("  ")
@@ -145,9 +147,9 @@ def table(body: list[list[str]]) -> str:
     return markdown_table(HEADINGS, [[escape(cell) for cell in row] for row in body])
 
 
-def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
+def workflow_commands(check: Check) -> list[str]:
     """GitHub's workflow commands; what does not fail the job is not an error there."""
-    level = "error" if failing else "warning"
+    level = "error" if check.rules.fail_on_regression else "warning"
     found = [(level, "Regression", f) for f in check.regressions]
     found += [(level, "Suspected", f) for f in check.suspected]
     found += [("error", "Not checked", f) for f in check.unanswered]
@@ -163,11 +165,11 @@ def workflow_commands(check: Check, *, failing: bool = True) -> list[str]:
     return out
 
 
-def junit(check: Check, name: str) -> str:
+def junit(check: Check) -> str:
     """A test suite with one case per pair."""
     failed = Counter(_outcome(finding, check) for finding in check.findings)
     totals = {
-        "name": clean(name),
+        "name": clean(check.name),
         "tests": str(len(check.findings)),
         "failures": str(failed["failure"]),
         "errors": str(failed["error"]),
@@ -188,6 +190,21 @@ def junit(check: Check, name: str) -> str:
             ET.SubElement(case, "system-out").text = message if finding.counts else f"{message} (not under test)"
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def outcome(check: Check, config: str, library: str) -> tuple[Literal["passed", "failed", "skipped"], str]:
+    """What became of a pair, and why; of one that passed without a baseline there is nothing to say."""
+    found = next((f for f in check.findings if (f.config, f.library) == (config, library)), None)
+    if found is None:
+        return "failed", f"{config} {library}: it was not run"
+    kind = _outcome(found, check)
+    if kind in ("failure", "error"):
+        return "failed", sentence(found)
+    if not check.counted:
+        return "failed", headline(check)
+    if kind == "skipped":
+        return "skipped", sentence(found)
+    return "passed", sentence(found) if check.name or found.flaky else ""
 
 
 def _outcome(finding: Finding, check: Check) -> str:
@@ -256,18 +273,19 @@ def _suspicion(check: Check) -> str:
     return f"❌ Regression suspected in {counted(len({f.config for f in check.suspected}), 'config')}:"
 
 
-def _advice(check: Check, name: str) -> list[str]:
+def _advice(check: Check) -> list[str]:
     """How to decide what is only suspected."""
+    file = "FILE" if check.name == UNNAMED else quote(check.name)
     if any(f.n_seeds < f.n_recorded for f in check.suspected):
-        command = f"boosters-eval baseline check {quote(name)} --statistical --seeds auto"
+        command = f"boosters-eval baseline check {file} --statistical --seeds auto"
         return [f"'{command}' adds recorded seeds until it is decided."]
     wanted = [f.seeds_needed for f in check.suspected if f.seeds_needed]
     if not wanted:
         return []
     needed, recorded = max(wanted), max(f.n_recorded for f in check.suspected)
     suite = f" --suite {quote(check.suite)}" if check.suite else ""
-    command = f"boosters-eval baseline record {quote(name)}{suite} --seeds {needed}"
-    have = f"{name} has {counted(recorded, 'seed')}, and {needed} would decide"
+    command = f"boosters-eval baseline record {file}{suite} --seeds {needed}"
+    have = f"{check.name} has {counted(recorded, 'seed')}, and {needed} would decide"
     return [f"{have}; with the recorded versions installed, run '{command}'."]
 
 
@@ -276,7 +294,7 @@ def _flaky(check: Check) -> str:
 
 
 def _allowance(check: Check) -> str:
-    accept = f"; --allow-flaky {check.n_flaky} accepts them" if check.too_flaky else ""
+    accept = f"; {given('allow_flaky', check.n_flaky)} accepts them" if check.too_flaky else ""
     return f"{check.rules.allow_flaky} allowed{accept}"
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from boosters_eval.core.errors import BoostersEvalWarning, RunError
+from boosters_eval.core.terms import given
 from boosters_eval.engine.cell import Build
 from boosters_eval.metrics import find
 from boosters_eval.programs.baseline.model import (
@@ -187,7 +188,7 @@ def _check_flaky(run: ResultCollection, allowed: int) -> None:
         more = f" ({len(flaky)} such cells)" if len(flaky) > 1 else ""
         raise RunError(
             f"No baseline was recorded: {first.library} on {first.config_name}, cell {first.repeat.name} finished only"
-            f" after failing{more}; find out why, or say allow_flaky={len(flaky)}."
+            f" after failing{more}; find out why, or say {given('allow_flaky', len(flaky))}."
         )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
+from boosters_eval.core.errors import ConfigError
 from boosters_eval.core.files import MAX_RESULTS, load_json, read_text
+from boosters_eval.core.terms import the
+from boosters_eval.programs.baseline.findings import UNNAMED
 from boosters_eval.programs.baseline.model import Baseline, load_baseline
 from boosters_eval.programs.baseline.snapshot import make_baseline
 from boosters_eval.programs.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _KINDS = (RESULTS_KIND, REPORT_KIND)
 
@@ -22,3 +23,12 @@ def read_baseline(path: Path) -> Baseline:
     if not isinstance(raw, dict) or raw.get("kind") not in _KINDS:
         return load_baseline(path)
     return make_baseline(ResultCollection.from_json(text, source=str(path)))
+
+
+def given_baseline(value: Any, parameter: str) -> tuple[Baseline, str]:
+    """The baseline that a user passes as this parameter, and what it is called."""
+    if isinstance(value, Baseline):
+        return value, UNNAMED
+    if isinstance(value, Path):
+        return read_baseline(value), str(value)
+    raise ConfigError(f"{the(parameter)} must be a file or a Baseline. Got {value!r} instead.")

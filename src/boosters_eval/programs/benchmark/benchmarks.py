@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, UnknownNameError, require
@@ -16,7 +16,8 @@ from boosters_eval.datasets.resolve import check_applicable
 from boosters_eval.metrics.task import Task
 from boosters_eval.programs.benchmark.competitors import competitors, unavailable_in, usable_libraries
 from boosters_eval.programs.benchmark.suites import resolve_suite
-from boosters_eval.runners.builds.resolve import competitor_names
+from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.builds.resolve import resolve_competitors
 from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig, derive_seeds
 from boosters_eval.runners.parameters import BoosterType, GrowthStrategy, Profile, TrainingConfig
 
@@ -41,6 +42,11 @@ class Benchmarks:
     default_seeds: int = DEFAULT_SEEDS
     unavailable: tuple[Exclusion, ...] = ()  # libraries of a benchmark that cannot be used here
     folded: bool = False  # by --cv, which decides on the seeds too
+    runners: Mapping[str, type[Runner]] = field(default_factory=dict)  # of competitors that are builds, by label
+
+    def runner(self, name: str) -> type[Runner]:
+        """The adapter of a competitor."""
+        return self.runners[name] if name in self.runners else RUNNERS[name]
 
 
 def comparison(
@@ -60,7 +66,8 @@ def comparison(
     home: Path | None = None,
 ) -> Benchmarks:
     """One benchmark per data set, booster and variant, with the libraries that are available."""
-    usable, reasons = usable_libraries(_libraries(libraries, home))
+    runners = competing(libraries, home)
+    usable, reasons = usable_libraries(dict(RUNNERS.items()) if runners is None else runners, required=False)
     notes: list[str] = []
     folds, repeats = parse_cv(cv)
     wanted_task = None if task is None else Task(_choice("task", task, Task))
@@ -99,7 +106,14 @@ def comparison(
                     )
                 )
     absent = unavailable_in({config.name: list(reasons) for config in configs}, reasons)
-    return Benchmarks("compare", tuple(configs), tuple(notes), unavailable=absent, folded=folds is not None)
+    return Benchmarks(
+        "compare",
+        tuple(configs),
+        tuple(notes),
+        unavailable=absent,
+        folded=folds is not None,
+        runners=runners or {},
+    )
 
 
 def suite_benchmarks(
@@ -112,20 +126,23 @@ def suite_benchmarks(
     home: Path | None = None,
 ) -> Benchmarks:
     """The benchmarks of a suite, with the libraries that are available, or only those named."""
-    found = resolve_suite(suite, builds=libraries is None, home=home)
-    return benchmarks_of(found, _libraries(libraries, home), metrics=metrics, cv=cv, profile=profile)
+    found, runners = resolve_suite(suite, builds=libraries is None, home=home)
+    only = competing(libraries, home)
+    return benchmarks_of(found, only, runners, metrics=metrics, cv=cv, profile=profile)
 
 
 def benchmarks_of(
     found: BenchmarkSuite,
-    only: list[str] | None,
+    only: Mapping[str, type[Runner]] | None,
+    runners: Mapping[str, type[Runner]],
     *,
     metrics: Sequence[str] = (),
     cv: str | int | None = None,
     profile: Profile | str | None = None,
 ) -> Benchmarks:
     """The benchmarks of a suite whose libraries, and those named instead of them, are competitors' names."""
-    every = only or list(dict.fromkeys(name for config in found.configs for name in config.libraries))
+    names = dict.fromkeys(name for config in found.configs for name in config.libraries)
+    every = only or {name: runners[name] if name in runners else RUNNERS[name] for name in names}
     usable, reasons = usable_libraries(every, required=only is not None)
     folds, repeats = parse_cv(cv)
     changes: dict[str, Any] = {} if profile is None else {"profile": parse_profile(profile)}
@@ -139,7 +156,9 @@ def benchmarks_of(
         for config, names in competitors(found.configs, only)
     ]
     absent = unavailable_in({config.name: config.libraries for config in found.configs}, reasons)
-    return Benchmarks(found.name, tuple(configs), (), found.default_seeds, absent, folded=folds is not None)
+    return Benchmarks(
+        found.name, tuple(configs), (), found.default_seeds, absent, folded=folds is not None, runners=every
+    )
 
 
 def parse_cv(text: str | int | None) -> tuple[int | None, int]:
@@ -173,12 +192,14 @@ def _names(value: str | Sequence[str], parameter: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _libraries(value: Any, home: Path | None) -> list[str] | None:
-    """The libraries by name; one may be given by its file or its class. None: all that there are."""
+def competing(value: Any, home: Path | None) -> dict[str, type[Runner]] | None:
+    """The adapters of libraries by name; one may be given by its file or its class. None: all that there are."""
     if value is None:
         return None
     given = [value] if isinstance(value, (str, type)) or not isinstance(value, Iterable) else list(value)
-    return competitor_names(given, home) if given else _names([], "libraries")
+    if not given:
+        _names([], "libraries")  # refuses it
+    return {runner.name: runner for runner in resolve_competitors(given, home).values()}
 
 
 def parse_boosters(value: BoosterType | str | Sequence[BoosterType | str]) -> list[BoosterType]:

@@ -125,10 +125,15 @@ def _judge(request: CompareRequest | SuiteRequest, prepared: PreparedRun) -> Fin
         _check_against(request.against, prepared)
     announce(prepared)
     if request.dry_run:
-        return PlannedRun.of(prepared.plan, request, _growth_notes(prepared), _refusal(prepared))
+        return planned(prepared)
     results = run_prepared(prepared)
     verdict = None if request.against is None else results.regressions(request.against, test=request.test)
     return ComparisonFindings(results, request, verdict)
+
+
+def planned(prepared: PreparedRun) -> PlannedRun:
+    """What a dry run finds."""
+    return PlannedRun.of(prepared.plan, prepared.settings, _growth_notes(prepared), _refusal(prepared))
 
 
 def _refusal(prepared: PreparedRun) -> str:
@@ -153,7 +158,7 @@ def _growth_notes(prepared: PreparedRun) -> tuple[str, ...]:
 
 def _check_against(name: str, prepared: PreparedRun) -> None:
     """Refuse a name that is no competitor, and a run that has no other."""
-    cells = [(cell.target, getattr(cell.spec, "variant", None)) for cell in prepared.plan.cells]
+    cells = [(cell.target.name, getattr(cell.spec, "variant", None)) for cell in prepared.plan.cells]
     running = {target if variant is None else f"{target} {variant}" for target, variant in cells}
     absent = {item.target for item in (*prepared.plan.excluded, *prepared.benchmarks.unavailable)}
     check_competitor(name, [*running, *absent])

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import MissingLibraryError
 from boosters_eval.engine.plan import Exclusion
 from boosters_eval.runners import FitRequest
-from boosters_eval.runners.builds.resolve import all_libraries
 from boosters_eval.runners.parameters import Device
-from boosters_eval.runners.targets import library_of, runner_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boosters_eval.runners.base import Runner
     from boosters_eval.runners.config import BenchmarkConfig
 
 
 def competitors(
-    configs: Sequence[BenchmarkConfig], only: list[str] | None
+    configs: Sequence[BenchmarkConfig], only: Mapping[str, type[Runner]] | None
 ) -> list[tuple[BenchmarkConfig, Sequence[str]]]:
     """The libraries of each benchmark of a suite.
 
@@ -27,12 +26,12 @@ def competitors(
     """
     if only is None:
         return [(config, config.libraries) for config in configs]
-    named = [(config, [name for name in only if _made_for(config, name)]) for config in configs]
-    return [pair for pair in named if pair[1]] or [(config, only) for config in configs]
+    named = [(config, [name for name, each in only.items() if _made_for(config, each)]) for config in configs]
+    return [pair for pair in named if pair[1]] or [(config, list(only)) for config in configs]
 
 
-def _made_for(config: BenchmarkConfig, library: str) -> bool:
-    if library in config.libraries or library_of(library) in config.libraries:
+def _made_for(config: BenchmarkConfig, runner: type[Runner]) -> bool:
+    if runner.name in config.libraries or runner.library() in config.libraries:
         return True
     if config.training.device is not Device.CPU:  # one that it cannot use is said, not left out
         return True
@@ -45,12 +44,14 @@ def _made_for(config: BenchmarkConfig, library: str) -> bool:
         n_classes=data.n_classes,
         quantiles=data.quantiles,
     )
-    return runner_of(library).unsupported(request) is None
+    return runner.unsupported(request) is None
 
 
-def usable_libraries(names: list[str] | None, *, required: bool = False) -> tuple[list[str], dict[str, str]]:
+def usable_libraries(
+    runners: Mapping[str, type[Runner]], *, required: bool = False
+) -> tuple[list[str], dict[str, str]]:
     """The libraries that can be used, and for each of the others the reason why not."""
-    found = {name: runner_of(name).missing() for name in (names if names is not None else all_libraries())}
+    found = {name: runner.missing() for name, runner in runners.items()}
     reasons = {name: reason for name, reason in found.items() if reason}
     usable = [name for name in found if name not in reasons]
     if reasons and (required or not usable):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from boosters_eval.core.errors import ConfigError
 from boosters_eval.programs.benchmark.suites import cost_key
 from boosters_eval.runners.parameters import BoosterType, TrainingConfig
-from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,7 +36,7 @@ def seconds_by_key(cells: Iterable[Cell], costs: Mapping[str, float]) -> dict[st
     kinds: dict[tuple[str, str], float | None] = {}
     keys: dict[str, tuple[str, str]] = {}
     for cell in cells:
-        kind = keys[cell.key] = (cell.spec.name, cell.target)
+        kind = keys[cell.key] = (cell.spec.name, cell.target.name)
         if kind not in kinds:
             kinds[kind] = _known(cell, costs)
     known = [value for kind in keys.values() if (value := kinds[kind]) is not None]
@@ -56,6 +55,6 @@ def _known(cell: Cell, costs: Mapping[str, float]) -> float | None:
         return None
     found = (
         costs.get(cost_key(spec.dataset, spec.booster_type, spec.training, name))
-        for name in (cell.target, library_of(cell.target))
+        for name in (cell.target.name, cell.target.library)
     )
     return next((value for value in found if value is not None), None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.core.repeat import Repeat
-from boosters_eval.engine.cell import Build, Cell, Spec
+from boosters_eval.engine.cell import Cell, Spec, Target
 from boosters_eval.engine.plan import CellRef, Exclusion, Plan, canonical, digest
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.compute import load_implementations
@@ -17,10 +17,9 @@ from boosters_eval.programs.benchmark.usermetrics import UserMetric
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.builds.importing import foreign
 from boosters_eval.runners.builds.store import changed_since
-from boosters_eval.runners.installation import Installation
 from boosters_eval.runners.installed import installed_build
 from boosters_eval.runners.result import BenchmarkResult
-from boosters_eval.runners.targets import known_as, runner_of
+from boosters_eval.runners.targets import runner_for, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,39 +40,29 @@ class Fit(Workload):
     outcome_type: ClassVar[type[BenchmarkResult]] = BenchmarkResult
 
     @classmethod
-    def build(cls, target: str) -> Build:
+    def target(cls, name: str) -> Target:
         """The library's files, together with the adapter that maps parameters to it."""
-        return installed_build(runner_of(target))
+        return target_of(RUNNERS[name])
 
     @classmethod
-    def address(cls, target: str) -> dict[str, Any]:
-        """Where the runner's class is defined: a script may register one that other processes do not know by name.
-
-        Of a build also where its files are.
-        """
-        runner = runner_of(target)
-        installation = runner.installation
-        return {
-            **address_of(runner, "runner"),
-            **({} if installation is None else {"installation": installation.model_dump(mode="json")}),
-        }
+    def address(cls, target: Target) -> dict[str, Any]:
+        """Where the runner's class is defined: a script may register one that other processes do not know by name."""
+        return address_of(RUNNERS[target.library], "runner")
 
     @classmethod
-    def path(cls, target: str) -> tuple[str, ...]:
+    def path(cls, target: Target) -> tuple[str, ...]:
         """The folders of a build."""
-        installation = runner_of(target).installation
-        return () if installation is None else installation.path
+        return () if target.installation is None else target.installation.path
 
     @classmethod
-    def isolated(cls, target: str) -> bool:
+    def isolated(cls, target: Target) -> bool:
         """Whether a build has an environment of its own."""
-        installation = runner_of(target).installation
-        return installation is not None and installation.isolated
+        return target.installation is not None and target.installation.isolated
 
     @classmethod
-    def imports(cls, target: str) -> tuple[str, ...]:
+    def imports(cls, target: Target) -> tuple[str, ...]:
         """This module, and the large packages that the library imports as well."""
-        return ("boosters_eval.programs.benchmark.fit", *runner_of(target).dependencies)
+        return ("boosters_eval.programs.benchmark.fit", *RUNNERS[target.library].dependencies)
 
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> type[Runner]:
@@ -82,10 +71,11 @@ class Fit(Workload):
         metrics = [UserMetric.model_validate_json(text) for text in lane.preload]
         for metric in metrics:
             metric.find()  # all files run before anything is registered here, which they may register themselves
-        runner = _registered(lane.target, runner, address)
+        RUNNERS.register(lane.target.library, runner, replace=True)
+        runner = runner_for(lane.target)
         runner.load()
         runner.version()  # imports the standard library's reader of package metadata
-        _check_build(runner, address)
+        _check_build(runner, lane.target)
         for metric in metrics:
             metric.load()
         load_implementations()
@@ -129,21 +119,12 @@ class Fit(Workload):
         )
 
 
-def _registered(target: str, runner: type[Runner], address: Mapping[str, Any]) -> type[Runner]:
-    """The runner, known in this process by the target's name; of a build, the one that uses its files."""
-    if "installation" not in address:
-        return RUNNERS.register(target, runner, replace=True)
-    build = runner.at(target, Installation.model_validate(address["installation"]))
-    known_as(target, build)
-    return build
-
-
-def _check_build(runner: type[Runner], address: Mapping[str, Any]) -> None:
+def _check_build(runner: type[Runner], target: Target) -> None:
     """Refuse a build that is not the plan's, that was imported from elsewhere than its folder, or that was edited."""
-    installation = runner.installation
-    if installation is None and address["build"].get("library") is None:
+    installation = target.installation
+    if installation is None and target.build.library is None:
         return
-    planned, found = address["build"]["digest"], installed_build(runner).digest
+    planned, found = target.build.digest, installed_build(runner).digest
     fault = "" if planned == found else f"the plan has the build {planned} of {runner.name}, but {found} is known now"
     if installation is not None:
         fault = fault or foreign(runner.module, installation.path) or changed_since(installation)

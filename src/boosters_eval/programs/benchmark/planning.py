@@ -12,6 +12,7 @@ import numpy as np
 
 from boosters_eval.core.errors import BoostersEvalWarning, ConfigError, UnsupportedError
 from boosters_eval.core.machine import available_cpus, physical_cores
+from boosters_eval.core.modules import address_of
 from boosters_eval.core.repeat import MAX_SEEDS, Repeat
 from boosters_eval.core.terms import given, the
 from boosters_eval.datasets import materialise, open_stored, split_rows
@@ -21,7 +22,6 @@ from boosters_eval.engine.plan import MAX_CELLS, CellRef, Exclusion, Plan
 from boosters_eval.engine.session import is_elsewhere
 from boosters_eval.metrics import for_task, primary_metric, task_metrics
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.looks import Growth
 from boosters_eval.programs.benchmark.spec import FitSpec, Timing, spec_of
 from boosters_eval.programs.benchmark.splitting import check_growth, check_splits, settled, split_spec
@@ -29,7 +29,7 @@ from boosters_eval.programs.benchmark.usermetrics import UserMetric, from_regist
 from boosters_eval.runners.config import BenchmarkConfig, derive_seeds
 from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.parameters import BoosterType, Device, TrainingConfig
-from boosters_eval.runners.targets import runner_of
+from boosters_eval.runners.targets import runner_for, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -145,7 +145,11 @@ def prepare_seeds(benchmarks: Benchmarks, seeds: int, settings: Settings) -> Pre
     wish = settings.threads if settings.threads is not None else every if timed else None
     configs = tuple(map(settled, benchmarks.configs))
     plan, stored = make_plan(
-        benchmarks.name, configs, seeds=seeds, timing=timing, n_threads=wish, elsewhere=is_elsewhere(settings)
+        replace(benchmarks, configs=configs),
+        seeds=seeds,
+        timing=timing,
+        n_threads=wish,
+        elsewhere=is_elsewhere(settings),
     )
     said = [*benchmarks.notes, *_thread_notes(configs, wish), *_idle_parameters(plan)]
     splitters = {c.dataset.name: c.dataset.splitter for c in configs if c.dataset.splitter is not None}
@@ -166,8 +170,7 @@ def timing_threads() -> int:
 
 
 def make_plan(
-    name: str,
-    configs: Sequence[BenchmarkConfig],
+    benchmarks: Benchmarks,
     *,
     seeds: int,
     timing: Timing | None = None,
@@ -175,11 +178,11 @@ def make_plan(
     elsewhere: bool = False,
 ) -> tuple[Plan, dict[str, Stored]]:
     """Resolve data, threads and libraries. What a library does not support is excluded, with the reason."""
-    configs = list(map(settled, configs))
+    configs = list(map(settled, benchmarks.configs))
     users = _user_metrics(configs)
     _check_names(configs)
     for library in dict.fromkeys(library for config in configs for library in config.libraries):
-        Fit.address(library)  # refuses what no other process could find
+        address_of(benchmarks.runner(library), "runner")  # refuses what no other process could find
     stored = _store(configs)
     specs: list[FitSpec] = []
     refs: list[CellRef] = []
@@ -190,12 +193,13 @@ def make_plan(
         before = len(refs)
         spec = _resolve(config, data, timing or Timing(), n_threads, users)
         request = spec.request(0)
-        reasons = {name: cannot_run(runner_of(name), request, elsewhere=elsewhere) for name in config.libraries}
+        reasons = {name: cannot_run(benchmarks.runner(name), request, elsewhere=elsewhere) for name in config.libraries}
         excluded += [Exclusion(spec=spec.name, target=name, reason=why) for name, why in reasons.items() if why]
         refs += _refs(len(specs), config, [name for name, why in reasons.items() if why is None], seeds, len(refs))
         check_splits(spec, data, [Repeat(ref.seed, ref.fold) for ref in refs[before:]])
         specs.append(spec)
-    return Plan.of(name, specs, refs, excluded), stored
+    targets = [target_of(benchmarks.runner(name)) for name in dict.fromkeys(ref.target for ref in refs)]
+    return Plan.of(benchmarks.name, specs, refs, excluded, targets), stored
 
 
 def _refs(position: int, config: BenchmarkConfig, libraries: list[str], seeds: int, before: int) -> list[CellRef]:
@@ -306,7 +310,7 @@ def _idle_parameters(plan: Plan) -> list[str]:
     def native(spec: FitSpec, training: TrainingConfig) -> dict[str, Any]:
         """What each library would be given, and its marks."""
         request = replace(spec.request(0), training=training)
-        found = {name: runner_of(name).translate(request) for name in plan.targets_of(spec)}
+        found = {target.name: runner_for(target).translate(request) for target in plan.targets_of(spec)}
         return {name: (it.native, [mark for mark in it.marks if mark.kind != "exact"]) for name, it in found.items()}
 
     usual = TrainingConfig()
@@ -336,7 +340,7 @@ def native_parameters(plan: Plan) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """For each spec and library: what the library will be given, except for the seed of its cell."""
     for name, spec in fit_specs(plan).items():
         for target in plan.targets_of(spec):
-            yield name, target, runner_of(target).translate(spec.request(spec.training.seed)).native
+            yield name, target.name, runner_for(target).translate(spec.request(spec.training.seed)).native
 
 
 def check_devices(plan: Plan) -> None:

@@ -78,8 +78,7 @@ class Measuring(Declared):
     def check(self) -> None:
         """Refuse settings that contradict each other."""
         super().check()
-        if self.threads == 0:
-            raise ConfigError(f"{the('threads')} must be at least 1, or -1 for all cores. Got 0 instead.")
+        check_threads(self)
         if self.protocol == "adaptive" and not self.timing_mode:
             raise ConfigError(
                 f"{the('protocol')} can be 'adaptive' only in timing mode: use {given('timing_mode')} too."
@@ -410,6 +409,12 @@ class SuiteRequest(Settings, Tolerant, Verdicts, Request):
         super().check()
         check_splits(self)
         check_verdict(self)
+
+
+def check_threads(request: Any) -> None:
+    """There are threads, or all that there can be."""
+    if request.threads == 0:
+        raise ConfigError(f"{the('threads')} must be at least 1, or -1 for all cores. Got 0 instead.")
 
 
 def check_splits(request: Any) -> None:

@@ -15,7 +15,6 @@ from boosters_eval.programs.benchmark.usermetrics import UserMetric
 from boosters_eval.runners.base import FitRequest
 from boosters_eval.runners.config import derive_seed
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
-from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
     from boosters_eval.engine.cell import Cell
@@ -120,7 +119,7 @@ def spec_of(cell: Cell) -> FitSpec:
 
 def model_seed(cell: Cell) -> int:
     """The model's seed, which differs by spec and library but is the same in every process and for every build."""
-    return derive_seed(cell.repeat.seed, cell.spec.name, library_of(cell.target), spec_of(cell).training.seed)
+    return derive_seed(cell.repeat.seed, cell.spec.name, cell.target.library, spec_of(cell).training.seed)
 
 
 def identity_of(spec: FitSpec) -> dict[str, Any]:

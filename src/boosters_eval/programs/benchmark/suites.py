@@ -20,12 +20,14 @@ from boosters_eval.datasets.catalog import BUILTIN, BUNDLED, DATASETS
 from boosters_eval.datasets.config import DatasetConfig
 from boosters_eval.datasets.problems import PROBLEMS
 from boosters_eval.runners.builds.reference import is_reference
-from boosters_eval.runners.builds.resolve import competitors_by_text
+from boosters_eval.runners.builds.resolve import resolve_competitors
 from boosters_eval.runners.config import DEFAULT_SEEDS, BenchmarkConfig
 from boosters_eval.runners.parameters import BoosterType, Device, GrowthStrategy, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from boosters_eval.runners.base import Runner
 
 
 def _unique_names(configs: tuple[BenchmarkConfig, ...]) -> tuple[BenchmarkConfig, ...]:
@@ -218,21 +220,26 @@ def register_suite(suite: BenchmarkSuite, *, replace: bool = False) -> Benchmark
     return SUITES.register(suite.name, suite, replace=replace)
 
 
-def resolve_suite(suite: str | BenchmarkSuite, *, builds: bool = True, home: Path | None = None) -> BenchmarkSuite:
-    """A suite by name, or from a Python file: `path/to/my_suite.py:SUITE`; libraries in files are registered.
+def resolve_suite(
+    suite: str | BenchmarkSuite, *, builds: bool = True, home: Path | None = None
+) -> tuple[BenchmarkSuite, dict[str, type[Runner]]]:
+    """A suite by name, or from a Python file: `path/to/my_suite.py:SUITE`, and the adapters of its competitors.
 
-    The builds that it names are installed, unless others will take their place.
+    Libraries in files are registered, and builds installed, unless others will take their place.
     """
     found = _found(suite)
     every = dict.fromkeys(name for config in found.configs for name in config.libraries)
-    labels = competitors_by_text((name for name in every if builds or (".py" in name and not is_reference(name))), home)
+    wanted = (name for name in every if builds or (".py" in name and not is_reference(name)))
+    resolved_ = resolve_competitors(wanted, home)
+    runners = {runner.name: runner for runner in resolved_.values()}
+    labels = {name: runner.name for name, runner in resolved_.items()}
     if all(name == label for name, label in labels.items()):
-        return found
+        return found, runners
     configs = (
         config.replace(libraries=tuple(dict.fromkeys(labels.get(name, name) for name in config.libraries)))
         for config in found.configs
     )
-    return found.replace(configs=tuple(configs))
+    return found.replace(configs=tuple(configs)), runners
 
 
 def _found(suite: str | BenchmarkSuite) -> BenchmarkSuite:

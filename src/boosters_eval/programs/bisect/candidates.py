@@ -23,21 +23,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from boosters_eval.programs.bisect.request import BisectRequest
+    from boosters_eval.runners.base import Runner
+
+    _Install = Callable[[str], type[Runner]]  # of a build, by its reference
 
 
 def candidates_of(request: BisectRequest) -> list[Candidate]:
     """The candidates of the one source that was given."""
     library = RUNNERS[library_name(request.library)].name  # a file is registered, and known by its name from then on
 
-    def install(reference: str) -> str:
-        return resolve_build(reference, home=request.home, isolated=request.isolated).name
+    def install(reference: str) -> type[Runner]:
+        return resolve_build(reference, home=request.home, isolated=request.isolated)
 
     if request.versions:
         return _releases(library, request.versions, install)
     return _of_wheels(library, request.wheels, install) if request.wheels else _of_commits(library, request, install)
 
 
-def _releases(library: str, versions: str | Sequence[str], install: Callable[[str], str]) -> list[Candidate]:
+def _releases(library: str, versions: str | Sequence[str], install: _Install) -> list[Candidate]:
     """The released versions from A to B, both included, or exactly those that are listed."""
     if isinstance(versions, str):
         low, high = _ends(versions)
@@ -56,7 +59,7 @@ def _releases(library: str, versions: str | Sequence[str], install: Callable[[st
     return [Candidate(version, partial(install, f"{library}=={version}")) for version in _once(chosen)]
 
 
-def _of_wheels(library: str, wheels: Sequence[Path], install: Callable[[str], str]) -> list[Candidate]:
+def _of_wheels(library: str, wheels: Sequence[Path], install: _Install) -> list[Candidate]:
     """The wheels in the order that they are given in; each is called by its version or its file."""
     paths = [wheel.expanduser().absolute() for wheel in wheels]
     for path in paths:
@@ -73,11 +76,11 @@ def _of_wheels(library: str, wheels: Sequence[Path], install: Callable[[str], st
     ]
 
 
-def _of_commits(library: str, request: BisectRequest, install: Callable[[str], str]) -> list[Candidate]:
+def _of_commits(library: str, request: BisectRequest, install: _Install) -> list[Candidate]:
     """The commits from GOOD to BAD, each built when it is needed."""
     folder = Path(request.folder or "").expanduser().absolute()
 
-    def resolve(sha: str, short: str) -> str:
+    def resolve(sha: str, short: str) -> type[Runner]:
         wheel = build_commit(folder, sha, request.build_command, home=request.home)
         return install(f"{_label(library, short)}={library}@{wheel}")
 

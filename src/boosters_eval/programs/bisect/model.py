@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boosters_eval.core.findings import Screen
+    from boosters_eval.runners.base import Runner
 
 SCHEMA_VERSION = 1
 StepAnswer = Literal["changed", "unchanged", "undecided", "earlier", "later", "unusable"]
@@ -27,7 +28,7 @@ class Candidate:
     """One version of the library: what it is called, and how it becomes a competitor."""
 
     name: str  # in the answer: "4.5.0", or a commit
-    resolve: Callable[[], str]  # builds and installs it; the label of the competitor
+    resolve: Callable[[], type[Runner]]  # builds and installs it; the adapter of the competitor
     detail: str = ""  # the first line of a commit's message
 
 

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boosters_eval.core import disturbance
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, BuildError, ConfigError, RunError
+from boosters_eval.core.errors import (
+    BoostersEvalError,
+    BoostersEvalWarning,
+    BuildError,
+    ConfigError,
+    InterruptedRunError,
+    RunError,
+)
 from boosters_eval.core.findings import Findings
 from boosters_eval.core.saying import is_heard, tell
 from boosters_eval.core.text import counted
@@ -17,7 +24,6 @@ from boosters_eval.metrics import for_task, higher_is_better, primary_metric, ta
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.benchmarks import comparison
 from boosters_eval.programs.benchmark.compare import data_of, training_of
-from boosters_eval.programs.benchmark.fit import Fit
 from boosters_eval.programs.benchmark.observations import observe
 from boosters_eval.programs.benchmark.planning import fit_specs, prepare_seeds
 from boosters_eval.programs.benchmark.running import collect, run_once
@@ -28,6 +34,7 @@ from boosters_eval.programs.bisect.candidates import candidates_of
 from boosters_eval.programs.bisect.model import Bisection, BisectionStep, NumberShift
 from boosters_eval.programs.bisect.search import Located, locate
 from boosters_eval.runners import RUNNERS
+from boosters_eval.runners.installed import installed_build
 from boosters_eval.runners.resolve import library_name
 from boosters_eval.stats.shifts import SearchRule, Shift, Yardstick, find_shift, place
 
@@ -45,6 +52,7 @@ if TYPE_CHECKING:
     from boosters_eval.programs.bisect.model import Candidate, StepAnswer
     from boosters_eval.programs.bisect.request import BisectRequest
     from boosters_eval.programs.bisect.search import CandidateAnswer
+    from boosters_eval.runners.base import Runner
     from boosters_eval.stats.observations import Side
     from boosters_eval.stats.shifts import Likeness
 
@@ -115,7 +123,7 @@ class Bisector:
     disturbances: tuple[Disturbance, ...] = ()
     steps: list[BisectionStep] = field(default_factory=list)
     unusable: dict[str, str] = field(default_factory=dict)
-    _labels: dict[int, str] = field(default_factory=dict)
+    _runners: dict[int, type[Runner]] = field(default_factory=dict)  # of the versions that are installed
     _known: dict[str, Outcome | Failure] = field(default_factory=dict)
     _machines: dict[str, MachineInfo] = field(default_factory=dict)  # that these name
     _margin: float = 0.0
@@ -141,10 +149,13 @@ class Bisector:
         """Compare the ends; if they differ, search between them."""
         self._look_at_machine()
         last = len(self.candidates) - 1
-        whole, seeds = self._ends(0, last)
-        found = Located(0, last)
-        if whole.outcome == "changed":
-            found = locate(len(self.candidates), self._judge, self.rule.tries)
+        try:
+            whole, seeds = self._ends(0, last)
+            found = Located(0, last)
+            if whole.outcome == "changed":
+                found = locate(len(self.candidates), self._judge, self.rule.tries)
+        except KeyboardInterrupt:
+            raise InterruptedRunError from None  # between two runs too: what was found before is kept
         return self._answer(whole, seeds, found)
 
     def _look_at_machine(self) -> None:
@@ -159,7 +170,7 @@ class Bisector:
     def _ends(self, first: int, last: int) -> tuple[Shift, int]:
         for position in (first, last):
             try:
-                self._label(position)
+                self._runner(position)
             except BuildError as error:
                 which = f"{self._name(position)}, an end of the search, cannot be used"
                 raise BuildError(f"{which}: {error.sentence}", error.said) from error
@@ -188,7 +199,7 @@ class Bisector:
     def _judge(self, low: int, candidate: int, high: int) -> CandidateAnswer:
         names = self._name(candidate), self._name(low), self._name(high)
         try:
-            self._label(candidate)
+            self._runner(candidate)
             likeness: Likeness | None = (
                 "earlier" if self._same_code(candidate, low) else "later" if self._same_code(candidate, high) else None
             )
@@ -231,13 +242,13 @@ class Bisector:
         return likeness
 
     def _same_code(self, a: int, b: int) -> bool:
-        return Fit.build(self._label(a)).digest == Fit.build(self._label(b)).digest
+        return installed_build(self._runner(a)).digest == installed_build(self._runner(b)).digest
 
     def _look_until(
         self, judge: Callable[[list[Side]], Found], settled: Callable[[Found], bool], positions: tuple[int, ...]
     ) -> tuple[Found, _Look]:
         """Add seeds until the step is decided, or no more are allowed."""
-        labels = [self._label(position) for position in positions]
+        runners = {runner.name: runner for runner in map(self._runner, positions)}
         is_time = self.yardstick.metric in TIMES
         known = {} if is_time else self._known  # a time belongs to its minute
         runs: tuple[str, ...] = ()
@@ -245,7 +256,7 @@ class Bisector:
         with contextlib.ExitStack() as stack:
             session: Session | None = None
             for seeds in schedule:
-                prepared = self._prepared(labels, seeds)
+                prepared = self._prepared(runners, seeds)
                 if session is None:
                     settings = continuing(self.request, prepared.plan) if self.steps else self.request
                     session = stack.enter_context(opened(settings, prepared.plan))
@@ -254,18 +265,18 @@ class Bisector:
                     break
                 results = collect(run)
                 fair = [result for result in results.results if result.fairly_timed or not is_time]
-                by_label = [[result for result in fair if result.library == label] for label in labels]
+                by_label = [[result for result in fair if result.library == label] for label in runners]
                 sides = [observe(found, self.yardstick.metric) for found in by_label]
                 runs = (*runs, results.run_id or "")
                 left_out = len(results.results) - len(fair)
                 found = judge(sides)
                 if settled(found) or seeds == schedule[-1]:
                     return found, _Look(sides, seeds, runs, left_out)
-        raise _failed(run.failures[0], labels)
+        raise _failed(run.failures[0], list(runners))
 
-    def _prepared(self, labels: list[str], seeds: int) -> PreparedRun:
-        configs = tuple(config.replace(libraries=tuple(labels)) for config in self.benchmarks.configs)
-        prepared = prepare_seeds(replace(self.benchmarks, configs=configs), seeds, self.request)
+    def _prepared(self, runners: dict[str, type[Runner]], seeds: int) -> PreparedRun:
+        configs = tuple(config.replace(libraries=tuple(runners)) for config in self.benchmarks.configs)
+        prepared = prepare_seeds(replace(self.benchmarks, configs=configs, runners=runners), seeds, self.request)
         check_growth(fit_specs(prepared.plan).values(), dict(prepared.inputs.stored))
         for item in prepared.plan.excluded:
             raise _UnusableError(f"{item.target} cannot do this: {item.reason}")
@@ -286,11 +297,11 @@ class Bisector:
         self._machines.update(run.machines)
         return run
 
-    def _label(self, position: int) -> str:
-        """The competitor's label; the version is installed on first use."""
-        if position not in self._labels:
-            self._labels[position] = self.candidates[position].resolve()
-        return self._labels[position]
+    def _runner(self, position: int) -> type[Runner]:
+        """The competitor's adapter; the version is installed on first use."""
+        if position not in self._runners:
+            self._runners[position] = self.candidates[position].resolve()
+        return self._runners[position]
 
     def _name(self, position: int) -> str:
         return self.candidates[position].name

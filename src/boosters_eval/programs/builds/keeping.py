@@ -9,18 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ExitCode, Interruption
-from boosters_eval.core.findings import Findings
-from boosters_eval.core.removal import Removal, span_seconds
-from boosters_eval.core.text import counted, sized
+from boosters_eval.core.findings import Findings, Removable, Removal
+from boosters_eval.core.text import as_json, counted, sized
 from boosters_eval.runners.builds.commits import kept_wheels, wheels_folder
 from boosters_eval.runners.builds.install import install_reference
 from boosters_eval.runners.builds.reference import parse_reference
 from boosters_eval.runners.builds.store import all_builds, builds_folder, damaged_folders, find_build, remove_build
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from boosters_eval.core.findings import Screen
     from boosters_eval.programs.builds.request import (
         AddBuildsRequest,
@@ -71,10 +67,8 @@ class ListedBuilds(Findings):
     request: ListBuildsRequest
 
     def show(self, screen: Screen) -> None:
-        """A table, or JSON."""
-        if self.request.json:
-            screen.json([_record(build) for build in self.builds])
-        elif not self.builds:
+        """A table, and what else there is."""
+        if not self.builds:
             screen.note(f"Note: there are no builds in {builds_folder(self.request.home)}.")
         else:
             rows = [
@@ -83,6 +77,13 @@ class ListedBuilds(Findings):
                 for item in (build.record,)
             ]
             screen.rows(("build", "of", "version", "kind", "last used", "size"), rows)
+        self._note_wheels(screen)
+
+    def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
+        """All builds as JSON."""
+        return as_json([_record(build) for build in self.builds])
+
+    def _note_wheels(self, screen: Screen) -> None:
         if self.wheels:
             size = sized(sum(wheel.size for wheel in self.wheels))
             what = f"{counted(len(self.wheels), 'wheel')} of commits, {size}"
@@ -92,7 +93,7 @@ class ListedBuilds(Findings):
 def show(request: ShowBuildRequest) -> ShownBuild:
     """What is known of a build."""
     build = find_build(request.reference, request.home)
-    return ShownBuild(build, build.is_whole(), json=request.json)
+    return ShownBuild(build, build.is_whole())
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,6 @@ class ShownBuild(Findings):
 
     build: StoredBuild
     whole: bool
-    json: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -109,11 +109,8 @@ class ShownBuild(Findings):
         return ExitCode.SUCCESS if self.whole else ExitCode.EXECUTION_ERROR
 
     def show(self, screen: Screen) -> None:
-        """One line per fact, or JSON."""
+        """One line per fact."""
         build, record = self.build, self.build.record
-        if self.json:
-            screen.json({**_record(build), "whole": self.whole})
-            return
         lines = {
             "build": record.build_id,
             "of": record.reference,
@@ -135,35 +132,42 @@ class ShownBuild(Findings):
             if value:
                 screen.say(f"{label:<11}{value}")
 
+    def render(self, form: str) -> str:  # noqa: ARG002 (there is JSON only)
+        """The same as JSON."""
+        return as_json({**_record(self.build), "whole": self.whole})
+
 
 def remove(request: RemoveBuildsRequest) -> Removal:
     """Remove builds by name."""
     chosen = {build.folder: build for build in (find_build(name, request.home) for name in request.references)}
-    return _removal(list(chosen.values()), [], [], request)
+    return Removal("build", tuple(map(_removable, chosen.values())))
 
 
 def prune(request: PruneBuildsRequest) -> Removal:
     """Remove what was not used for a while, what is damaged, and wheels."""
-    limit = time.time() - span_seconds(request.older_than)
-    chosen = [build for build in all_builds(request.home) if build.used < limit]
-    damaged = [path for path in damaged_folders(request.home) if path.stat().st_mtime < limit]
-    wheels = [wheel for wheel in kept_wheels(request.home) if wheel.used < limit]
-    return _removal(chosen, damaged, wheels, request)
+    limit = time.time() - request.older_than.total_seconds()
+    things = [_removable(build) for build in all_builds(request.home) if build.used < limit]
+    things += [
+        Removable(path.name, f"{path.name}  damaged or unfinished", partial(remove_build, path))
+        for path in damaged_folders(request.home)
+        if path.stat().st_mtime < limit
+    ]
+    things += [
+        Removable(wheel.folder.name, _wheel_line(wheel), wheel.remove)
+        for wheel in kept_wheels(request.home)
+        if wheel.used < limit
+    ]
+    return Removal("build", tuple(things))
 
 
-def _removal(
-    chosen: Sequence[StoredBuild],
-    damaged: Sequence[Path],
-    wheels: Sequence[KeptWheel],
-    request: RemoveBuildsRequest | PruneBuildsRequest,
-) -> Removal:
-    """What is to be removed; it goes when the user has agreed."""
-    records = [(build, build.record) for build in chosen]
-    lines = [f"{one.build_id}  {one.reference}  {_when(build.used)}  {sized(one.size)}" for build, one in records]
-    lines += [f"{path.name}  damaged or unfinished" for path in damaged]
-    lines += [f"{wheel.folder.name}  wheel of a commit  {_when(wheel.used)}  {sized(wheel.size)}" for wheel in wheels]
-    actions = [partial(remove_build, folder) for folder in (*(build.folder for build in chosen), *damaged)]
-    return Removal("build", tuple(lines), (*actions, *(wheel.remove for wheel in wheels)), request)
+def _wheel_line(wheel: KeptWheel) -> str:
+    return f"{wheel.folder.name}  wheel of a commit  {_when(wheel.used)}  {sized(wheel.size)}"
+
+
+def _removable(build: StoredBuild) -> Removable:
+    record = build.record
+    line = f"{record.build_id}  {record.reference}  {_when(build.used)}  {sized(record.size)}"
+    return Removable(record.build_id, line, partial(remove_build, build.folder))
 
 
 def _record(build: StoredBuild) -> dict[str, Any]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 (requests keep their annotations)
+from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
-from boosters_eval.core.removal import SPAN, RemovalOptions
-from boosters_eval.core.request import FLAG, Declared, Request, parameter, path, text
+from boosters_eval.core.request import FLAG, SPAN, InHome, JsonOption, RemovalOptions, Request, parameter, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,13 +14,7 @@ if TYPE_CHECKING:
 _REFERENCE = "A build's id, the beginning of one, or what it was installed from, such as xgboost==3.0.5."
 
 
-class _Homely(Declared):
-    """Where builds are kept."""
-
-    home: Path | None = parameter(None, kind=path(), door="python", help="Where builds are kept.")
-
-
-class AddBuildsRequest(_Homely, Request):
+class AddBuildsRequest(InHome, Request):
     """Builds to install."""
 
     command: ClassVar = "builds add"
@@ -42,28 +35,27 @@ class AddBuildsRequest(_Homely, Request):
     )
 
 
-class ListBuildsRequest(_Homely, Request):
+class ListBuildsRequest(InHome, JsonOption, Request):
     """All builds."""
 
     command: ClassVar = "builds list"
     help: ClassVar = "List the builds in this home, the latest used first."
     program: ClassVar = "boosters_eval.programs.builds.keeping:list_all"
+    formats: ClassVar = ("json",)
 
-    json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
 
-
-class ShowBuildRequest(_Homely, Request):
+class ShowBuildRequest(InHome, JsonOption, Request):
     """One build."""
 
     command: ClassVar = "builds show"
     help: ClassVar = "Show what is known of a build, and whether its files are as they were installed."
     program: ClassVar = "boosters_eval.programs.builds.keeping:show"
+    formats: ClassVar = ("json",)
 
     reference: str = parameter(kind=text("a build", "BUILD"), argument=True, help=_REFERENCE)
-    json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
 
 
-class RemoveBuildsRequest(_Homely, RemovalOptions, Request):
+class RemoveBuildsRequest(InHome, RemovalOptions, Request):
     """Builds to remove."""
 
     command: ClassVar = "builds remove"
@@ -75,7 +67,7 @@ class RemoveBuildsRequest(_Homely, RemovalOptions, Request):
     references: Sequence[str] = parameter(kind=text("builds", "BUILD..."), several=True, argument=True, help=_REFERENCE)
 
 
-class PruneBuildsRequest(_Homely, RemovalOptions, Request):
+class PruneBuildsRequest(InHome, RemovalOptions, Request):
     """Builds that nobody uses."""
 
     command: ClassVar = "builds prune"
@@ -86,4 +78,6 @@ class PruneBuildsRequest(_Homely, RemovalOptions, Request):
     """
     program: ClassVar = "boosters_eval.programs.builds.keeping:prune"
 
-    older_than: str = parameter("30d", kind=SPAN, help="Builds that were last used before so long: 12h, 30d, 8w.")
+    older_than: timedelta = parameter(
+        timedelta(days=30), kind=SPAN, help="Builds that were last used before so long: 12h, 30d, 8w. Default: 30d."
+    )

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.findings import Findings
 from boosters_eval.metrics.task import Task
-from boosters_eval.programs.benchmark.benchmarks import parse_boosters, parse_profile
+from boosters_eval.programs.benchmark.benchmarks import competing, parse_boosters, parse_profile
 from boosters_eval.programs.benchmark.compare import training_of
-from boosters_eval.runners import FitRequest
-from boosters_eval.runners.builds.resolve import all_libraries, competitor_names
+from boosters_eval.runners import RUNNERS, FitRequest
 from boosters_eval.runners.devices import device_fault
 from boosters_eval.runners.rules import CANONICAL
-from boosters_eval.runners.targets import runner_of
 
 if TYPE_CHECKING:
     from boosters_eval.core.findings import Screen
@@ -23,7 +21,8 @@ if TYPE_CHECKING:
 
 def explain(request: ExplainRequest) -> Mappings:
     """How parameters are mapped for each library and booster."""
-    names = all_libraries() if request.every else competitor_names(request.libraries)
+    named = competing(request.libraries, None)
+    every = RUNNERS.values() if named is None else list(named.values())
     task, training = Task(request.task), training_of(request)
     records = []
     for kind in parse_boosters(request.booster):
@@ -40,7 +39,7 @@ def explain(request: ExplainRequest) -> Mappings:
             n_threads=request.threads,
             seed=training.seed,
         )
-        records += [_record(runner_of(name), fit) for name in dict.fromkeys(names)]
+        records += [_record(runner, fit) for runner in every]
     return Mappings(tuple(records), request)
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boosters_eval.core.errors import ConfigError, FileFormatError, UnknownNameError
 from boosters_eval.core.files import load_json, read_text
 from boosters_eval.metrics import higher_is_better
-from boosters_eval.programs.baseline import Snapshot, load_baseline
 from boosters_eval.programs.baseline.check import changed_parameters
-from boosters_eval.programs.baseline.snapshot import effective_parameters
+from boosters_eval.programs.baseline.model import load_baseline
+from boosters_eval.programs.baseline.snapshot import Snapshot, effective_parameters
 from boosters_eval.programs.benchmark.records import BenchmarkError
 from boosters_eval.programs.benchmark.results import REPORT_KIND, RESULTS_KIND, ResultCollection
 from boosters_eval.programs.benchmark.spec import identity_of, spec_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.engine.plan import Plan
-    from boosters_eval.programs.baseline import BaselineResult
+    from boosters_eval.programs.baseline.model import BaselineResult
 
     _CellResult = BenchmarkResult | BenchmarkError
 
@@ -142,7 +142,7 @@ def cases_of_run(
 def planned_records(plan: Plan) -> list[Record]:
     """The cells of a plan, whether they ran or not."""
     return [
-        Record(**identity_of(spec_of(cell)), library=cell.target, seed=cell.repeat.seed, fold=cell.repeat.fold)
+        Record(**identity_of(spec_of(cell)), library=cell.target.name, seed=cell.repeat.seed, fold=cell.repeat.fold)
         for cell in plan.cells
     ]
 

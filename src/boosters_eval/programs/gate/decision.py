@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import re
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, FileFormatError
-from boosters_eval.core.files import load_json, read_text, write_atomically
+from boosters_eval.core.files import load_json, read_text
 from boosters_eval.core.home import home as run_home
 from boosters_eval.core.model import Model
 from boosters_eval.engine.runs import find_run, load_verified
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from boosters_eval.programs.gate.model import Case
 
     AnyDecision = GateDecision | DecisionOfVersion1
+
+# The warnings of the bound are in the report's notes; without a handler, logging would print them again.
+logging.getLogger("boosters_eval").addHandler(logging.NullHandler())
 
 
 def make_report(
@@ -142,11 +146,6 @@ def decide_scores(path: Path, rules: GateRules) -> GateDecision:
     """Decide on a file of scores."""
     cases, digest = read_scores(path)
     return _decide_scores(cases, rules, ScoresSource(file=str(path), file_sha256=digest), versions=_tool_versions())
-
-
-def write_decision(decision: GateDecision, path: Path) -> None:
-    """Write it whole or not at all."""
-    write_atomically(path, decision.text())
 
 
 def default_path(decision: GateDecision, home: Path | None = None) -> Path:

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal, Self
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
 
-from boosters_eval.core.errors import BoostersEvalError, ConfigError, UnknownNameError
+from boosters_eval.core.errors import BoostersEvalError, ConfigError, ExitCode, UnknownNameError
 from boosters_eval.core.model import Model
 from boosters_eval.programs.baseline.render import apart
+from boosters_eval.programs.gate.request import TIERS
 
 SCHEMA_VERSION = 2
 KIND = "boosters-eval gate decision"
-TIERS = {"bronze": 10, "silver": 30, "gold": 100}  # the fewest units for a promotion
 MIN_HELD_OUT = 5
 LEAST_COVERED = 0.9  # below this, a promotion must be asked for by name (ADR-0008)
 
@@ -214,6 +214,11 @@ class GateDecision(Model):
     coverage: Coverage
     report: BenchRunReport
     source: Annotated[RunSource | ScoresSource, Field(discriminator="kind")]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What a process says of it to its caller."""
+        return ExitCode.SUCCESS if self.promoted else ExitCode.REGRESSION
 
     def text(self) -> str:
         """The file's content, the same for the same decision."""

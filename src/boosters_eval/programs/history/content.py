@@ -18,6 +18,7 @@ from pydantic_core import from_json
 
 from boosters_eval.core.files import MAX_RESULTS, MAX_TEXT, check_regular
 from boosters_eval.engine.cell import cell_key
+from boosters_eval.engine.kinds import kind_name
 from boosters_eval.engine.lines import LINE, SCHEMA_VERSION, START, line_digest
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from boosters_eval.engine.folder import RunFolder
 
-_KINDS = {"fit": "benchmark", "evaluate": "paper", "binding": "parity"}  # of runs that did not record theirs
 _PLAN_VERSION = 3  # of engine.plan, whose import would take longer than reading a plan
 _UNKNOWN = "\0"  # begins what stands for the key of a cell whose outcome does not name it
 Raw = dict[str, Any]
@@ -112,7 +112,7 @@ def _take_plan(content: Content, plan: Raw, path: Path) -> dict[str, int]:
     names = [spec["name"] for spec in specs]
     content.specs = dict(zip(names, specs, strict=True))
     workload = specs[0].get("workload", "fit") if specs else ""
-    content.kind = str(content.facts.get("kind") or _KINDS.get(workload, workload))
+    content.kind = str(kind_name(content.facts.get("kind") or "", workload))
     for index, target, _, _ in plan["refs"]:
         pair = names[index], target
         content.cells[pair] = content.cells.get(pair, 0) + 1

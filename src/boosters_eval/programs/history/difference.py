@@ -8,21 +8,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
+from boosters_eval.core.terms import the
 from boosters_eval.core.text import clean
 from boosters_eval.programs.history import query
+from boosters_eval.programs.history.choosing import measured_names
 from boosters_eval.programs.history.compare import ALPHA, NOT_COMPARABLE, HistoryComparison, against
 from boosters_eval.programs.history.report import SHORT_MACHINE, commit_of, finite, is_usual, metric_label, run_name
 from boosters_eval.programs.history.wording import kinds_of, level_texts, not_judged, percent_text
 from boosters_eval.reports.document import Fact, ReportDocument
+from boosters_eval.reports.html.page import render_page
 from boosters_eval.reports.model import Column, Report, ReportTable, Row, TableCell
 from boosters_eval.reports.numbers import MISSING, number
+from boosters_eval.reports.text import escape, render_csv, render_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from boosters_eval.core.findings import Screen
     from boosters_eval.programs.history.model import MetricSeries, RunEntry
+    from boosters_eval.programs.history.request import DiffRunsRequest
 
 _OTHERS = 0.1  # of alpha, shared by all numbers but the primary ones
 
@@ -69,7 +76,7 @@ class NumberChange(Model):
     note: str
 
 
-class RunDifference(Model):
+class RunDifference(Findings, Model):
     """The later run against the earlier one."""
 
     schema_version: Literal[1] = 1
@@ -79,12 +86,36 @@ class RunDifference(Model):
     changes: tuple[NumberChange, ...]
     notes: tuple[str, ...] = ()
 
+    def show(self, screen: Screen) -> None:
+        """Both runs, and a table per benchmark."""
+        from boosters_eval.reports.terminal import print_report  # noqa: PLC0415 (loads rich)
+
+        screen.say(f"before: {run_text(self.before)}\nafter:  {run_text(self.after)}\n")
+        print_report(tables_of(self), screen.console())
+
+    def render(self, form: str) -> str:
+        """The difference in a format."""
+        if form == "json":
+            return self.model_dump_json(indent=1) + "\n"
+        if form == "csv":
+            return render_csv(tables_of(self))
+        if form == "html":
+            return render_page(document_of(self))
+        head = f"# {escape(title_of(self))}\n\n"
+        sides = f"- Before: {escape(run_text(self.before))}\n- After: {escape(run_text(self.after))}\n\n"
+        return head + sides + render_markdown(tables_of(self))
+
+
+def diff(request: DiffRunsRequest) -> RunDifference:
+    """The second run against the first."""
+    return compare_runs(request.before, request.after, metrics=measured_names(request.metrics), home=request.home)
+
 
 def compare_runs(before: str, after: str, *, metrics: Sequence[str] = (), home: Path | None = None) -> RunDifference:
     """The second run against the first, each by its id, the beginning of its id, its name, or `last`."""
     first, second = (
         (entry, query.series_of(entry, home), query.failures_of(entry, home))
-        for entry in (query.find(before, home), query.find(after, home))
+        for entry in (query.find(before, home, "before"), query.find(after, home, "after"))
     )
     return difference_of(first[:2], second[:2], metrics, failed=(first[2], second[2]))
 
@@ -130,9 +161,7 @@ def _nothing_shared(
     both = {config for config, _ in known[0]} & {config for config, _ in known[1]}
     if metrics and both:
         names = sorted({metric for config, metric in known[0] & known[1] if config in both})
-        return (
-            f"The '--metric' option must name what both runs measured: {', '.join(names)}. Got '{' '.join(metrics)}'."
-        )
+        return f"{the('metrics')} must name what both runs measured: {', '.join(names)}. Got '{' '.join(metrics)}'."
     for (entry, _), run in zip(sides, runs, strict=True):
         if entry.state == "damaged":
             return f"The run '{run}' cannot be compared, because it is damaged: {entry.fault}."

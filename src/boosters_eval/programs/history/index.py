@@ -8,19 +8,25 @@ import os
 import sqlite3
 import struct
 import time
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from boosters_eval.core.errors import RunError
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.home import home as home_of
+from boosters_eval.core.saying import tell
+from boosters_eval.core.text import counted
 from boosters_eval.programs.history import entries, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from boosters_eval.core.findings import Screen
     from boosters_eval.programs.history.measured import IndexRows
     from boosters_eval.programs.history.model import IndexedPlace, Origin
+    from boosters_eval.programs.history.request import ReindexRequest
 
 IMPORTS = "imports"
 _FOLDERS: dict[Origin, str] = {"run": "runs", "import": IMPORTS}
@@ -133,24 +139,40 @@ def _updated(connection: sqlite3.Connection, home: Path) -> sqlite3.Connection:
     return connection
 
 
-def reindex(home: Path | None = None, *, tell: Callable[[int, int], None] = lambda _done, _all: None) -> int:
+@dataclass(frozen=True)
+class Reindexed(Findings):
+    """An index that was made anew."""
+
+    runs: int
+
+    def show(self, screen: Screen) -> None:
+        """How many runs it has."""
+        screen.note(f"Indexed: {counted(self.runs, 'run')}.")
+
+
+def read_all(request: ReindexRequest) -> Reindexed:
+    """Make the index anew."""
+    return Reindexed(reindex(request.home))
+
+
+def reindex(home: Path | None = None) -> int:
     """Read everything anew, and return how many runs there are."""
     where = home_of(home)
     if not any((where / folder).is_dir() for folder in _FOLDERS.values()):
         return 0
     try:
-        return _read_anew(where, tell)
+        return _read_anew(where)
     except DAMAGE as error:
         if isinstance(error, sqlite3.Error) and not store.is_damage(error):
             raise RunError(f"The index of the history in {where} cannot be written: {error}.") from error
         store.discard(where)
-    return _read_anew(where, tell)
+    return _read_anew(where)
 
 
-def _read_anew(home: Path, tell: Callable[[int, int], None]) -> int:
+def _read_anew(home: Path) -> int:
     with contextlib.closing(store.connect(home)) as connection:
         store.clear(connection)
-        update(connection, home, tell=tell)
+        update(connection, home)
         return int(connection.execute("SELECT count(*) FROM runs WHERE NOT shadowed").fetchone()[0])
 
 
@@ -159,7 +181,6 @@ def update(
     home: Path,
     *,
     at_most: int | None = None,
-    tell: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> None:
     """Bring the index up to date; with `at_most`, only with the latest so many that it does not have."""
     same, known = _looked_at(connection, home)
@@ -172,7 +193,7 @@ def update(
     if at_most is not None and len(stale) > at_most:
         stale = stale[-at_most:]
     if stale:
-        _read(connection, home, stale, tell)
+        _read(connection, home, stale)
     if _is_open(connection):
         _judge_open(connection)
 
@@ -275,9 +296,7 @@ def _journals(path: str) -> str:
     return " ".join(names)
 
 
-def _read(
-    connection: sqlite3.Connection, home: Path, stale: list[IndexedPlace], tell: Callable[[int, int], None]
-) -> None:
+def _read(connection: sqlite3.Connection, home: Path, stale: list[IndexedPlace]) -> None:
     left = iter(stale)
     done = 0
     while batch := list(islice(left, _AT_A_TIME)):
@@ -293,7 +312,8 @@ def _read(
                     for rows in found:
                         entries.add(connection, place, rows, numbers)
         done += len(batch)
-        tell(done, len(stale))
+        if done < len(stale):
+            tell(f"Reading runs: {done} of {len(stale)}...")
 
 
 def _has(connection: sqlite3.Connection, place: IndexedPlace, stamp: Stamp | None) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boosters_eval.core.errors import ConfigError, suggest
 from boosters_eval.core.home import home as home_of
+from boosters_eval.core.terms import the
 from boosters_eval.programs.history.conditions import askable, parts_meant, runs_meant
 from boosters_eval.programs.history.index import IMPORTS, answered, hold, streaming
 from boosters_eval.programs.history.model import Change, HistoryFilter
@@ -33,12 +34,12 @@ def runs(wanted: HistoryFilter = EVERYTHING, home: Path | None = None) -> list[R
     return [_told(entry, home) for _, entry in found]
 
 
-def find(reference: str, home: Path | None = None) -> RunEntry:
+def find(reference: str, home: Path | None = None, parameter: str = "reference") -> RunEntry:
     """One run by its id, the beginning of its id, its name, or `last`; /ATTEMPT and @MACHINE tell several apart."""
     name, _, machine = askable(reference).partition("@")
     name, _, attempt = name.partition("/")
     if not name or (attempt and not re.fullmatch("[0-9]{1,9}", attempt)):
-        raise ConfigError(f"RUN must be {_REFERENCE}. Got '{reference}' instead.")
+        raise ConfigError(f"{the(parameter)} must be {_REFERENCE}. Got '{reference}' instead.")
     last = HistoryFilter(machine=machine or None, limit=None if attempt else 1)
     found = answered(
         lambda connection: (

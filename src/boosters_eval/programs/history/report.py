@@ -10,13 +10,17 @@ from collections import Counter, deque
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from boosters_eval.core.errors import RunError
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
 from boosters_eval.core.text import clean
 from boosters_eval.metrics import label
 from boosters_eval.metrics.catalog import RESOURCES
 from boosters_eval.programs.benchmark.tables.build import MEASURES
 from boosters_eval.programs.history import query
+from boosters_eval.programs.history.choosing import chosen, nothing
 from boosters_eval.programs.history.compare import sides_of
+from boosters_eval.programs.history.wording import kinds_of, not_judged
 from boosters_eval.stats.changepoints import DEFAULT_STEP_ALPHA, fewest_for_any_step, find_steps
 from boosters_eval.stats.inference import HUGE
 from boosters_eval.stats.tables import mean_interval
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boosters_eval.programs.history.model import HistoryFilter, MetricSeries, RepeatValue, RunEntry
+    from boosters_eval.programs.history.request import ReportHistoryRequest
 
     Splits = frozenset[tuple[int, int | None, str | None]]  # seed, fold and digest of each
 
@@ -133,7 +138,7 @@ class HistoryLine(Model):
         return sum(point.searched for point in self.points)
 
 
-class HistoryReport(Model):
+class HistoryReport(Findings, Model):
     """All lines."""
 
     schema_version: Literal[1] = 1
@@ -148,6 +153,27 @@ class HistoryReport(Model):
     def n_steps(self) -> int:
         """How many steps were found."""
         return sum(len(line.steps) for line in self.lines)
+
+    def render(self, form: str) -> str:
+        """The report in a format."""
+        from boosters_eval.programs.history.markdown import render_history_markdown  # noqa: PLC0415 (both read this)
+        from boosters_eval.programs.history.page import render_history_page  # noqa: PLC0415
+
+        if form == "json":
+            return self.model_dump_json(indent=1) + "\n"
+        return render_history_page(self) if form == "html" else render_history_markdown(self)
+
+
+def report(request: ReportHistoryRequest) -> HistoryReport:
+    """Every benchmark, competitor and metric over all runs; without any line there is nothing to report."""
+    wanted, home = chosen(request), request.home
+    found = history_report(wanted, home)
+    if found.lines:
+        return found
+    if found.failures:
+        raise RunError("There is nothing to report: all cells failed in every run that is meant.")
+    others = kinds_of(query.runs(wanted, home))
+    raise RunError(f"There is nothing to report: {not_judged(others) if others else nothing(wanted, home)}")
 
 
 def history_report(wanted: HistoryFilter = query.EVERYTHING, home: Path | None = None) -> HistoryReport:

@@ -8,25 +8,38 @@ import io
 import json
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, FileFormatError
-from boosters_eval.core.files import MAX_RESULTS, check_regular, load_json, read_text, write_atomically
+from boosters_eval.core.errors import BoostersEvalError, BoostersEvalWarning, ExitCode, FileFormatError
+from boosters_eval.core.files import (
+    MAX_RESULTS,
+    check_regular,
+    check_writable,
+    load_json,
+    read_text,
+    write_atomically,
+    writing_atomically,
+)
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.home import home as home_of
-from boosters_eval.core.text import csv_cell, escape_json, with_article
+from boosters_eval.core.text import counted, csv_cell, escape_json, with_article
 from boosters_eval.engine.folder import RunFolder
 from boosters_eval.programs.benchmark.results import ResultCollection
 from boosters_eval.programs.benchmark.running import collect
 from boosters_eval.programs.history import query
+from boosters_eval.programs.history.choosing import chosen
+from boosters_eval.programs.history.hook import record_runs
 from boosters_eval.programs.history.index import IMPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from boosters_eval.core.findings import Screen
     from boosters_eval.programs.history.model import HistoryFilter, RunEntry
+    from boosters_eval.programs.history.request import ExportHistoryRequest, ImportHistoryRequest
 
 KIND = "boosters-eval history"
 SCHEMA_VERSION = 1
@@ -42,6 +55,34 @@ class Imported:
     added: int = 0
     known: int = 0  # runs that had been imported before
     fault: str = ""
+
+
+@dataclass(frozen=True)
+class HistoryImport(Findings):
+    """What came of each file."""
+
+    files: tuple[Imported, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """A file that holds no results is a mistake of the user."""
+        return ExitCode.CONFIGURATION_ERROR if any(one.fault for one in self.files) else ExitCode.SUCCESS
+
+    def show(self, screen: Screen) -> None:
+        """A line per file; one of which only a part could be read has two."""
+        for one in self.files:
+            if one.added or one.known or not one.fault:
+                known = f", {one.known} known already" if one.known else ""
+                screen.note(f"{one.file}: {one.added} imported{known}.")
+            if one.fault:
+                screen.note(f"Error: {one.fault}")
+
+
+def import_files(request: ImportHistoryRequest) -> HistoryImport:
+    """Add results of other machines to the history."""
+    found = HistoryImport(tuple(import_file(file, request.home) for file in request.files))
+    record_runs(request.home)
+    return found
 
 
 def import_file(file: Path, home: Path | None = None) -> Imported:
@@ -123,6 +164,55 @@ def _is_time(text: str) -> bool:
     except (ValueError, OverflowError):
         return False
     return True
+
+
+@dataclass
+class HistoryExport(Findings):
+    """The runs that are meant. They are read while they are written: a history is larger than memory should be."""
+
+    wanted: HistoryFilter
+    format: str
+    output: Path | None = None  # None: nothing was written yet
+    home: Path | None = None
+    count: int = 0  # runs that were written
+    left_out: list[str] = field(default_factory=list)  # with the reasons
+
+    @property
+    def exit_code(self) -> int:
+        """A run that cannot be read is missing from the export."""
+        lacking = any("cannot be read" in reason for reason in self.left_out)
+        return ExitCode.EXECUTION_ERROR if lacking else ExitCode.SUCCESS
+
+    def pour(self, write: Callable[[str], object]) -> None:
+        """Write all runs, one after the other."""
+        if self.format == "csv":
+            self.count, self.left_out = export_csv(self.wanted, write, self.home), []
+        else:
+            self.count, self.left_out = export_json(self.wanted, write, self.home)
+
+    def show(self, screen: Screen) -> None:
+        """Everything, unless it is in a file."""
+        if self.output is None:
+            self.pour(screen.write)
+
+    def conclude(self, screen: Screen) -> None:
+        """Where it is, and what it lacks."""
+        if self.output is not None:
+            screen.note(f"Written: {self.output} ({counted(self.count, 'run')})")
+        for reason in self.left_out:
+            screen.note(f"Note: left out: {reason}.")
+
+
+def export(request: ExportHistoryRequest) -> HistoryExport:
+    """Write the benchmark runs of the history to a file, if one is named."""
+    output = request.output
+    by_ending = "csv" if output is not None and output.suffix.lower() == ".csv" else "json"
+    found = HistoryExport(chosen(request), request.format or by_ending, output, request.home)
+    if output is not None:
+        check_writable(output)
+        with writing_atomically(output) as file:
+            found.pour(file.write)
+    return found
 
 
 def export_json(

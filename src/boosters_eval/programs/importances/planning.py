@@ -68,7 +68,7 @@ def explained(
         )
         for spec in fit_specs(prepared.plan).values()
     ]
-    plan = Plan.of(IMPORTANCES, specs, prepared.plan.refs, prepared.plan.excluded)
+    plan = Plan.of(IMPORTANCES, specs, prepared.plan.refs, prepared.plan.excluded, prepared.plan.targets)
     found = prepared.inputs
     arrays = RunFolder(home(prepared.settings.home).absolute() / "runs" / plan.run_id).arrays
     return replace(prepared, plan=plan, inputs=ExplanationInputs(found.stored, found.splitters, arrays))

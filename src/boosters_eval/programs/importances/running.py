@@ -10,6 +10,7 @@ from boosters_eval.core.findings import Findings
 from boosters_eval.core.home import home
 from boosters_eval.core.text import with_article
 from boosters_eval.engine.folder import RunFolder
+from boosters_eval.engine.kinds import kind_name
 from boosters_eval.engine.planned import PlannedRun
 from boosters_eval.engine.runs import find_run
 from boosters_eval.engine.session import check_names, opened
@@ -57,7 +58,7 @@ def run_explained(prepared: PreparedRun) -> Explanations:
     """Carry out a prepared run."""
     with opened(prepared.settings, prepared.plan) as session:
         run = run_once(session, prepared, kind=IMPORTANCES)
-    return _explanations(run, prepared.settings.home)
+    return explanations_of(run, RunFolder(home(prepared.settings.home) / "runs" / run.plan.run_id).arrays)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def load_explanations(reference: str, where: Path | None = None) -> Explanations
     folder = find_run(reference, where, kind=IMPORTANCES)
     shown, latest = folder.shown(), folder.attempts()[-1]
     unfinished = latest if folder.attempt is None and shown != latest else None
-    return _explanations(folder.load(shown), where, unfinished=unfinished)
+    return explanations_of(folder.load(shown), folder.arrays, unfinished=unfinished)
 
 
 def is_explained(reference: str, where: Path | None = None) -> bool:
@@ -115,10 +116,10 @@ def is_explained(reference: str, where: Path | None = None) -> bool:
     return kind_of(folder, folder.attempts()[-1]) == IMPORTANCES
 
 
-def _explanations(run: Run, where: Path | None, *, unfinished: int | None = None) -> Explanations:
+def explanations_of(run: Run, arrays: Path, *, unfinished: int | None = None) -> Explanations:
+    """The explanations of a run whose arrays are in this folder."""
     plan = run.plan
     if not all(isinstance(spec, ImportancesSpec) for spec in plan.specs):
-        kind = run.facts.kind or plan.specs[0].workload
+        kind = kind_name(run.facts.kind, plan.specs[0].workload)
         raise RunError(f"Run {plan.run_id} explains no models: it is {with_article(kind)} run.")
-    folder = RunFolder(home(where).absolute() / "runs" / plan.run_id)
-    return Explanations(collected(run, unfinished=unfinished), folder.arrays)
+    return Explanations(collected(run, unfinished=unfinished), arrays.absolute())

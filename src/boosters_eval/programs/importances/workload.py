@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boosters_eval.datasets import Table
-    from boosters_eval.engine.cell import Cell, Lane, Spec
+    from boosters_eval.engine.cell import Cell, Lane, Spec, Target
     from boosters_eval.engine.outcome import Outcome
     from boosters_eval.programs.benchmark.fitting import Fitted
     from boosters_eval.runners.base import Runner, TrainData, Translation
@@ -83,7 +83,7 @@ class Importances(Fit):
     outcome_type: ClassVar[type[Outcome]] = Explanation  # type: ignore[assignment]
 
     @classmethod
-    def imports(cls, target: str) -> tuple[str, ...]:
+    def imports(cls, target: Target) -> tuple[str, ...]:
         """This module besides."""
         return ("boosters_eval.programs.importances.workload", *super().imports(target))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boosters_eval.programs.paper.documents.grid import RawCell
-from boosters_eval.programs.paper.extract import BenchmarkEntry, BenchmarkTable, ExtractionOptions, Unread
+from boosters_eval.programs.paper.extract import BenchmarkEntry, BenchmarkTable, Unread
 from boosters_eval.programs.paper.layout import Axis, DataRow, Layout, lay_out, text
 from boosters_eval.programs.paper.lexicon import (
     Better,
@@ -23,12 +23,13 @@ from boosters_eval.programs.paper.lexicon import (
     parentheses_in,
     std_over_in,
 )
-from boosters_eval.programs.paper.values import CellReading, Parentheses, read_cell, repeats_of
+from boosters_eval.programs.paper.values import CellReading, read_cell, repeats_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boosters_eval.programs.paper.documents.captions import FoundTable
+    from boosters_eval.programs.paper.request import ExtractPaperRequest, Parentheses
 
 UNNAMED = "unnamed"  # stands where the table and its caption do not say a name
 ALL = "all"  # the data set of a column that sums up the others, such as a mean rank
@@ -77,13 +78,13 @@ class _Draft:
     conditions: dict[str, int] = field(default_factory=dict)
 
 
-def assemble(found: FoundTable, about: Mapping[str, str], options: ExtractionOptions) -> BenchmarkTable:
+def assemble(found: FoundTable, about: Mapping[str, str], options: ExtractPaperRequest) -> BenchmarkTable:
     """Read a table. `about` is what the document says of all its tables, because captions refer to each other."""
     return _Assembly(found, about, options).table()
 
 
 class _Assembly:
-    def __init__(self, found: FoundTable, about: Mapping[str, str], options: ExtractionOptions) -> None:
+    def __init__(self, found: FoundTable, about: Mapping[str, str], options: ExtractPaperRequest) -> None:
         self.found = found
         self.options = options
         self.about = about[found.id]
@@ -212,7 +213,7 @@ class _Assembly:
             refused = whole or _doubtful(reading, repeats) or self._taken(draft, metric, reading)
             if refused or reading.problem:
                 name = " ".join([row.group, *row.keys]).strip()
-                why = refused or reading.problem
+                why = refused or reading.why
                 place = Unread(line=row.line, row=name, column=column.header, text=reading.text, why=why)
                 failed.setdefault(c, []).append(place)
             if not refused and reading.value is not None:

@@ -22,7 +22,7 @@ from pydantic import Field
 from boosters_eval.core.distributions import installed_version
 from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.model import Model
-from boosters_eval.engine.cell import Build, Cell, Spec
+from boosters_eval.engine.cell import Build, Cell, Spec, Target
 from boosters_eval.engine.outcome import CellOutcome
 from boosters_eval.engine.workload import Workload
 from boosters_eval.metrics.task import Task
@@ -36,7 +36,7 @@ from boosters_eval.programs.paper.specification import (
     PaperDataset,
 )
 from boosters_eval.runners import RUNNERS
-from boosters_eval.runners.installed import installed_build
+from boosters_eval.runners.targets import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,19 +105,19 @@ class Evaluate(Workload):
     outcome_type: ClassVar[type[EvaluateOutcome]] = EvaluateOutcome
 
     @classmethod
-    def build(cls, target: str) -> Build:
+    def target(cls, name: str) -> Target:
         """The library that opens the model, or the versions of what runs it."""
-        if target in RUNNERS:
-            return installed_build(RUNNERS[target])
-        packages = _PACKAGES.get(target, ("torch", "transformers", "datasets"))
+        if name in RUNNERS:
+            return target_of(RUNNERS[name])
+        packages = _PACKAGES.get(name, ("torch", "transformers", "datasets"))
         found = [f"{name} {version}" for name in packages if (version := installed_version(name))]
         text = ", ".join([*found, f"Python {platform.python_version()}"])
-        return Build(version=text, digest=text)
+        return Target(name=name, build=Build(version=text, digest=text))
 
     @classmethod
-    def imports(cls, target: str) -> tuple[str, ...]:
+    def imports(cls, target: Target) -> tuple[str, ...]:
         """This module; a saved model needs its library's dependencies too."""
-        return (__name__, *(RUNNERS[target].dependencies if target in RUNNERS else ()))
+        return (__name__, *(RUNNERS[target.name].dependencies if target.name in RUNNERS else ()))
 
     @classmethod
     def bound_here(cls, cell: Cell, inputs: Mapping[str, str]) -> str | None:  # noqa: ARG003 (all of a target are alike)
@@ -127,8 +127,8 @@ class Evaluate(Workload):
     @classmethod
     def load(cls, lane: Lane, address: Mapping[str, Any]) -> None:  # noqa: ARG003 (a target is known by its name)
         """The library of a saved model. What the user named is imported by the cell alone."""
-        if lane.target in RUNNERS:
-            RUNNERS[lane.target].load()
+        if lane.target.name in RUNNERS:
+            RUNNERS[lane.target.name].load()
 
     @classmethod
     def run(cls, cell: Cell, loaded: None, inputs: Mapping[str, str], phase: Callable[[str], None]) -> EvaluateOutcome:  # noqa: ARG003

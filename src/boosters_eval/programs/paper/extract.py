@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from boosters_eval.core.errors import ConfigError, UnknownNameError
+from boosters_eval.core.errors import ConfigError, ExitCode, UnknownNameError
+from boosters_eval.core.files import write_atomically
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
-from boosters_eval.programs.paper.layout import ROLES, Role
+from boosters_eval.core.terms import named, the
 from boosters_eval.programs.paper.lexicon import Better
 from boosters_eval.programs.paper.specification import StdOver
-from boosters_eval.programs.paper.values import DECIMALS, PARENTHESES, Decimal, Parentheses, looks_like_result
+from boosters_eval.programs.paper.values import looks_like_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.paper.request import ExtractPaperRequest
 
 SCHEMA_VERSION = 1
+_LISTED = 50  # of what was not read; the file has all of it
 
 
 class Unread(Model):
@@ -104,44 +110,32 @@ class ExtractedPaper(Model):
     unread: tuple[Unread, ...] = ()  # what belongs to none of the tables
 
 
-class ExtractionOptions(Model):
-    """What the user says where the document does not."""
+def extract(request: ExtractPaperRequest) -> Extraction:
+    """Read the tables of a document; what has any is written where the user wants it."""
+    from boosters_eval.programs.paper.writing import specification_text  # noqa: PLC0415 (it writes what is declared here)
 
-    tables: tuple[str, ...] = ()  # ids; none: all
-    columns: Role | None = None
-    parentheses: Parentheses | None = None
-    decimal: Decimal = "point"
-    metric: str | None = None
-    dataset: str | None = None
-    model: str | None = None
-
-
-def checked_choice(option: str, given: str | None, valid: Sequence[str]) -> str | None:
-    """One of the words that an option accepts."""
-    if given is not None and given not in valid:
-        raise ConfigError(
-            f"The '{option}' option must be {', '.join(valid[:-1])} or {valid[-1]}. Got '{given}' instead."
-        )
-    return given
+    out = request.out
+    if out is not None and out.is_file() and not request.force:
+        raise ConfigError(f"{the('out')} must name a new file, or be given with {named('force')}. {out} exists.")
+    found = Extraction(extract_benchmarks(request), request)
+    if out is not None and not found.fault:
+        write_atomically(out, specification_text(found.paper))
+    return found
 
 
-CHOICES = {"--columns": ROLES, "--parentheses": PARENTHESES, "--decimal": DECIMALS}
-
-
-def extract_benchmarks(context_doc: Path, options: ExtractionOptions | None = None) -> ExtractedPaper:
+def extract_benchmarks(request: ExtractPaperRequest) -> ExtractedPaper:
     """Read the tables of results of a Markdown, HTML or LaTeX document."""
     from boosters_eval.programs.paper.assembly import assemble  # noqa: PLC0415 (it builds what is declared here)
     from boosters_eval.programs.paper.documents import read_document  # noqa: PLC0415
 
-    options = options or ExtractionOptions()
-    document = read_document(context_doc)
-    wanted = _wanted([table.id for table in document.tables], options.tables)
+    document = read_document(request.document)
+    wanted = _wanted([table.id for table in document.tables], request.tables)
     about = {table.id: f"{table.title}. {table.description}" for table in document.tables}
-    read = [assemble(table, about, options) for table in document.tables if table.id in wanted]
+    read = [assemble(table, about, request) for table in document.tables if table.id in wanted]
     return ExtractedPaper(
         paper=document.title,
         arxiv_id=document.arxiv_id,
-        source=context_doc.name,
+        source=request.document.name,
         tables=tuple(table for table in read if table.values),
         without_values=tuple(f"{table.table_id} (line {table.line})" for table in read if not table.values),
         unread=(
@@ -167,3 +161,71 @@ def _wanted(ids: Sequence[str], given: Sequence[str]) -> set[str]:
             raise UnknownNameError("table", name, ids)
         found |= hits
     return found
+
+
+@dataclass(frozen=True)
+class Extraction(Findings):
+    """What was found in a document, and how it is shown."""
+
+    paper: ExtractedPaper
+    request: ExtractPaperRequest
+
+    @property
+    def fault(self) -> str:
+        """Why there is nothing to go on with, or nothing."""
+        return "" if self.paper.tables else f"{self.request.document} has no table of results that can be read."
+
+    @property
+    def exit_code(self) -> int:
+        """A document without results is a bad file."""
+        return ExitCode.CONFIGURATION_ERROR if self.fault else ExitCode.SUCCESS
+
+    def show(self, screen: Screen) -> None:
+        """The tables, value by value if some were named, and what was not read."""
+        found, with_values = self.paper, bool(self.request.tables) and self.request.out is None
+        if found.tables:
+            screen.rows(
+                ("table", "title", "line", "rows x columns", "read", "not read"),
+                [_summary(each) for each in found.tables],
+            )
+        for each in found.tables if with_values else ():
+            for line in each.layout:
+                screen.say(f"{each.table_id}: {line}")
+            screen.rows(("row", "data set", "metric", "value", "line"), _values(each), keys=3)
+        self._show_unread(screen)
+        if found.without_values:
+            names = ", ".join(found.without_values[:_LISTED])
+            screen.say(f"Without values: {names}{' ...' if len(found.without_values) > _LISTED else ''}")
+
+    def _show_unread(self, screen: Screen) -> None:
+        unread = [f"  {fault}" for fault in self.paper.unread]
+        unread += [f"  {each.table_id}, {fault}" for each in self.paper.tables for fault in each.unread]
+        if unread:
+            screen.say("Not read:")
+        for line in unread[:_LISTED]:
+            screen.say(line)
+        if len(unread) > _LISTED:
+            screen.say(f"  and {len(unread) - _LISTED} more, which the file of {named('out')} lists")
+
+    def conclude(self, screen: Screen) -> None:
+        """Where the specification is, or why there is none."""
+        if self.fault:
+            screen.note(f"Error: {self.fault}")
+        elif self.request.out is not None:
+            screen.note(f"Written: {self.request.out}")
+
+
+def _summary(table: BenchmarkTable) -> tuple[str, ...]:
+    size = f"{table.rows} x {len(table.columns)}"
+    return table.table_id, table.title, str(table.line), size, str(table.values), str(len(table.unread))
+
+
+def _values(table: BenchmarkTable) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for entry in table.entries:
+        for name in entry.metrics:
+            std = f" ± {entry.printed[f'{name}_std']}" if name in entry.std_values else ""
+            unit = f" {entry.metric_units[name]}" if name in entry.metric_units else ""
+            row = f"{entry.group} / {entry.model_name}" if entry.group else entry.model_name
+            rows.append((row, entry.dataset, name, f"{entry.printed[name]}{std}{unit}", str(entry.line)))
+    return rows

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import yaml
 
@@ -15,24 +16,24 @@ from boosters_eval.programs.paper.comparison import PaperComparison
 from boosters_eval.programs.paper.results import PaperResults
 from boosters_eval.programs.paper.source import parse_yaml
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _AnyModel = TypeVar("_AnyModel", bound=Model)
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan"})
 
 
-def read_results(path: Path) -> PaperResults:
-    """What `paper run` wrote."""
-    return _read(path, PaperResults, "results of 'paper run'")
+def read_results(source: Path | PaperResults) -> PaperResults:
+    """What `paper run` wrote, or what it would write."""
+    return _read(source, PaperResults, "results of 'paper run'")
 
 
-def read_comparison(path: Path) -> PaperComparison:
+def read_comparison(source: Path | PaperComparison) -> PaperComparison:
     """What `paper compare` wrote. A verdict that does not follow from its numbers is refused."""
-    return _read(path, PaperComparison, "a comparison of 'paper compare'")
+    return _read(source, PaperComparison, "a comparison of 'paper compare'")
 
 
-def _read(path: Path, model: type[_AnyModel], what: str) -> _AnyModel:
+def _read(path: Path | _AnyModel, model: type[_AnyModel], what: str) -> _AnyModel:
+    if isinstance(path, model):
+        return path
+    assert isinstance(path, Path)  # noqa: S101 (for the type checker)
     text = read_text(path)
     data = load_json(text, str(path)) if text.lstrip().startswith("{") else parse_yaml(text, str(path))
     kind = model.model_fields["kind"].default

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
+from boosters_eval.core.terms import named
 from boosters_eval.programs.paper.documents.tex import plain
 from boosters_eval.programs.paper.lexicon import (
     Label,
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from boosters_eval.programs.paper.documents.grid import RawCell, RawTable
+    from boosters_eval.programs.paper.request import Role
 
-Role = Literal["datasets", "metrics", "models"]
-ROLES = get_args(Role)
 MAX_HEADERS = 5
 _SHOWN = {"datasets": "data sets", "metrics": "metrics", "models": "models"}
 _NUMBERING = frozenset({"", "#", "no", "no.", "nr", "nr.", "id", "idx", "index", "rank"})
@@ -233,7 +233,7 @@ def _by_user(found: Layout, columns: Role | None) -> None:
     inner = levels[-1]
     if columns != "metrics" and len(levels) > 1 and _share(found.axes[inner], is_metric) > 0.5:
         inner = levels[-2]
-    _give(found, inner, columns, "--columns")
+    _give(found, inner, columns, named("columns"))
 
 
 def _by_share(found: Layout, role: Role, test: Callable[[str], bool], least: float) -> None:

@@ -25,7 +25,7 @@ class ModelFileError(BoostersEvalError):
 
 
 def open_model(form: str, path: Path) -> Any:
-    """The model in a file. A pickle is opened only where the plan says so, which needs --allow-pickle."""
+    """The model in a file. A pickle is opened only where the plan says so, because the user allows it."""
     try:
         return _OPENERS[form](path)
     except Exception as error:
@@ -76,10 +76,10 @@ def _open_onnx(path: Path) -> Any:
 def _open_pickle(path: Path) -> Any:
     if path.suffix.lower() == ".joblib":
         return import_module("joblib").load(path)
-    import pickle  # noqa: PLC0415 (only with --allow-pickle)
+    import pickle  # noqa: PLC0415 (only where the user allows it)
 
     with path.open("rb") as file:
-        return pickle.load(file)  # noqa: S301 (only with --allow-pickle)
+        return pickle.load(file)  # noqa: S301 (only where the user allows it)
 
 
 _OPENERS = {

@@ -21,17 +21,17 @@ from boosters_eval.programs.benchmark.spec import FitSpec, Timing
 from boosters_eval.programs.paper.evaluate import EvaluateSpec, Scoring
 from boosters_eval.programs.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
 from boosters_eval.programs.paper.targets import data_of, format_of, known_metrics, locate_module, obstacle
-from boosters_eval.runners.builds.resolve import competitor_names
+from boosters_eval.runners.builds.resolve import resolve_competitors
 from boosters_eval.runners.config import derive_seeds
 from boosters_eval.runners.devices import cannot_run
 from boosters_eval.runners.parameters import BoosterType, Device, Profile, TrainingConfig
-from boosters_eval.runners.targets import runner_of
+from boosters_eval.runners.targets import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boosters_eval.datasets import Stored
-    from boosters_eval.engine.cell import Cell, Spec
+    from boosters_eval.engine.cell import Cell, Spec, Target
     from boosters_eval.programs.paper.specification import Binding, StdOver
     from boosters_eval.programs.paper.targets import PaperTarget
     from boosters_eval.runners.base import Runner
@@ -48,6 +48,7 @@ class PlannedTarget:
     reason: str = ""
     spec: Spec | None = None
     carrier: str = ""  # the engine's target: a library, a format, `callable`, ...
+    engine_target: Target | None = None  # None: what is installed by that name
     metrics: dict[str, str] = field(default_factory=dict)  # ours by the paper's name
     std_over: StdOver | None = None
     conditions: dict[str, str] = field(default_factory=dict)
@@ -58,10 +59,10 @@ class PlannedTarget:
 
 @dataclass(frozen=True)
 class PaperPlan:
-    """All targets, and the plan of those that can run; None if none can."""
+    """All targets, and the plan of those that can run, if any can."""
 
     targets: tuple[PlannedTarget, ...]
-    plan: Plan | None
+    plan: Plan
 
     def __call__(self, cell: Cell, scratch: Path) -> Mapping[str, str]:  # noqa: ARG002 (the signature of a locator)
         """The inputs of a cell."""
@@ -93,7 +94,8 @@ def plan_targets(
         for found in planned
         if found.spec is None
     ]
-    return PaperPlan(planned, Plan.of(name, specs, refs, excluded) if refs else None)
+    known = [found.engine_target for found in planned if found.engine_target is not None]
+    return PaperPlan(planned, Plan.of(name, specs, refs, excluded, known))
 
 
 def _planned(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pickle: bool) -> PlannedTarget:
@@ -117,7 +119,7 @@ def _planned(target: PaperTarget, seeds: int, n_threads: int | None, *, allow_pi
 def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None) -> PlannedTarget:
     """A row that a library reproduces: a cell of the workload `fit`, with a protocol."""
     config, data = _data(target)
-    runner = runner_of(*competitor_names([run.library]))
+    (runner,) = resolve_competitors([run.library]).values()
     training = TrainingConfig(**_plain(run.parameters))
     native = canonical_native(run.known_as, _plain(run.native))
     stopping = run.early_stopping
@@ -164,6 +166,7 @@ def _fit(target: PaperTarget, run: LibraryRun, seeds: int, n_threads: int | None
         target,
         spec=spec,
         carrier=runner.name,
+        engine_target=target_of(runner),
         metrics=metrics,
         std_over="splits",
         conditions={**_data_conditions(config.name, data, protocol), **stops, "threads": str(spec.n_threads), **device},

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from boosters_eval.core.errors import ExitCode
+from boosters_eval.core.findings import Findings
 from boosters_eval.core.model import Model
-from boosters_eval.programs.paper.specification import StdOver
+from boosters_eval.programs.paper.specification import StdOver, target_name
+
+if TYPE_CHECKING:
+    from boosters_eval.core.findings import Screen
 
 SCHEMA_VERSION = 1
 TargetStatus = Literal[
@@ -38,8 +44,13 @@ class Measured(Model):
     )  # how they came about: data set, split sizes, preprocessing, parameters
     warnings: tuple[str, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """As `only` names it."""
+        return target_name(self.table, self.row, self.dataset)
 
-class PaperResults(Model):
+
+class PaperResults(Findings, Model):
     """The content of `results.json`."""
 
     schema_version: int = SCHEMA_VERSION
@@ -52,3 +63,37 @@ class PaperResults(Model):
         default_factory=dict
     )  # commit, versions, machine, command: of the time when it ran
     targets: tuple[Measured, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """A target that did not run is no success."""
+        good = all(found.status == "ok" for found in self.targets)
+        return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
+
+    def to_json(self) -> str:
+        """The file."""
+        return self.model_dump_json(indent=1) + "\n"
+
+    def show(self, screen: Screen) -> None:
+        """What was measured, target by target."""
+        if not screen.quiet:
+            rows = [_shown(found) for found in self.targets]
+            screen.rows(("table", "row", "data set", "status", "measured"), rows, keys=3)
+
+    def conclude(self, screen: Screen) -> None:
+        """What did not run and what it warned of is told, even if quiet."""
+        for found in self.targets:
+            if found.status != "ok":
+                screen.note(f"Error: {found.name}: {found.status.replace('_', ' ')}: {found.reason}")
+            for text in found.warnings:
+                screen.note(f"Warning: {found.name}: {text}")
+
+
+def _shown(found: Measured) -> tuple[str, ...]:
+    values = "; ".join(f"{name} {_spread(numbers)}" for name, numbers in found.values.items())
+    return found.table, found.row, found.dataset, found.status.replace("_", " "), values or "-"
+
+
+def _spread(numbers: tuple[float, ...]) -> str:
+    mean = f"{fmean(numbers):.6g}"
+    return f"{mean} ± {stdev(numbers):.2g} (n = {len(numbers)})" if len(numbers) > 1 else mean

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import shlex
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boosters_eval.core.repeat import MAX_SEEDS
-from boosters_eval.core.errors import ConfigError
-from boosters_eval.core.files import read_text, write_atomically
-from boosters_eval.engine.execute import Mode, execute, jobs_for
-from boosters_eval.engine.executor import EXECUTORS, Executor, Limits
+from boosters_eval.core.files import check_writable, write_atomically
+from boosters_eval.core.saying import tell
 from boosters_eval.engine.outcome import Failure
-from boosters_eval.engine.pool import start_method
-from boosters_eval.engine.runs import folder_of
-from boosters_eval.programs.benchmark.settings import Settings
+from boosters_eval.engine.planned import PlannedRun
+from boosters_eval.engine.session import check_names, opened
+from boosters_eval.programs.paper.compare import compare_results
 from boosters_eval.programs.paper.evaluate import EvaluateOutcome
+from boosters_eval.programs.paper.files import digest_of
+from boosters_eval.programs.paper.judging import JudgedPaper
 from boosters_eval.programs.paper.planning import plan_targets
 from boosters_eval.programs.paper.reading import read_specification
 from boosters_eval.programs.paper.results import Measured, PaperResults
@@ -25,88 +22,104 @@ from boosters_eval.programs.paper.targets import paper_targets, selected
 from boosters_eval.programs.paper.units import canonical
 from boosters_eval.runners import RUNNERS
 from boosters_eval.runners.result import BenchmarkResult
-from boosters_eval.runners.targets import library_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
+    from boosters_eval.core.findings import Findings
     from boosters_eval.engine.folder import Run
-    from boosters_eval.engine.observer import Observer
     from boosters_eval.engine.outcome import Outcome
-    from boosters_eval.programs.paper.planning import PlannedTarget
+    from boosters_eval.programs.paper.comparison import PaperComparison
+    from boosters_eval.programs.paper.planning import PaperPlan, PlannedTarget
+    from boosters_eval.programs.paper.request import ReproductionRequest, RunPaperRequest, ValidatePaperRequest
+    from boosters_eval.programs.paper.specification import PaperSpecification
 
+PAPER = "paper"  # what these runs are read as
 RESULTS = "results.json"
+_REPORTS = {
+    "comparison.yaml": "yaml",
+    "benchmark_report.md": "markdown",
+    "benchmark_report.html": "html",
+    "benchmark_report.json": "json",
+}
 
 
-def run_specification(
-    path: Path | str,
-    *,
-    model: Path | str | None = None,
-    only: Sequence[str] = (),
-    seeds: int | None = None,
-    threads: int | None = None,
-    jobs: int | None = None,
-    timeout: float | None = None,
-    resume: bool = False,
-    rerun_failed: bool = False,
-    allow_pickle: bool = False,
-    observer: Observer | None = None,
-    executor: Executor | str = "local",
-    home: Path | None = None,
-    command: tuple[str, ...] = (),
-    name: str | None = None,
-    say: Callable[[str], None] = lambda _: None,
-) -> PaperResults:
-    """Run the reproduction targets of a specification, each repeated over seeds, and return what was measured.
+@dataclass(frozen=True)
+class PreparedPaper:
+    """What a request reproduces: the specification as it was read, and its targets. Nothing has run."""
 
-    A target that cannot run here is `not_runnable`, with the reason. Finished cells are kept whatever happens.
-    """
-    if resume and rerun_failed:
-        raise ConfigError("Use either --resume or --rerun-failed, not both.")
-    if seeds is not None and not 1 <= seeds <= MAX_SEEDS:
-        raise ConfigError(f"The 'seeds' parameter must be a count from 1 to {MAX_SEEDS}. Got {seeds} instead.")
-    Settings(threads=threads, jobs=jobs, timeout=timeout, name=name)  # refuses what no run could use
-    path = Path(path)
-    spec = read_specification(path)
-    targets = selected(paper_targets(spec, path.parent, model), only)
+    request: ReproductionRequest
+    spec: PaperSpecification
+    digest: str  # of the specification, which may be edited while the targets run
+    planned: PaperPlan
+
+    def run(self) -> PaperResults:
+        """Run each target, repeated over seeds. Finished cells are kept whatever happens."""
+        plan, run = self.planned.plan, None
+        if plan.cells:
+            with opened(self.request, plan) as session:
+                run = session.run(plan, PAPER, self.planned)
+        return PaperResults(
+            paper=self.spec.paper,
+            specification_digest=self.digest,
+            run_id=None if run is None else plan.run_id,
+            only=self.request.only,
+            environment={} if run is None else _environment(run),
+            targets=tuple(_measured(found, run) for found in self.planned.targets),
+        )
+
+    def compare(self, results: PaperResults, files: Sequence[str] = ()) -> PaperComparison:
+        """The results beside what the paper prints."""
+        return compare_results(self.spec, results, digest=self.digest, files=files)
+
+
+def prepare(request: ReproductionRequest) -> PreparedPaper:
+    """Bind the targets of a specification. One that cannot run here is `not_runnable`, with the reason."""
+    check_names(request)
+    path = request.spec
+    spec, digest = read_specification(path), digest_of(path)
+    targets = selected(paper_targets(spec, path.parent, request.model), request.only)
     planned = plan_targets(
-        f"paper {spec.paper}", targets, seeds=seeds or spec.seeds, allow_pickle=allow_pickle, n_threads=threads
+        f"paper {spec.paper}",
+        targets,
+        seeds=request.seeds or spec.seeds,
+        allow_pickle=request.allow_pickle,
+        n_threads=request.threads,
     )
-    run = None
-    if planned.plan is not None:
-        start_method()  # refuses an unknown method before anything is written
-        mode = Mode.RERUN_FAILED if rerun_failed else Mode.RESUME if resume else Mode.NEW
-        if mode is not Mode.NEW and folder_of(planned.plan, home) is None:
-            say("there is no earlier attempt at this plan, so everything runs")
-        with contextlib.ExitStack() as stack:
-            used = executor
-            if isinstance(used, str):
-                used = stack.enter_context(EXECUTORS[used](jobs_for(planned.plan, jobs)))
-            run = execute(
-                planned.plan,
-                used,
-                locate=planned,
-                mode=mode,
-                limits=Limits(timeout_s=timeout),
-                home=home,
-                observer=observer,
-                facts={"command": command, "kind": "paper", **({"name": name} if name else {})},
-            )
-    return PaperResults(
-        paper=spec.paper,
-        specification_digest=hashlib.sha256(read_text(path).encode()).hexdigest(),
-        run_id=None if run is None else run.plan.run_id,
-        only=tuple(only),
-        environment={} if run is None else _environment(run),
-        targets=tuple(_measured(found, run) for found in planned.targets),
-    )
+    return PreparedPaper(request, spec, digest, planned)
 
 
-def write_results(results: PaperResults, folder: Path) -> Path:
-    """`results.json` in a folder, whole or not at all."""
-    path = folder / RESULTS
-    write_atomically(path, results.model_dump_json(indent=1) + "\n")
-    return path
+def run(request: RunPaperRequest) -> Findings:
+    """Run the targets, and write what was measured."""
+    prepared = prepare(request)
+    if request.dry_run:
+        return PlannedRun.of(prepared.planned.plan, request)
+    check_writable(request.output / RESULTS)
+    results = prepared.run()
+    _write(request.output / RESULTS, results.to_json())
+    return results
+
+
+def validate(request: ValidatePaperRequest) -> Findings:
+    """Run the targets, compare them with the paper, and write everything."""
+    prepared = prepare(request)
+    if request.dry_run:
+        return PlannedRun.of(prepared.planned.plan, request)
+    files = [request.output / name for name in (RESULTS, *_REPORTS)]
+    for file in files:
+        check_writable(file)
+    results = prepared.run()
+    _write(files[0], results.to_json())
+    found = JudgedPaper(prepared.compare(results, list(map(str, files))))
+    for file in files[1:]:
+        _write(file, found.render(_REPORTS[file.name]))
+    return found
+
+
+def _write(file: Path, text: str) -> None:
+    write_atomically(file, text)
+    tell(f"Written: {file}")
 
 
 def _measured(planned: PlannedTarget, run: Run | None) -> Measured:
@@ -162,8 +175,8 @@ def _reason(outcomes: Sequence[Outcome | Failure | None]) -> str:
 def _versions(planned: PlannedTarget, run: Run) -> dict[str, str]:
     """The library's, or those of what a function needs. What a program is made of is not known."""
     workload = planned.spec.workload if planned.spec else ""
-    version = run.plan.builds[workload][planned.carrier].version
-    library = library_of(planned.carrier)
+    carrier = run.plan.target(workload, planned.carrier)
+    version, library = carrier.build.version, carrier.library
     if library in RUNNERS:
         return {library: version}
     parts = () if planned.carrier == "command" else (part.rpartition(" ") for part in version.split(", "))

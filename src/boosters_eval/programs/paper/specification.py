@@ -186,7 +186,7 @@ class EvaluatorRun(PlacedModel):
     """A row that a language model reproduces under one of the shipped evaluators."""
 
     evaluator: Literal["perplexity", "passkey", "needle"]
-    model: InsidePath | None = None  # a folder or a hub name; None: what `--model` names
+    model: InsidePath | None = None  # a folder or a hub name; None: that of the user
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -368,3 +368,8 @@ class PaperSpecification(PlacedModel):
 def row_key(group: str, name: str) -> str:
     """The key of a row: its name, after its group where it has one."""
     return f"{group} / {name}" if group else name
+
+
+def target_name(table: str, row: str, dataset: str) -> str:
+    """TABLE:ROW:DATASET, or as much of it as there is."""
+    return f"{table}:{row}:{dataset}".rstrip(":")

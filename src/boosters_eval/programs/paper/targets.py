@@ -12,12 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import BoostersEvalError, ConfigError, suggest
+from boosters_eval.core.terms import given, named, the
 from boosters_eval.datasets.catalog import DATASETS
 from boosters_eval.datasets.resolve import SUFFIXES
 from boosters_eval.metrics import RESOURCES, for_task
 from boosters_eval.programs.benchmark.natives import STOPPING_METRIC
 from boosters_eval.programs.benchmark.protocol import STEPS
-from boosters_eval.programs.paper.specification import CallableRun, CommandRun, EvaluatorRun, LibraryRun, ModelRun
+from boosters_eval.programs.paper.specification import (
+    CallableRun,
+    CommandRun,
+    EvaluatorRun,
+    LibraryRun,
+    ModelRun,
+    target_name,
+)
 from boosters_eval.programs.paper.tolerances import is_share
 from boosters_eval.programs.paper.units import canonical
 from boosters_eval.runners import RUNNERS
@@ -56,11 +64,11 @@ class PaperTarget:
     primary: bool
     root: Path  # the specification's folder
     binding: Binding | None = None
-    model: str | None = None  # from the command line; it replaces the binding's own
+    model: str | None = None  # of the user; it replaces the binding's own
 
     @property
     def name(self) -> str:
-        """As `--only` names it."""
+        """As `only` names it."""
         return target_name(self.table.id, self.row, self.dataset_name)
 
     @property
@@ -80,7 +88,9 @@ class PaperTarget:
             return Path(self.model)
         path = self.root / str(getattr(self.binding, "model", None) or "")
         if not path.resolve().is_relative_to(self.root.resolve()):
-            raise ConfigError(f"The model '{path}' leads out of the specification's folder: give it with --model.")
+            raise ConfigError(
+                f"The model '{path}' leads out of the specification's folder: give it with {named('model')}."
+            )
         return path
 
     def source_of_model(self) -> str:
@@ -89,11 +99,6 @@ class PaperTarget:
         if path.exists():
             return str(path.resolve())
         return self.model or str(getattr(self.binding, "model", None) or "")
-
-
-def target_name(table: str, row: str, dataset: str) -> str:
-    """TABLE:ROW:DATASET, or as much of it as there is."""
-    return f"{table}:{row}:{dataset}".rstrip(":")
 
 
 def paper_targets(spec: PaperSpecification, root: Path, model: Path | str | None = None) -> tuple[PaperTarget, ...]:
@@ -139,14 +144,14 @@ def _row_names(table: PaperTable, key: str) -> set[str]:
 
 
 def _model_for(table: PaperTable, key: str, model: str | None) -> str | None:
-    """`--model` is our model: it stands for the rows that are ours, or for all where none is marked."""
+    """The user's model is ours: it stands for the rows that are ours, or for all where none is marked."""
     row = table.row(key)
     marked = any(other.is_ours for other in table.models)
     return model if row is not None and (row.is_ours or not marked) else None
 
 
 def _bound(table: PaperTable, key: str, dataset: str, model: str | None) -> Binding | None:
-    """The binding of a result, or of its row; a model from the command line stands for a row that has none."""
+    """The binding of a result, or of its row; a model of the user stands for a row that has none."""
     own = next((r.run for r in table.results if (r.row, r.dataset) == (key, dataset)), None)
     row = table.row(key)
     found = own or (row.run if row else None)
@@ -154,7 +159,7 @@ def _bound(table: PaperTable, key: str, dataset: str, model: str | None) -> Bind
 
 
 def selected(targets: Sequence[PaperTarget], only: Sequence[str]) -> tuple[PaperTarget, ...]:
-    """The targets that `--only` names, by table, row and data set, or by the first of them."""
+    """The targets that `only` names, by table, row and data set, or by the first of them."""
     if not only:
         return tuple(targets)
     chosen: dict[str, PaperTarget] = {}
@@ -163,7 +168,7 @@ def selected(targets: Sequence[PaperTarget], only: Sequence[str]) -> tuple[Paper
         if not matching:
             known = [name for target in targets for name in sorted(_names(target))]
             raise ConfigError(
-                "The '--only' option must name a target as TABLE, TABLE:ROW or TABLE:ROW:DATASET."
+                f"{the('only')} must name a target as TABLE, TABLE:ROW or TABLE:ROW:DATASET."
                 f" Got '{text}' instead.{suggest(text, known)}"
             )
         chosen |= {target.name: target for target in matching}
@@ -171,7 +176,7 @@ def selected(targets: Sequence[PaperTarget], only: Sequence[str]) -> tuple[Paper
 
 
 def is_selected(target: PaperTarget, only: Sequence[str]) -> bool:
-    """Whether `--only` names a target; without it, all of them are."""
+    """Whether `only` names a target; without it, all of them are."""
     return not only or bool(_names(target) & set(only))
 
 
@@ -185,7 +190,7 @@ def obstacle(target: PaperTarget, *, allow_pickle: bool = False) -> str | None:
     if target.dataset is None or target.result is None:
         where = f" on '{target.dataset_name}'" if target.dataset else ""
         return f"The specification has no result of '{target.row}'{where} in '{target.table.id}' to compare with."
-    found: str | None = "Nothing is bound to this row: give it a 'run', or its model with --model."
+    found: str | None = f"Nothing is bound to this row: give it a 'run', or its model with {named('model')}."
     try:
         match target.binding:
             case LibraryRun() as run:
@@ -223,7 +228,8 @@ def _model_obstacle(target: PaperTarget, run: ModelRun, *, allow_pickle: bool) -
         return f"The model {path} does not exist."
     form = format_of(run, path)
     if form == "pickle" and not allow_pickle:
-        return f"The model {path} is a pickle, which can run any code when it is opened: pass --allow-pickle."
+        allowed = given("allow_pickle")
+        return f"The model {path} is a pickle, which can run any code when it is opened: pass {allowed}."
     if form == "onnx" and find_spec("onnxruntime") is None:
         return "An ONNX model needs onnxruntime: pip install onnxruntime."
     missing = RUNNERS[form].missing() if form in RUNNERS else None
@@ -262,7 +268,7 @@ def _command_obstacle(target: PaperTarget, run: CommandRun) -> str | None:
 def _evaluator_obstacle(target: PaperTarget, run: EvaluatorRun, *, allow_pickle: bool) -> str | None:
     model = target.source_of_model()
     if not model:
-        return f"The evaluator '{run.evaluator}' needs a model: give it with --model."
+        return f"The evaluator '{run.evaluator}' needs a model: give it with {named('model')}."
     try:
         lm = import_module("boosters_eval.programs.paper.lm")
     except ImportError as error:

@@ -7,15 +7,15 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import TYPE_CHECKING
 
+from boosters_eval.core.terms import given
 from boosters_eval.programs.paper.documents.tex import MAX_TEXT, is_strong, plain
 from boosters_eval.programs.paper.specification import Quantity
 
-Parentheses = Literal["std", "count"]
-Decimal = Literal["point", "comma"]
-PARENTHESES = get_args(Parentheses)
-DECIMALS = get_args(Decimal)
+if TYPE_CHECKING:
+    from boosters_eval.programs.paper.request import Decimal, Parentheses
+
 MAX_CELL = 300  # characters, without markup
 
 _NUMBER = r"[-+]?(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?"
@@ -74,6 +74,7 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+
 # Digits and letters of the mathematical alphabets, and of full width.
 _VARIANT = re.compile("[\U0001d400-\U0001d7ff\uff01-\uff5e]+")
 _SIGNS = {ord("−"): "-", ord("‐"): "-", ord("‑"): "-", ord("μ"): "µ", ord("∼"): "~", 0xFE0F: None}
+_ANSWERS = {"decimals or thousands?": ("decimal", "comma"), "a deviation or a count?": ("parentheses", "std|count")}
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
 
 
@@ -98,6 +99,12 @@ class CellReading:
     def missing(self) -> bool:
         """Whether the paper prints no value here."""
         return self.value is None and not self.problem
+
+    @property
+    def why(self) -> str:
+        """The problem; where it is a question, with what answers it, in the caller's terms."""
+        answer = next((given(*told) for question, told in _ANSWERS.items() if self.problem.endswith(question)), "")
+        return f"{self.problem} ({answer})" if answer else self.problem
 
 
 @lru_cache(maxsize=20_000)
@@ -212,7 +219,7 @@ class _Reader:
 
     def _misprint(self) -> str:
         if re.match(r"[-+]?\d+,\d+(?![\d,.])", self.text):
-            return "a comma: decimals or thousands? (--decimal comma)"
+            return "a comma: decimals or thousands?"
         return "the digits are not one number"
 
     def _rest(self, position: int) -> str:
@@ -246,7 +253,7 @@ class _Reader:
     def _bracket(self, number: str, shown: str) -> str:
         """A number in parentheses. Signed, it is a difference, which is never looked at here."""
         if self.parentheses is None:
-            self.undecided = f"'{shown}' after the number: a deviation or a count? (--parentheses std|count)"
+            self.undecided = f"'{shown}' after the number: a deviation or a count?"
             return ""
         if self.parentheses == "count":
             if not number.replace(",", "").isdecimal():

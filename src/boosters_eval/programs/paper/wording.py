@@ -146,7 +146,7 @@ def confidence_reason(comparison: PaperComparison) -> str:
     )
     rule = (
         "High needs a verdict of 'reproduced' from at least 3 primary comparisons of at least 3 repeats each, of which "
-        "80 % match or are close, in a run without --only; low is 'not reproduced' or 'incomplete'; medium is the rest."
+        "80 % match or are close, in a run of all targets; low is 'not reproduced' or 'incomplete'; medium is the rest."
     )
     return f"{counts} {rule}"
 

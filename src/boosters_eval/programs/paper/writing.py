@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from boosters_eval.core.errors import FileFormatError
+from boosters_eval.core.terms import named
 from boosters_eval.programs.paper.assembly import UNNAMED
 from boosters_eval.programs.paper.source import MAX_NODES
 from boosters_eval.programs.paper.specification import row_key
@@ -37,7 +38,9 @@ def specification_text(paper: ExtractedPaper) -> str:
     """The file. What was not read stands in it as comments."""
     nodes = sum(12 + 4 * len(entry.printed) for table in paper.tables for entry in table.entries)
     if nodes > MAX_NODES:
-        raise FileFormatError("The document has more results than a specification can hold. Choose one with --table.")
+        raise FileFormatError(
+            f"The document has more results than a specification can hold. Choose one with {named('tables')}."
+        )
     return "\n".join(_lines(paper)) + "\n"
 
 
@@ -68,9 +71,10 @@ def _table(table: BenchmarkTable) -> Iterator[str]:
         yield f"    description: {quoted(table.description)}"
     yield from _comments("    ", table.layout)
     if UNNAMED in table.datasets_used:
-        yield "    # to be completed: neither the table nor an option (--dataset) names the data set"
+        yield f"    # to be completed: neither the table nor an option ({named('dataset')}) names the data set"
     if any(name.startswith(UNNAMED) for entry in table.entries for name in entry.metrics):
-        yield "    # to be completed: neither the table nor its caption nor an option (--metric) names the metric"
+        option = named("metric")
+        yield f"    # to be completed: neither the table nor its caption nor an option ({option}) names the metric"
     if table.primary_metric:
         yield f"    primary_metric: {quoted(table.primary_metric)}"
     yield from _directions(table)

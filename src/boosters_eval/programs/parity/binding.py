@@ -15,7 +15,7 @@ from boosters_eval.core.errors import BoostersEvalError
 from boosters_eval.core.modules import address_of, at_address
 from boosters_eval.engine.adaptive import adaptive_v1
 from boosters_eval.engine.artifacts import save_array
-from boosters_eval.engine.cell import Build, Cell, Spec
+from boosters_eval.engine.cell import Build, Cell, Spec, Target
 from boosters_eval.engine.facts import now
 from boosters_eval.engine.outcome import CellOutcome
 from boosters_eval.engine.plan import canonical
@@ -112,19 +112,19 @@ class BindingWorkload(Workload):
     makes: ClassVar[frozenset[str]] = frozenset({"data"})  # the same bytes everywhere, compared with the plan's digest
 
     @classmethod
-    def build(cls, target: str) -> Build:
+    def target(cls, name: str) -> Target:
         """The backend with the versions of all that it stands on."""
-        versions = BACKENDS[target].versions()
+        versions = BACKENDS[name].versions()
         digest = hashlib.sha256(canonical(versions).encode()).hexdigest()[:16]
-        return Build(version=next(iter(versions.values()), ""), digest=digest)
+        return Target(name=name, build=Build(version=next(iter(versions.values()), ""), digest=digest))
 
     @classmethod
-    def address(cls, target: str) -> dict[str, Any]:
+    def address(cls, target: Target) -> dict[str, Any]:
         """Where the backend's class is defined."""
-        return address_of(BACKENDS[target], "backend")
+        return address_of(BACKENDS[target.name], "backend")
 
     @classmethod
-    def imports(cls, target: str) -> tuple[str, ...]:
+    def imports(cls, target: Target) -> tuple[str, ...]:
         """This module; what the backend needs is imported by its own lane."""
         del target
         return ("boosters_eval.programs.parity.binding",)

@@ -57,25 +57,24 @@ class _Known(NamedTuple):
 
 
 class Judge:
-    """Judges the outcomes of a run. A reference that the run itself measured is stored before it is used."""
+    """Judges the outcomes of a run. A reference that the run itself measured is used, and stored unless only told."""
 
-    def __init__(self, store: ReferenceStore, root: Path) -> None:
-        self.store = store
+    def __init__(self, store: ReferenceStore, root: Path, *, stores: bool = True) -> None:
+        self.store, self.stores = store, stores
         self.root = root  # with the shared data and the arrays
         self._found: dict[tuple[ReferenceRole, str], _Known | None] = {}
         self._faults: dict[tuple[ReferenceRole, str], str] = {}
         self._marks: dict[str, NDArray[np.bool_] | None] = {}
 
     def rows(self, run: Run, specs: Mapping[str, BindingSpec]) -> list[ParityRow]:
-        """One row per cell of the plan, in its order."""
-        for cell in run.plan.cells:
+        """One row per cell of the plan, in its order, that has one of these specs."""
+        cells = [cell for cell in run.plan.cells if cell.spec.name in specs]
+        for cell in cells:
             outcome = run.outcomes.get(cell.key)
             if isinstance(outcome, BindingOutcome) and specs[cell.spec.name].n_threads == 1:
                 with contextlib.suppress(RunError):  # its array is gone: its own row says so
-                    self._keep(specs[cell.spec.name], cell.target, outcome)
-        return [
-            self._row(run, specs[cell.spec.name], cell.target, run.outcomes.get(cell.key)) for cell in run.plan.cells
-        ]
+                    self._keep(specs[cell.spec.name], cell.target.name, outcome)
+        return [self._row(run, specs[cell.spec.name], cell.target.name, run.outcomes.get(cell.key)) for cell in cells]
 
     def again(self, row: ParityRow, spec: BindingSpec) -> ParityRow:
         """A row of an earlier run under today's references, tolerances and conventions.
@@ -93,7 +92,7 @@ class Judge:
         return row.model_copy(update={**dict.fromkeys(_JUDGED_NUMBERS), **dict.fromkeys(_JUDGED_WORDS, ""), **judged})
 
     def _keep(self, spec: BindingSpec, backend: str, outcome: BindingOutcome) -> None:
-        """Store what the canonical binding or the oracle predicted with one thread."""
+        """Take what the canonical binding or the oracle predicted with one thread for a reference."""
         method = spec.method
         roles: list[ReferenceRole] = ["canonical"] if backend == method.canonical else []
         if (
@@ -116,7 +115,10 @@ class Judge:
                 shape=outcome.shape,
                 measured_at=outcome.measured_at,
             )
-            self.store.save(reference, load_array(self.root / "arrays", outcome.prediction))
+            known = _Known(reference, load_array(self.root / "arrays", outcome.prediction))
+            if self.stores:
+                self.store.save(*known)
+            self._found[_place(role, spec)] = known
 
     def _row(self, run: Run, spec: BindingSpec, backend: str, outcome: Any) -> ParityRow:
         at = "" if outcome is None else getattr(outcome, "measured_at", "") or _last_session(run)
@@ -129,7 +131,7 @@ class Judge:
             judged = self._judged(spec, backend, load_array(self.root / "arrays", outcome.prediction))
         except (IncomparableError, RunError) as error:
             return base_row(spec, backend, BindingStatus.FAILED, message=str(error), **facts)
-        return base_row(spec, backend, BindingStatus.OK, **_times(outcome), **judged, **facts)
+        return base_row(spec, backend, BindingStatus.OK, **times_of(outcome), **judged, **facts)
 
     def _judged(self, spec: BindingSpec, backend: str, prediction: NDArray[np.float64]) -> dict[str, Any]:
         marked = self._marked(spec)
@@ -142,7 +144,7 @@ class Judge:
         self, spec: BindingSpec, backend: str, prediction: NDArray[np.float64], marked: NDArray[np.bool_] | None
     ) -> dict[str, Any]:
         """Gate 1, for the project's own bindings: the largest absolute difference, unless a convention explains it."""
-        if not BACKENDS[backend].own and backend != spec.method.canonical:
+        if not _is_own(backend) and backend != spec.method.canonical:
             return {}
         known = self._reference("canonical", spec)
         if known is None:
@@ -230,6 +232,12 @@ class Judge:
         return self._marks[spec.data_digest]
 
 
+def _is_own(backend: str) -> bool:
+    """Whether it is a binding of the project under test; one that only another process knows is not."""
+    found = BACKENDS.get(backend)
+    return found is not None and found.own
+
+
 def _place(role: ReferenceRole, spec: BindingSpec) -> tuple[ReferenceRole, str]:
     return role, f"{spec.method.name} {spec.size} {spec.data_digest}"
 
@@ -284,7 +292,8 @@ def _host(run: Run, outcome: Outcome | Failure | None) -> str:
     return json.dumps({name: str(value) for name, value in known.items() if value})
 
 
-def _times(outcome: BindingOutcome) -> dict[str, Any]:
+def times_of(outcome: BindingOutcome) -> dict[str, Any]:
+    """What a row tells of a cell that finished, whatever it is judged to be."""
     phases = {f"{name}_ms": median(times) / 1e6 for name, times in outcome.phases_ns.items() if times}
     return {
         **phases,
@@ -305,7 +314,7 @@ def _times(outcome: BindingOutcome) -> dict[str, Any]:
 
 def base_row(spec: BindingSpec, backend: str, status: BindingStatus, **facts: Any) -> ParityRow:
     """A row with what is known of a cell before it runs."""
-    found = BACKENDS[backend]
+    found = BACKENDS.get(backend)
     return ParityRow(
         method=spec.method.name,
         backend=backend,
@@ -314,8 +323,8 @@ def base_row(spec: BindingSpec, backend: str, status: BindingStatus, **facts: An
         threads=spec.n_threads,
         parameters_digest=spec.method.parameters_digest,
         data_digest=spec.data_digest,
-        language=found.language,
-        own=found.own,
+        language=found.language if found is not None else "",
+        own=_is_own(backend),
         status=status,
         **facts,
     )

@@ -262,7 +262,7 @@ def _reduced(request: ParityRequest, whole: ParityPlan) -> ParityPlan:
     deferred: list[ParityRow] = []
     refs: list[CellRef] = []
     for ref, cell in zip(plan.refs, plan.cells, strict=True):
-        fresh = base_row(specs[cell.spec.name], cell.target, BindingStatus.NOT_RUN)
+        fresh = base_row(specs[cell.spec.name], cell.target.name, BindingStatus.NOT_RUN)
         earlier = known.get(fresh.key)
         if earlier is not None and not _must_run(earlier, request):
             kept.append(earlier)

@@ -17,8 +17,8 @@ from boosters_eval.engine.importpath import ImportPath, prefer
 from boosters_eval.engine.processes import end_name, worker_command
 
 if TYPE_CHECKING:
+    from boosters_eval.engine.cell import Installation
     from boosters_eval.runners.base import Runner
-    from boosters_eval.runners.installation import Installation
 
 _SECONDS = 300
 _ANSWER = "boosters-eval-import: "

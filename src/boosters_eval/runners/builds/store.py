@@ -18,8 +18,8 @@ from boosters_eval.core.errors import BoostersEvalError, BuildError, ConfigError
 from boosters_eval.core.files import read_text, resolved, write_atomically
 from boosters_eval.core.home import home
 from boosters_eval.core.model import Model
+from boosters_eval.engine.cell import Installation
 from boosters_eval.runners.builds.reference import parts_of
-from boosters_eval.runners.installation import Installation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.terms import given
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
@@ -46,7 +47,7 @@ def _check_folder(folder: Path, allow_pickle: bool) -> None:
     if not allow_pickle:
         raise ConfigError(
             f"The weights {pickled} are a pickle, which can run code: "
-            "save them as safetensors, or trust them with --allow-pickle."
+            f"save them as safetensors, or trust them with {given('allow_pickle')}."
         )
 
 

@@ -1,0 +1,280 @@
+"""What `baseline record|check|diff` and the shortcuts `quick` and `full` are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.repeat import MAX_SEEDS
+from boosters_eval.core.request import FLAG, Declared, Kind, Request, anything, count, number, parameter, path
+from boosters_eval.core.terms import given, named, the
+from boosters_eval.engine.settings import OUTPUT, RUN
+from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, BUILDS, Settings, Tolerant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RULES = "What counts"  # a panel of the help
+DEFAULT_TOLERANCE = 0.02
+_SHARE = number("a share from 0 to below 1, such as 0.02 for 2 %", least=0, below=1)
+
+
+def _file_or(model: str, metavar: str = "FILE") -> Kind:
+    """A file, or from Python what it would hold, which the program itself recognizes."""
+    return Kind(f"a file or a {model}", lambda value: Path(value) if isinstance(value, str) else value, Path, metavar)
+
+
+def _named_share(word: str) -> tuple[str, float]:
+    name, _, value = word.rpartition("=")
+    if not name:
+        raise ValueError
+    return name, _SHARE.read(value)
+
+
+def _named_shares(value: Any) -> dict[str, float]:
+    """Of a dict, or of the pairs of a command line."""
+    try:
+        pairs = dict(value.items() if isinstance(value, Mapping) else value)
+    except TypeError:
+        raise ValueError from None
+    if not all(isinstance(name, str) and name for name in pairs):
+        raise ValueError
+    return {name: _SHARE.of(share) for name, share in pairs.items()}
+
+
+class Allowance(Declared):
+    """What is accepted of cells that were run again."""
+
+    allow_flaky: int = parameter(
+        0, kind=count(0), panel=RULES, help="Accept up to N cells that finished only after failing."
+    )
+
+
+class Judging(Allowance):
+    """The rules of a check, and what is done with its verdict."""
+
+    tolerance: float = parameter(
+        DEFAULT_TOLERANCE, kind=_SHARE, panel=RULES, help="How much worse the primary metric may be: 0.02 is 2 %."
+    )
+    tolerance_for: Mapping[str, float] | None = parameter(
+        None,
+        kind=Kind("METRIC=X or CONFIG=X, X a share from 0 to below 1", _named_shares, _named_share, "NAME=X"),
+        several=True,
+        raw=True,
+        panel=RULES,
+        help="Single tolerances, as METRIC=X or CONFIG=X.",
+    )
+    statistical: bool = parameter(
+        False,
+        kind=FLAG,
+        panel=RULES,
+        help="Test each change: beyond tolerance but undecided is suspected (exit 1), within it but significantly worse"
+        " is drift (exit 0).",
+    )
+    libraries_under_test: Sequence[str] = parameter(
+        (),
+        kind=anything("names of libraries", str, metavar="NAME"),
+        several=True,
+        separator=BEFORE_A_LIBRARY,
+        panel=RULES,
+        help="Only these can fail. Default: boosters, and all libraries at their recorded version.",
+    )
+    fail_on_regression: bool = parameter(
+        True,
+        kind=FLAG,
+        negative="--no-fail-on-regression",
+        panel=RULES,
+        door="options",
+        help="Exit 1 on a regression, or a suspected one.",
+    )
+    junit: Path | None = parameter(
+        None, kind=path(), panel=OUTPUT, door="options", written=True, help="Write the verdict as JUnit XML."
+    )
+    verdict: Path | None = parameter(
+        None, kind=path(), panel=OUTPUT, door="options", written=True, help="Write the verdict as JSON."
+    )
+
+
+class Selection(Settings):
+    """Of which libraries there will be results, and how they are run."""
+
+    libraries: Any = parameter(
+        None,
+        option="--library",
+        short="-l",
+        kind=anything("libraries", metavar="NAME"),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_LIBRARY,
+        help=f"Only these libraries{BUILDS} Default: all of the suite or baseline.",
+    )
+
+
+class ResultsOf(Selection):
+    """Where results come from: a suite that is run, or an earlier run."""
+
+    suite: Any = parameter(
+        None,
+        kind=anything("a suite's name, path/to/file.py:SUITE or a BenchmarkSuite", metavar="NAME"),
+        help="A suite by name, or path/to/file.py:SUITE.",
+    )
+    run: str | None = parameter(
+        None,
+        kind=anything("a run's id, the beginning of one, its name, or 'last'", str, metavar="RUN"),
+        help="Use an earlier run: its id, the beginning of it, its name, or 'last'.",
+    )
+    results: Any = parameter(None, kind=_file_or("ResultCollection"), help="Use a results file.")
+
+    def check(self) -> None:
+        """Refuse two sources, and to track what does not run."""
+        super().check()
+        if self.run is not None and self.results is not None:
+            raise ConfigError(f"Use either {named('run')} or {named('results')}, not both.")
+        if self.track and self.is_read:
+            raise ConfigError(
+                f"Use either {named('track')} or an earlier run, not both: 'boosters-eval track RUN --to' sends that."
+            )
+
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing has to run."""
+        return self.run is not None or self.results is not None
+
+
+class RecordRequest(ResultsOf, Allowance, Request):
+    """A baseline that is to be recorded."""
+
+    command: ClassVar = "baseline record"
+    help: ClassVar = (
+        "Run a suite and record its results.\n\n"
+        "The default suite is full. A run with errors, or with cells that finished only after failing, is refused."
+    )
+    program: ClassVar = "boosters_eval.programs.baseline.running:record_baseline"
+
+    file: Path | None = parameter(None, kind=path(), argument=True, help="The file to record to; the same as --output.")
+    output: Path | None = parameter(
+        None,
+        short="-o",
+        kind=path(),
+        door="options",
+        help="The file to record to. Default: tests/baselines/baseline.json.",
+    )
+    seeds: int | None = parameter(
+        None, short="-s", kind=count(1, MAX_SEEDS), help="Number of random splits. Default: the suite's."
+    )
+    continue_on_error: bool = parameter(
+        False,
+        kind=FLAG,
+        panel=RUN,
+        help="Record without the (config, library) pairs in which a cell failed.",
+    )
+
+    def check(self) -> None:
+        """Refuse two files."""
+        super().check()
+        _check_once(self.file, self.output, "output")
+
+
+class Checking(Selection, Tolerant, Judging):
+    """A run that is checked, and where its results go."""
+
+    formats: ClassVar[tuple[str, ...]] = ("markdown", "json", "csv", "html")
+
+    output: Path | None = parameter(
+        None,
+        short="-o",
+        kind=path(),
+        panel=OUTPUT,
+        door="options",
+        written=True,
+        help="File for the results: .json, .csv, .html, .md or .txt (both Markdown).",
+    )
+
+
+class CheckRequest(Checking, ResultsOf, Request):
+    """A run that is compared with a baseline."""
+
+    command: ClassVar = "baseline check"
+    help: ClassVar = (
+        "Run the baseline's suite again and compare.\n\n"
+        "Exit 0 if there is no regression, 1 if there is one or one is suspected, 2 if the run or the comparison failed"
+        " or cells are flaky, 3 for bad input."
+    )
+    program: ClassVar = "boosters_eval.programs.baseline.running:check_baseline"
+
+    file: Path | None = parameter(
+        None, kind=path(), argument=True, door="options", help="The baseline; the same as --baseline."
+    )
+    baseline: Any = parameter(
+        None, kind=_file_or("Baseline"), help="The baseline. Default: tests/baselines/baseline.json."
+    )
+    seeds: int | str | None = parameter(
+        None,
+        short="-s",
+        kind=count(1, MAX_SEEDS, other=("auto",)),
+        help="Number of random splits, or auto (with --statistical): as many of the recorded ones as it takes to"
+        " decide. Default: all recorded.",
+    )
+    max_seeds: int | None = parameter(
+        None,
+        kind=count(2, MAX_SEEDS),
+        help="The most seeds that --seeds auto may use. Default: all recorded.",
+    )
+
+    def check(self) -> None:
+        """Refuse two files, and what `auto` cannot be combined with."""
+        super().check()
+        _check_once(self.file, self.baseline, "baseline")
+        auto = given("seeds", "auto")
+        if self.seeds == "auto" and not self.statistical:
+            raise ConfigError(f"{auto} needs {named('statistical')}: without a test, the tolerance decides at once.")
+        if (self.seeds == "auto" or self.max_seeds) and self.is_read:
+            raise ConfigError(f"Use either {auto} or the results of an earlier run, not both: it must run something.")
+        if self.max_seeds is not None and self.seeds != "auto":
+            raise ConfigError(f"{the('max_seeds')} needs {auto}.")
+
+
+class QuickRequest(Checking, Request):
+    """A check of the quick suite."""
+
+    command: ClassVar = "quick"
+    help: ClassVar = "Run the quick suite and check its baseline (half a minute)."
+    program: ClassVar = "boosters_eval.programs.baseline.running:check_suite"
+    suite: ClassVar = "quick"
+
+
+class FullRequest(Checking, Request):
+    """A check of the full suite."""
+
+    command: ClassVar = "full"
+    help: ClassVar = "Run the full suite and check its baseline (several minutes)."
+    program: ClassVar = QuickRequest.program
+    suite: ClassVar = "full"
+
+
+class DiffRequest(Judging, Request):
+    """Two baselines that are compared."""
+
+    command: ClassVar = "baseline diff"
+    help: ClassVar = "Compare two baselines without running anything.\n\nThe exit codes are those of 'baseline check'."
+    program: ClassVar = "boosters_eval.programs.baseline.verdict:diff_baselines"
+
+    before: Any = parameter(kind=_file_or("Baseline", "A.json"), argument=True, help="The earlier baseline.")
+    after: Any = parameter(kind=_file_or("Baseline", "B.json"), argument=True, help="The later baseline.")
+    quiet: bool = parameter(
+        False,
+        short="-q",
+        kind=FLAG,
+        panel=OUTPUT,
+        door="options",
+        help="Print only the verdict, no table.",
+    )
+
+
+def _check_once(argument: Path | None, option: Any, name: str) -> None:
+    if argument is not None and option is not None and argument != option:
+        raise ConfigError(
+            f"Give the file once: as an argument or with {named(name)}. Got {argument} and {option} instead."
+        )

@@ -1,0 +1,98 @@
+"""What `gate` is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 (a request keeps its annotations)
+from typing import TYPE_CHECKING, ClassVar
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.request import FLAG, Request, anything, choice, count, number, parameter, path, text
+from boosters_eval.core.terms import named, the
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TIERS = {"bronze": 10, "silver": 30, "gold": 100}  # the fewest units for a promotion
+
+
+class GateRequest(Request):
+    """A version that may be released, or not."""
+
+    command: ClassVar = "gate"
+    help: ClassVar = (
+        "Decide whether a version may be released.\n\n"
+        "It is promoted only if the 95 % lower bound of the quality that it retains reaches the threshold, on enough"
+        " cases. Exit 0 if it is promoted, 1 if it is held, 2 if nothing could be computed, 3 for bad input."
+    )
+    program: ClassVar = "boosters_eval.programs.gate.verdict:decide_and_write"
+
+    run: str | None = parameter(
+        None,
+        kind=anything("a run's id, the beginning of one, its name, or 'last'", str, metavar="RUN"),
+        help="A finished run: its id, the beginning of it, its name, or 'last'.",
+    )
+    baseline: Path | None = parameter(
+        None, kind=path(), help="The baseline or results file that the run is compared with."
+    )
+    scores: Path | None = parameter(
+        None, kind=path(), help="Instead of a run: a JSON or CSV file with case_id, score[, class, dataset]."
+    )
+    library: str = parameter(
+        "boosters", short="-l", kind=text("the name of a library", "NAME"), help="The library under test."
+    )
+    tier: str = parameter("bronze", kind=choice(*TIERS), help="bronze (10 data sets), silver (30) or gold (100).")
+    threshold: float = parameter(
+        kind=number("above 0 and at most 1", above=0, most=1),
+        help="The value that the lower bound must reach: above 0, at most 1.",
+    )
+    min_cases: int | None = parameter(
+        None, kind=count(1), help="The minimum number of data sets, if more than the tier's."
+    )
+    held_out: Sequence[str] = parameter(
+        (),
+        kind=text("names of data sets or configs", "NAME"),
+        several=True,
+        help="Data sets or configs of the run that are held out.",
+    )
+    no_held_out: bool = parameter(False, kind=FLAG, help="Require no held-out data sets.")
+    allow_changed_parameters: bool = parameter(
+        False, kind=FLAG, help="Accept parameters that differ from the baseline's."
+    )
+    allow_low_coverage: bool = parameter(
+        False, kind=FLAG, help="Accept a threshold that so few data sets cover at less than 90 %."
+    )
+    allow_flaky: int = parameter(0, kind=count(0), help="How many cells may have failed before they finished.")
+    output: Path | None = parameter(
+        None,
+        short="-o",
+        kind=path(),
+        door="options",
+        written=True,
+        help="File for the decision. Default: in gate/ under the home of the runs.",
+    )
+    json: bool = parameter(False, kind=FLAG, door="options", help="Print the decision as JSON.")
+    quiet: bool = parameter(
+        False,
+        short="-q",
+        kind=FLAG,
+        door="options",
+        help="Print nothing; only write the file and set the exit code.",
+    )
+    home: Path | None = parameter(None, kind=path(), door="python", help="Where runs are kept.")
+
+    def check(self) -> None:
+        """Refuse two sources or none, and rules that contradict each other."""
+        super().check()
+        least = TIERS[self.tier]
+        if self.min_cases is not None and self.min_cases < least:
+            raise ConfigError(
+                f"{the('min_cases')} must be at least {least}, which tier {self.tier} needs. Got {self.min_cases}"
+                " instead."
+            )
+        if self.no_held_out and self.held_out:
+            raise ConfigError(f"Use either {named('held_out')} or {named('no_held_out')}, not both.")
+        run, baseline, scores = map(named, ("run", "baseline", "scores"))
+        if self.scores is not None and (self.run is not None or self.baseline is not None or self.held_out):
+            raise ConfigError(f"Use either {scores}, or {run} with {baseline} (and {named('held_out')}), not both.")
+        if self.scores is None and (self.run is None or self.baseline is None):
+            raise ConfigError(f"The gate needs {run} with {baseline}, or {scores}.")

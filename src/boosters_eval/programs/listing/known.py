@@ -1,0 +1,168 @@
+"""The programs `list datasets|libraries|suites|metrics`. Each imports what it lists and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.saying import tell
+from boosters_eval.core.text import as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.core.registry import Registry
+    from boosters_eval.programs.listing.request import (
+        DatasetsRequest,
+        LibrariesRequest,
+        MetricsRequest,
+        SuitesRequest,
+    )
+
+
+@dataclass(frozen=True)
+class Inventory(Findings):
+    """What is listed, a record each."""
+
+    records: tuple[Mapping[str, Any], ...]
+    more: str = ""  # a line about what is not listed
+
+    def show(self, screen: Screen) -> None:
+        """A row per record."""
+        if self.records:
+            rows = [[_text(value) for value in record.values()] for record in self.records]
+            screen.rows(list(self.records[0]), rows)
+        if self.more:
+            screen.say(self.more)
+
+    def render(self, form: str) -> str:  # noqa: ARG002 (there is one)
+        """The records as plain data."""
+        return as_json(list(self.records))
+
+
+def _text(value: Any) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", " ")
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "-"
+    return str(value)
+
+
+def libraries(request: LibrariesRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
+    """Libraries: version, boosters and tasks, or why unavailable."""
+    from boosters_eval.runners import RUNNERS  # noqa: PLC0415 (keeps other lists fast)
+
+    records = []
+    for name, runner in RUNNERS.items():
+        missing = runner.missing()
+        can = _able(runner)
+        records.append(
+            {
+                "library": name,
+                "version": runner.version() if missing is None else None,
+                "available": missing is None,
+                "boosters": [kind for kind, tasks in can.items() if tasks],
+                "tasks": sorted({task for tasks in can.values() for task in tasks}),
+                "note": missing or "",
+            }
+        )
+    _tell_of_broken(RUNNERS)
+    return Inventory(tuple(records))
+
+
+def _able(runner: Any) -> dict[str, list[str]]:
+    """For each booster, the tasks that a runner supports."""
+    from boosters_eval.metrics.task import Task  # noqa: PLC0415 (keeps other lists fast)
+    from boosters_eval.runners import FitRequest  # noqa: PLC0415
+    from boosters_eval.runners.parameters import BoosterType, TrainingConfig  # noqa: PLC0415
+
+    def is_able(task: Task, kind: BoosterType) -> bool:
+        asked = FitRequest(task=task, training=TrainingConfig(), booster_type=kind, n_classes=3, quantiles=(0.5,))
+        return runner.unsupported(asked) is None
+
+    return {kind.value: [task.value for task in Task if is_able(task, kind)] for kind in BoosterType}
+
+
+def datasets(request: DatasetsRequest) -> Inventory:
+    """Data sets: task, size, classes, source and availability."""
+    from boosters_eval.datasets import DATASETS  # noqa: PLC0415 (keeps other lists fast)
+    from boosters_eval.datasets.problems import PROBLEMS  # noqa: PLC0415
+
+    records = []
+    for name, config in DATASETS.items():
+        if name in PROBLEMS and not request.every:
+            continue
+        reason = config.available() if config.available else None
+        records.append(
+            {
+                "data set": name,
+                "task": config.task.value,
+                "rows": config.n_samples,
+                "columns": config.n_features,
+                "classes": config.n_classes,
+                "missing": config.has_missing,
+                "categorical": len(config.categorical),
+                "available": reason is None,
+                "source": reason or config.source,
+            }
+        )
+    _tell_of_broken(DATASETS)
+    more = f"And {len(PROBLEMS)} generated problems, see: boosters-eval list datasets --all"
+    return Inventory(tuple(records), "" if request.every else more)
+
+
+def suites(request: SuitesRequest) -> Inventory:
+    """Suites: what each would run, and the estimated time."""
+    from boosters_eval.core.machine import physical_cores  # noqa: PLC0415 (keeps other lists fast)
+    from boosters_eval.programs.benchmark.estimates import costs_by_key  # noqa: PLC0415
+    from boosters_eval.programs.benchmark.suites import SUITES, count_cells, estimate_seconds  # noqa: PLC0415
+    from boosters_eval.programs.history.query import seconds_by_cell  # noqa: PLC0415
+
+    history = costs_by_key(seconds_by_cell(request.home))
+    records = []
+    for name, suite in SUITES.items():
+        seconds = estimate_seconds(suite, history, jobs=physical_cores())
+        minutes = "" if seconds is None else f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+        records.append(
+            {
+                "suite": name,
+                "data sets": len({config.dataset.name for config in suite.configs}),
+                "libraries": list(dict.fromkeys(name for config in suite.configs for name in config.libraries)),
+                "seeds": suite.default_seeds,
+                "cells": count_cells(suite),
+                "estimate": minutes or None,
+                "description": suite.description,
+            }
+        )
+    _tell_of_broken(SUITES)
+    return Inventory(tuple(records))
+
+
+def metrics(request: MetricsRequest) -> Inventory:  # noqa: ARG001 (it has no parameters)
+    """Metrics: their tasks, and which direction is better."""
+    from boosters_eval.metrics import METRICS  # noqa: PLC0415 (keeps other lists fast)
+
+    return Inventory(
+        tuple(
+            {
+                "metric": name,
+                "tasks": sorted(task.value for task in declared.tasks),
+                "better": "higher" if declared.higher_is_better else "lower",
+                "aliases": list(declared.aliases),
+                "description": declared.summary,
+            }
+            for name, declared in METRICS.items()
+        )
+    )
+
+
+def _tell_of_broken(registry: Registry[Any]) -> None:
+    """Note the entries of installed packages that could not be loaded."""
+    for name, reason in registry.broken.items():
+        tell(f"Note: the {registry.kind} '{name}' of an installed package {reason}")

@@ -1,0 +1,238 @@
+"""What `paper extract|run|list|compare|report|validate` are asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from boosters_eval.core.repeat import MAX_SEEDS
+from boosters_eval.core.request import FLAG, Declared, Kind, Request, anything, choice, count, parameter, path, text
+from boosters_eval.engine.settings import OUTPUT, RUN, RunSettings
+from boosters_eval.programs.benchmark.request import check_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boosters_eval.programs.paper.comparison import PaperComparison
+    from boosters_eval.programs.paper.results import PaperResults
+
+Role = Literal["datasets", "metrics", "models"]  # what the rows or columns of a table hold
+Parentheses = Literal["std", "count"]
+Decimal = Literal["point", "comma"]
+FORMATS = ("yaml", "json", "markdown", "html")
+_FORMAT = "yaml, json, markdown (or md) or html. Default: by the ending of --output."
+_VERDICT = (
+    "Exit 0 if every primary target is within tolerance, 1 if one is not, 2 if something could not run, 3 for a bad"
+    " file."
+)
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _stored(words: str, kind: str) -> Kind:
+    """A file of this kind, or what it is read as."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, (str, Path)):
+            return Path(value)
+        if getattr(value, "kind", None) != f"boosters-eval paper {kind}":
+            raise ValueError
+        return value
+
+    return Kind(words, of, Path, "FILE")
+
+
+_NAME = Kind("a name", _name, _name, "NAME")
+_SPEC = path("a specification", "FILE")
+
+
+class ExtractPaperRequest(Request):
+    """The tables of a document."""
+
+    command: ClassVar = "paper extract"
+    help: ClassVar = """Extract the tables of results of a paper.
+
+    Without --out, show what was found and what could not be read. What is doubtful is listed with its place and
+    never guessed.
+    """
+    program: ClassVar = "boosters_eval.programs.paper.extract:extract"
+
+    document: Path = parameter(
+        kind=path("a document", "DOC"), argument=True, help="A paper as Markdown, HTML or LaTeX."
+    )
+    tables: Sequence[str] = parameter(
+        (),
+        option="--table",
+        short="-t",
+        kind=text("names of tables", "TABLE"),
+        several=True,
+        spread=False,
+        help="Only this table, such as 'Table 4' or 4. May be repeated.",
+    )
+    out: Path | None = parameter(
+        None, short="-o", kind=path(), written=True, help="Write a benchmarks.yaml to be completed."
+    )
+    force: bool = parameter(False, kind=FLAG, help="Overwrite the file of --out.")
+    columns: Role | None = parameter(
+        None, kind=choice(*get_args(Role)), help="What the columns are, where the program gets it wrong."
+    )
+    parentheses: Parentheses | None = parameter(
+        None,
+        kind=choice(*get_args(Parentheses)),
+        help="What a number in parentheses is, where the caption does not say it.",
+    )
+    decimal: Decimal = parameter("point", kind=choice(*get_args(Decimal)), help="The decimal sign of the document.")
+    metric: str | None = parameter(None, kind=_NAME, help="The metric of tables that do not name theirs.")
+    dataset: str | None = parameter(None, kind=_NAME, help="The data set of tables that do not name theirs.")
+    model: str | None = parameter(None, kind=_NAME, help="The model of tables that do not name theirs.")
+
+
+class _OurModel(Declared):
+    """What the user runs besides what the specification names."""
+
+    model: str | Path | None = parameter(
+        None,
+        kind=anything("a file, or the name of a language model", str, Path, metavar="MODEL"),
+        help="Our model: a file, or the name of a language model. May be anywhere.",
+    )
+    allow_pickle: bool = parameter(False, kind=FLAG, panel=RUN, help="Open pickled models, which can run any code.")
+
+
+class ListPaperRequest(_OurModel, Request):
+    """The targets of specifications."""
+
+    command: ClassVar = "paper list"
+    help: ClassVar = "List specifications and their targets: what can run here, and why not."
+    program: ClassVar = "boosters_eval.programs.paper.listing:list_targets"
+
+    files: Sequence[Path] = parameter(
+        (),
+        kind=path("specifications", "SPEC..."),
+        several=True,
+        argument=True,
+        help="Specifications. Default: those in examples/papers and in the current folder.",
+    )
+    json: bool = parameter(False, kind=FLAG, door="options", help="Print JSON.")
+
+
+class _Specified(Declared):
+    """What is reproduced."""
+
+    spec: Path = parameter(kind=_SPEC, help="The specification (benchmarks.yaml).")
+
+
+class _Quiet(Declared):
+    """Whether only mistakes are told."""
+
+    quiet: bool = parameter(False, short="-q", kind=FLAG, panel=OUTPUT, door="options", help="Print errors only.")
+
+
+class ReproductionRequest(_Quiet, RunSettings, _OurModel, _Specified, Request):
+    """Targets that are run."""
+
+    only: Sequence[str] = parameter(
+        (),
+        kind=text("targets, each as TABLE, TABLE:ROW or TABLE:ROW:DATASET", "TABLE:ROW:DATASET"),
+        several=True,
+        separator=None,
+        help="Only these targets; ROW and DATASET may be left out. Default: all.",
+    )
+    output: Path = parameter(
+        Path("results"), short="-o", kind=path("a folder", "DIR"), door="options", help="Folder for the results."
+    )
+    seeds: int | None = parameter(
+        None, short="-s", kind=count(1, MAX_SEEDS), help="Repeats. Default: the specification's."
+    )
+    threads: int | None = parameter(
+        None,
+        kind=count(-1),
+        panel=RUN,
+        help="Threads per cell; -1 for all cores. Default: the specification's, or 1.",
+    )
+
+    def check(self) -> None:
+        """Refuse what contradicts itself."""
+        super().check()
+        check_threads(self)
+
+
+class RunPaperRequest(ReproductionRequest):
+    """What is measured for a paper."""
+
+    command: ClassVar = "paper run"
+    help: ClassVar = """Run the reproduction targets of a specification.
+
+    Functions and programs that the specification names are executed: run only what you trust.
+    """
+    program: ClassVar = "boosters_eval.programs.paper.running:run"
+
+
+class ValidatePaperRequest(ReproductionRequest):
+    """Whether a paper's numbers reproduce."""
+
+    command: ClassVar = "paper validate"
+    help: ClassVar = f"""Run the reproduction targets, compare them with the paper, and write the reports.
+
+    Functions and programs that the specification names are executed: run only what you trust.
+    {_VERDICT}
+    """
+    program: ClassVar = "boosters_eval.programs.paper.running:validate"
+
+
+class ComparePaperRequest(_Quiet, Request):
+    """Results beside what a paper prints."""
+
+    command: ClassVar = "paper compare"
+    help: ClassVar = f"""Compare results with the values of a paper.
+
+    {_VERDICT}
+    """
+    program: ClassVar = "boosters_eval.programs.paper.judging:compare"
+    formats: ClassVar = FORMATS
+
+    results: Path | PaperResults = parameter(
+        kind=_stored("a file of results, or what run_paper() gives", "results"),
+        help="The results that 'paper run' wrote.",
+    )
+    paper: Path = parameter(kind=_SPEC, help="The paper's specification (benchmarks.yaml).")
+    output: Path | None = parameter(
+        None,
+        short="-o",
+        kind=path(),
+        panel=OUTPUT,
+        door="options",
+        written=True,
+        help="File for the comparison: .yaml, .json, .md or .html.",
+    )
+    format: str | None = parameter(None, short="-f", panel=OUTPUT, door="options", help=_FORMAT)
+
+
+class ReportPaperRequest(_Quiet, Request):
+    """A comparison that was written."""
+
+    command: ClassVar = "paper report"
+    help: ClassVar = """Write the report of a comparison.
+
+    The same comparison always gives the same bytes. Exit 0 if the report was written, whatever its verdict.
+    """
+    program: ClassVar = "boosters_eval.programs.paper.judging:report"
+    formats: ClassVar = FORMATS
+
+    comparison: Path | PaperComparison = parameter(
+        kind=_stored("a file of a comparison, or what compare_paper() gives", "comparison"),
+        help="The comparison that 'paper compare' wrote.",
+    )
+    output: Path | None = parameter(
+        None,
+        short="-o",
+        kind=path(),
+        panel=OUTPUT,
+        door="options",
+        written=True,
+        help="File for the report: .md, .html, .json or .yaml.",
+    )
+    format: str | None = parameter(None, short="-f", panel=OUTPUT, help=_FORMAT)

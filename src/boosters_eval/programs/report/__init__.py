@@ -1,0 +1,1 @@
+"""Reports on a suite, an earlier run or a results file."""

@@ -1,0 +1,97 @@
+"""What `report` is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.repeat import MAX_SEEDS
+from boosters_eval.core.request import FLAG, Request, anything, choice, count, parameter, path
+from boosters_eval.core.terms import is_typed, named
+from boosters_eval.engine.settings import OUTPUT, RUN_REFERENCE
+from boosters_eval.programs.benchmark.request import BEFORE_A_LIBRARY, Settings, Tolerant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TYPES = ("quality", "performance", "comparison")
+
+
+class ReportRequest(Settings, Tolerant, Request):
+    """A report on a suite, an earlier run or a results file."""
+
+    command: ClassVar = "report"
+    help: ClassVar = "Write a report on a suite, an earlier run or a results file."
+    program: ClassVar = "boosters_eval.programs.report.writing:write"
+
+    suite: Any = parameter(
+        None,
+        kind=anything("a suite's name, path/to/file.py:SUITE or a BenchmarkSuite", metavar="NAME"),
+        help="Run this suite and report on it.",
+    )
+    run: str | None = parameter(
+        None,
+        kind=RUN_REFERENCE,
+        help="Report on an earlier run: its id, the beginning of it, its name, or 'last'.",
+    )
+    results: Path | None = parameter(None, kind=path(), help="Report on a results file (JSON).")
+    report_type: Literal["quality", "performance", "comparison"] = parameter(
+        "quality", option="--type", kind=choice(*TYPES), help="quality, performance or comparison."
+    )
+    test: Literal["corrected", "welch", "paired", "wilcoxon"] = parameter(
+        "corrected",
+        kind=choice("corrected", "welch", "paired", "wilcoxon"),
+        help="The test behind the highlights: corrected, welch, paired or wilcoxon.",
+    )
+    seeds: int | None = parameter(
+        None,
+        short="-s",
+        kind=count(1, MAX_SEEDS),
+        help="With --suite: number of random splits. Default: the suite's.",
+    )
+    libraries: Any = parameter(
+        None,
+        option="--library",
+        short="-l",
+        kind=anything("libraries", metavar="NAME"),
+        several=True,
+        raw=True,
+        separator=BEFORE_A_LIBRARY,
+        help="With --suite: only these libraries. Default: all of it.",
+    )
+    output: Path = parameter(
+        Path("docs/benchmarks"),
+        short="-o",
+        kind=path(metavar="PATH"),
+        panel=OUTPUT,
+        help="Directory for the files, or one file: .md, .txt, .json or .html.",
+    )
+    format: str | Sequence[str] = parameter(
+        (),
+        short="-f",
+        kind=choice("md", "markdown", "json", "html"),
+        several=True,
+        separator="[, ]+",
+        panel=OUTPUT,
+        help="One or more of md (or markdown), json, html. Default: by the ending of a file, else all.",
+    )
+    open: bool = parameter(False, kind=FLAG, panel=OUTPUT, door="options", help="Open the report after writing it.")
+    dry_run: bool = parameter(
+        False,
+        kind=FLAG,
+        panel=OUTPUT,
+        door="options",
+        help="Show the report instead of writing it. A suite runs all the same.",
+    )
+
+    def check(self) -> None:
+        """A report is on one thing, and only a suite runs, so only that can be tracked."""
+        super().check()
+        sources = ("suite", "run", "results")
+        if sum(getattr(self, name) is not None for name in sources) != 1:
+            first, second, third = map(named, sources)
+            raise ConfigError(f"Use exactly one of {first}, {second} and {third} to choose what to report on.")
+        if self.track and self.suite is None:
+            way = "'boosters-eval track RUN --to'" if is_typed() else "track_run()"
+            raise ConfigError(f"Use either {named('track')} or an earlier run, not both: {way} sends that.")

@@ -1,0 +1,162 @@
+"""The program `report`: a suite is run, or what an earlier run found is read, and its report is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.browser import open_file
+from boosters_eval.core.errors import ConfigError, ExitCode, RunError
+from boosters_eval.core.files import check_writable, write_atomically
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.terms import the
+from boosters_eval.core.text import counted
+from boosters_eval.programs.benchmark.compare import announce, complaint, is_success, prepare_suite
+from boosters_eval.programs.benchmark.request import Settings, SuiteRequest
+from boosters_eval.programs.benchmark.results import ResultCollection
+from boosters_eval.programs.benchmark.running import load_run, run_prepared
+from boosters_eval.programs.benchmark.tables import build_document, generate
+from boosters_eval.programs.importances import rendering
+from boosters_eval.programs.importances.running import is_explained, load_explanations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.benchmark.tables.generate import ReportFormat
+    from boosters_eval.programs.report.request import ReportRequest
+
+_FORMATS: dict[str, ReportFormat] = {"md": "md", "markdown": "md", "json": "json", "html": "html"}
+_ENDINGS: dict[str, ReportFormat] = {
+    **{f".{name}": form for name, form in _FORMATS.items()},
+    ".txt": "md",
+    ".htm": "html",
+}
+_OTHERS = (".csv", ".yaml", ".yml")  # files too, but none that a report can be
+
+
+@dataclass(frozen=True)
+class WrittenReport(Findings):
+    """The files of a report, and the results that it is on."""
+
+    files: Mapping[Path, str]
+    results: ResultCollection
+    request: ReportRequest
+    formats: tuple[str, ...]
+    preview: Callable[[Console], None]  # what a terminal shows of it
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where the files are, or would be."""
+        return tuple(self.files)
+
+    @property
+    def exit_code(self) -> int:
+        """What an earlier run failed in is in the report, but what it never ran is not."""
+        accepted = self.request.continue_on_error or self.request.suite is None
+        good = is_success(self.results, continue_on_error=accepted)
+        return ExitCode.SUCCESS if good else ExitCode.EXECUTION_ERROR
+
+    def show(self, screen: Screen) -> None:
+        """The paths; of a dry run also the first of the files, or what fits a terminal instead of Markdown."""
+        if self.request.dry_run:
+            if screen.is_terminal and self.formats[0] == "md":
+                self.preview(screen.console())
+            else:
+                screen.write(next(iter(self.files.values())))
+        for path in () if screen.quiet else self.paths:
+            screen.note(f"{'Would write' if self.request.dry_run else 'Written'}: {path}")
+
+    def conclude(self, screen: Screen) -> None:
+        """What the report lacks."""
+        missing = self.results.metadata.n_missing
+        if missing:
+            have = f"{counted(missing, 'cell')} {'has' if missing == 1 else 'have'}"
+            screen.note(f"Note: {have} no outcome: this is not a report on the whole run.")
+        if self.exit_code:
+            screen.note(complaint(self.results))
+
+
+def write(request: ReportRequest) -> WrittenReport:
+    """Write a report on a suite, an earlier run or a results file."""
+    formats, file = _place(request)
+    if request.run is not None and is_explained(request.run, request.home):
+        made = _on_importances(request, formats, file)
+    else:
+        made = _on_benchmark(request, formats, file)
+    if not request.dry_run:
+        for path, text in made.files.items():
+            write_atomically(path, text)
+    if request.open and not request.dry_run:
+        readable = [path for suffix in (".html", ".md", ".json") for path in made.files if path.suffix == suffix]
+        open_file((readable or made.paths)[0])
+    return made
+
+
+def _on_benchmark(request: ReportRequest, formats: list[ReportFormat], file: Path | None) -> WrittenReport:
+    if request.suite is not None:
+        results = _run_suite(request, file)
+    elif request.results is not None:
+        results = ResultCollection.load_partial(request.results)
+    else:
+        results = load_run(request.run or "last", request.home)
+    if not results.results and not results.errors:
+        raise RunError("There is nothing to report: no cell has an outcome.")
+    kind, test = request.report_type, request.test
+
+    def preview(console: Console) -> None:
+        from boosters_eval.reports import print_document  # noqa: PLC0415 (loads rich)
+
+        print_document(build_document(results, kind, test=test), console)
+
+    files = generate.render_files(results, kind, request.output, formats, test=test)
+    return WrittenReport(_placed(files, file), results, request, tuple(formats), preview)
+
+
+def _on_importances(request: ReportRequest, formats: list[ReportFormat], file: Path | None) -> WrittenReport:
+    """A run of `importances` has a report of its own, with the same formats."""
+    found = load_explanations(request.run or "last", request.home)
+    if not found.results:
+        raise RunError("There is nothing to report: no cell has an outcome.")
+
+    def preview(console: Console) -> None:
+        rendering.print_importances(found.document(), console)
+
+    files = rendering.render_files(found, request.output, formats)
+    return WrittenReport(_placed(files, file), found.collection, request, tuple(formats), preview)
+
+
+def _run_suite(request: ReportRequest, file: Path | None) -> ResultCollection:
+    settings = {name: getattr(request, name) for name in Settings.parameters}
+    suite = SuiteRequest(suite=request.suite, seeds=request.seeds, libraries=request.libraries, **settings)
+    prepared = prepare_suite(suite)
+    if not request.dry_run:
+        check_writable(file or request.output / "report")  # it may create the directory
+    announce(prepared)
+    return run_prepared(prepared)
+
+
+def _place(request: ReportRequest) -> tuple[list[ReportFormat], Path | None]:
+    """The formats that are wanted, and the file for the report, if not a folder was named."""
+    output, ending = request.output, request.output.suffix.lower()
+    is_file = (ending in _ENDINGS or ending in _OTHERS) and not output.is_dir()
+    given = list(dict.fromkeys(_FORMATS[name] for name in request.format))
+    if is_file and not given:
+        if ending in _OTHERS:
+            raise ConfigError(
+                f"{the('output')} must be a folder, or end in .md, .json or .html. Got '{output}' instead."
+            )
+        given = [_ENDINGS[ending]]
+    if is_file and len(given) > 1:
+        raise ConfigError(
+            f"{the('output')} must be a folder for several formats ({', '.join(given)}). Got '{output}' instead."
+        )
+    return given or list(generate.FORMATS), output if is_file else None
+
+
+def _placed(files: dict[Path, str], file: Path | None) -> dict[Path, str]:
+    """The files of a report under their own names, or the only one where it was wanted."""
+    return files if file is None else {file: next(iter(files.values()))}

@@ -1,0 +1,1 @@
+"""The runs in a home: listed, shown, opened, verified and removed."""

@@ -1,0 +1,114 @@
+"""What is asked of the runs in a home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from boosters_eval.core.errors import ConfigError
+from boosters_eval.core.request import (
+    FLAG,
+    SPAN,
+    InHome,
+    JsonOption,
+    RemovalOptions,
+    Request,
+    anything,
+    count,
+    parameter,
+    path,
+    text,
+)
+from boosters_eval.core.terms import named
+from boosters_eval.engine.settings import RUN_REFERENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+REFERENCE = "A run id, the beginning of one, a name given with --name, or 'last'."
+
+
+class ListRunsRequest(InHome, JsonOption, Request):
+    """All runs."""
+
+    command: ClassVar = "runs list"
+    help: ClassVar = "List the runs in this home, the latest first; damaged ones too."
+    program: ClassVar = "boosters_eval.programs.runs.showing:list_runs"
+    formats: ClassVar = ("json",)
+
+    wide: bool = parameter(
+        False, kind=FLAG, door="options", help="Show attempts, sizes and commands too, as in a pipe."
+    )
+    limit: int | None = parameter(None, short="-n", kind=count(1), help="Only the latest so many. Default: all.")
+
+
+class ShowRunRequest(InHome, JsonOption, Request):
+    """What is known of one run."""
+
+    command: ClassVar = "runs show"
+    help: ClassVar = "Show what is known of a run: its facts, its attempts, and the commands that go on from it."
+    program: ClassVar = "boosters_eval.programs.runs.showing:show_run"
+    formats: ClassVar = ("json",)
+
+    reference: str = parameter(kind=RUN_REFERENCE, argument=True, help=REFERENCE)
+
+
+class OpenRunRequest(InHome, Request):
+    """The report on one run."""
+
+    command: ClassVar = "runs open"
+    help: ClassVar = """\
+Write the HTML report of a run into its folder, and open it in the browser.
+
+Without a display, only the path is printed."""
+    program: ClassVar = "boosters_eval.programs.runs.opening:open_run"
+
+    reference: str = parameter("last", kind=RUN_REFERENCE, argument=True, help=REFERENCE)
+    browser: bool = parameter(
+        True, kind=FLAG, negative="--no-browser", help="Open the page, or only write it, and print its path."
+    )
+
+
+class RemoveRunsRequest(InHome, RemovalOptions, Request):
+    """Runs that are no longer wanted."""
+
+    command: ClassVar = "runs remove"
+    help: ClassVar = """\
+Remove runs, with all their attempts. One that is being executed stays.
+
+What was written elsewhere stays: baselines, reports, and gate decisions, which can no longer be verified."""
+    program: ClassVar = "boosters_eval.programs.runs.removing:choose"
+
+    references: str | Sequence[str] = parameter(
+        (), kind=text(RUN_REFERENCE.words, "RUN..."), several=True, argument=True, help=REFERENCE
+    )
+    older_than: timedelta | None = parameter(
+        None, kind=SPAN, help="All runs last written to before so long: 12h, 30d, 8w."
+    )
+
+    def check(self) -> None:
+        """Runs are named, or their age is."""
+        super().check()
+        if bool(self.references) == (self.older_than is not None):
+            raise ConfigError(f"Use either {named('references')} or {named('older_than')} to choose what to remove.")
+
+
+class VerifyRequest(InHome, Request):
+    """A run, or a decision on one, that is verified."""
+
+    command: ClassVar = "verify"
+    help: ClassVar = (
+        "Verify a run's journal, or recompute a gate decision.\n\n"
+        "A journal must be complete and unchanged; a decision must be reproduced byte for byte."
+    )
+    program: ClassVar = "boosters_eval.programs.runs.verify:verify"
+
+    reference: str | Path = parameter(
+        kind=anything("a run's id, the beginning of one, its name, 'last', or a path", str, Path, metavar="RUN"),
+        argument=True,
+        help="A run id, the beginning of one, its name, 'last', a run's folder, or the file of a gate decision.",
+    )
+    baseline: Path | None = parameter(None, kind=path(), help="The baseline that the decision quotes.")
+    scores: Path | None = parameter(None, kind=path(), help="The scores file that the decision quotes.")
+    quiet: bool = parameter(False, short="-q", kind=FLAG, door="options", help="Print nothing; only set the exit code.")

@@ -1,0 +1,1 @@
+"""Earlier runs, sent to trackers."""

@@ -1,0 +1,27 @@
+"""The program `track`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boosters_eval.core.findings import Findings
+from boosters_eval.core.saying import tell
+from boosters_eval.tracking import chosen_trackers, send_run
+
+if TYPE_CHECKING:
+    from boosters_eval.core.findings import Screen
+    from boosters_eval.programs.track.request import TrackRequest
+
+
+class Sent(Findings):
+    """A run that its trackers have; they have told of it."""
+
+    def show(self, screen: Screen) -> None:
+        """Nothing more."""
+
+
+def send(request: TrackRequest) -> Sent:
+    """Send an earlier run to trackers. What they have already is not sent again."""
+    trackers = chosen_trackers(request.to, "to")
+    send_run(request.reference, trackers, request.home, timeout=request.timeout, say=request.say or tell)
+    return Sent()
